@@ -69,7 +69,7 @@ fn types_project() -> Result<std::result::Result<Project, String>> {
     let Some(folder) = std::env::var_os(NODE_MODULES_VARIABLE).map(PathBuf::from) else {
         return Ok(Err(format!("{NODE_MODULES_VARIABLE} is not set")));
     };
-    if tgp::native_type_checker(Path::new(&folder)).is_none() {
+    if tgp::sandbox::native_type_checker(Path::new(&folder)).is_none() {
         return Ok(Err(format!("there is no TypeScript 7 in {}", folder.display())));
     }
     let project = Project::new()?;

@@ -117,7 +117,7 @@ impl Recorder for Forgetful {
 }
 
 async fn commands(section: &mut Section, processes: usize) -> Result<()> {
-    let support = tgp::process_support();
+    let support = tgp::sandbox::process_support();
     if !support.complete() {
         section.note(format!("no commands here: {}", support.missing.join(" ")));
         return Ok(());

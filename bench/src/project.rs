@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp::contract::TddMode;
-use tgp::{BootOptions, Kernel, Trust};
+use tgp::trust::Trust;
+use tgp::{BootOptions, Kernel};
 
 pub const TOOL: &str = "tools/math/fib.ts";
 pub const ARGUMENTS: &str = r#"{"n":10}"#;
@@ -27,7 +28,7 @@ impl Project {
             tempfile::Builder::new().prefix("tgp-bench-").tempdir().context("no temporary folder")?;
         let project = Self { folder };
         fs::create_dir(project.directory())?;
-        tgp::initialise(&project.directory()).context("`tgp init` failed")?;
+        tgp::project::initialise(&project.directory()).context("`tgp init` failed")?;
         project.write(TOOL, TYPESCRIPT)?;
         Ok(project)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tgp_bench::training::{LabelledSet, Observation, fit, fit_set};
 use tgp_contract::{ToolError, canonical};
-use tgp_registry::{Calibration, Embedder, Features, Searcher, Verdict};
+use tgp_registry::{Calibration, Embedder, Features, ReuseVerdict, Searcher};
 
 /// An embedder that counts words. It has no fitted coefficients.
 struct WordBag;
@@ -102,7 +102,7 @@ async fn an_external_embedder_says_reuse_once_it_was_fitted() {
         searcher.search("inventory turnover: Inventory turnover ratio and days on hand.", 3).await.unwrap();
     assert_eq!(
         (found.verdict, found.results[0].path.as_str()),
-        (Verdict::Reuse, "tools/inventory/turnover.ts"),
+        (ReuseVerdict::Reuse, "tools/inventory/turnover.ts"),
         "{found:?}"
     );
     let rejected = LabelledSet::parse(

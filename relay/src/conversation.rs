@@ -6,15 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Ending, Journal, Limits, Line, LineDurability, Ports,
-    RecoveredOutcome, Recovery, StopSignal, Summary, TddStateSource, run,
+    AgentClock, AgentEvent, AgentLimits, AgentOptions, AgentPorts, Budgets, Ending, LineDurability,
+    RecoveredOutcome, Recovery, StopSignal, Summary, TddStateSource, TranscriptJournal, TranscriptLine, run,
 };
 use tgp_contract::{
     Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, CallContext, CallRecord, Cancellation,
     CapabilityToken, Code, Consent, ModelProvider, SharedBudget, StreamEvent, TddMode, TddState, ToolCall,
     ToolCaller, ToolDefinition, ToolError,
 };
-use tgp_relay_fakes::Puppet;
+use tgp_relay_fakes::ScriptedModel;
 use tokio::sync::mpsc;
 
 use crate::fault::{Expecting, Fault};
@@ -88,28 +88,28 @@ impl ToolCaller for Counted {
 }
 
 /// Everything else that the loop needs, as little as it can be.
-struct Rest;
+struct StubPorts;
 
-impl Journal for Rest {
-    fn append(&self, _line: &Line, _safety: LineDurability) -> Result<(), ToolError> {
+impl TranscriptJournal for StubPorts {
+    fn append(&self, _line: &TranscriptLine, _safety: LineDurability) -> Result<(), ToolError> {
         Ok(())
     }
 }
 
-impl Clock for Rest {
+impl AgentClock for StubPorts {
     fn now_ms(&self) -> u64 {
         0
     }
 }
 
-impl TddStateSource for Rest {
+impl TddStateSource for StubPorts {
     fn state(&self) -> TddState {
         TddState::Idle
     }
 }
 
 #[async_trait]
-impl Recovery for Rest {
+impl Recovery for StubPorts {
     async fn fate(&self, _session: &str, _call_id: &str) -> Result<RecoveredOutcome, ToolError> {
         Ok(RecoveredOutcome::Unknown)
     }
@@ -150,7 +150,7 @@ async fn work(
         system,
         mode: TddMode::Explore,
         budgets: Budgets { max_steps, max_tokens: None, max_seconds: None, max_cost: None },
-        limits: Limits {
+        limits: AgentLimits {
             context_tokens: CONTEXT_TOKENS,
             max_output_tokens: None,
             temperature: None,
@@ -159,9 +159,9 @@ async fn work(
         consent,
         token,
     };
-    let rest = Rest;
+    let rest = StubPorts;
     let ports =
-        Ports { provider: model, tools, journal: &rest, clock: &rest, standing: &rest, recovery: &rest };
+        AgentPorts { provider: model, tools, journal: &rest, clock: &rest, standing: &rest, recovery: &rest };
     let (sender, mut receiver) = mpsc::channel(if reader == Reader::Slow { 1 } else { 16 });
     let (_handle, stop) = StopSignal::new();
     let listening = async {
@@ -187,7 +187,7 @@ pub(crate) async fn converse(
     let told = Told {
         session: "relay".to_owned(),
         actor: "relay".to_owned(),
-        task: Puppet::task(turns),
+        task: ScriptedModel::task(turns),
         model: "test-1".to_owned(),
         system: "You are part of a relay.".to_owned(),
         max_steps: MAX_STEPS,

@@ -7,10 +7,10 @@ use serde::Serialize;
 use tgp_contract::{Code, ToolError};
 
 use crate::fault::Fault;
-use crate::matrix::{Against, Choice, Externals, Maker, combinations};
-use crate::report::{Outcome, Report, Row};
+use crate::matrix::{Against, Choice, Externals, Provider, combinations};
+use crate::report::{RelayReport, Row, SuiteOutcome};
 use crate::suites::{Case, Suite};
-use crate::world::{Ground, World};
+use crate::world::{Fixture, World};
 
 /// How long one case may take, the start of its parts not included.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -62,10 +62,10 @@ struct Planned {
 
 impl Planned {
     fn row(&self) -> Row {
-        let named = |wanted: fn(&Maker) -> bool| -> Vec<String> {
+        let named = |wanted: fn(&Provider) -> bool| -> Vec<String> {
             self.choices.iter().filter(|choice| wanted(&choice.maker)).map(Choice::label).collect()
         };
-        let mut real = named(|maker| matches!(maker, Maker::Real(_)));
+        let mut real = named(|maker| matches!(maker, Provider::Real(_)));
         real.splice(0..0, self.suite.always_real().iter().map(|part| (*part).to_owned()));
         Row {
             suite: self.suite.name().to_owned(),
@@ -73,9 +73,9 @@ impl Planned {
             title: self.case.title.to_owned(),
             under_test: self.suite.under_test(),
             real,
-            fake: named(|maker| matches!(maker, Maker::Fake(_))),
-            external: named(|maker| matches!(maker, Maker::External(_))),
-            result: Outcome::Skipped,
+            fake: named(|maker| matches!(maker, Provider::Fake(_))),
+            external: named(|maker| matches!(maker, Provider::External(_))),
+            result: SuiteOutcome::Skipped,
             duration_ms: 0,
             fault: None,
         }
@@ -84,7 +84,7 @@ impl Planned {
 
 /// The conformance kit.
 pub struct Kit {
-    ground: Ground,
+    ground: Fixture,
     timeout: Duration,
     planned: Vec<Planned>,
 }
@@ -122,7 +122,7 @@ impl Kit {
             return Err(ToolError::new(Code::Validation, "no row of the matrix is left to run")
                 .help("a program takes a role only in suites that have it; name fewer filters"));
         }
-        Ok(Self { ground: Ground { tgp, patience: timeout / 2 }, timeout, planned })
+        Ok(Self { ground: Fixture { tgp, patience: timeout / 2 }, timeout, planned })
     }
 
     /// Every case there is, in the order of the matrix.
@@ -146,8 +146,8 @@ impl Kit {
     }
 
     /// Runs every row, one after the other, and tells each when it is done.
-    pub async fn run(&self, mut on_row: impl FnMut(&Row)) -> Report {
-        let mut report = Report::default();
+    pub async fn run(&self, mut on_row: impl FnMut(&Row)) -> RelayReport {
+        let mut report = RelayReport::default();
         for planned in &self.planned {
             let row = self.run_one(planned).await;
             on_row(&row);

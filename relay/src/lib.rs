@@ -20,5 +20,5 @@ mod world;
 pub use fault::{Fault, FaultKind};
 pub use kit::{DEFAULT_TIMEOUT, Kit, KitOptions, Listed};
 pub use matrix::{Against, Externals};
-pub use protocol::{MAX_LINE, Origin, PROTOCOL, PartKind, ServeOptions, serve};
-pub use report::{Outcome, Report, Row};
+pub use protocol::{MAX_LINE, Origin, PROTOCOL, PartKind, RelayServeOptions, serve};
+pub use report::{RelayReport, Row, SuiteOutcome};

@@ -21,7 +21,7 @@ pub(crate) const BESIDE: &str = "beside";
 
 /// Who makes a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Maker {
+pub(crate) enum Provider {
     /// This product; the word tells its variants apart.
     Real(&'static str),
     Fake(&'static str),
@@ -33,7 +33,7 @@ pub(crate) enum Maker {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) role: Role,
-    pub(crate) maker: Maker,
+    pub(crate) maker: Provider,
 }
 
 impl Choice {
@@ -41,9 +41,9 @@ impl Choice {
     pub(crate) fn label(&self) -> String {
         let role = self.role.name();
         match &self.maker {
-            Maker::Real("") | Maker::Fake("") => role.to_owned(),
-            Maker::Real(word) | Maker::Fake(word) => format!("{role} ({word})"),
-            Maker::External(_) => role.to_owned(),
+            Provider::Real("") | Provider::Fake("") => role.to_owned(),
+            Provider::Real(word) | Provider::Fake(word) => format!("{role} ({word})"),
+            Provider::External(_) => role.to_owned(),
         }
     }
 }
@@ -61,12 +61,12 @@ impl Role {
     }
 
     /// Everybody of this product who can take it.
-    fn makers(self) -> Vec<Maker> {
+    fn makers(self) -> Vec<Provider> {
         match self {
-            Self::Llm => vec![Maker::Real("script"), Maker::Real("http"), Maker::Fake("puppet")],
-            Self::CliLlm => vec![Maker::Real("script"), Maker::Fake("puppet")],
-            Self::Chronicle => vec![Maker::Real(""), Maker::Real(BESIDE), Maker::Fake("")],
-            _ => vec![Maker::Real(""), Maker::Fake("")],
+            Self::Llm => vec![Provider::Real("script"), Provider::Real("http"), Provider::Fake("puppet")],
+            Self::CliLlm => vec![Provider::Real("script"), Provider::Fake("puppet")],
+            Self::Chronicle => vec![Provider::Real(""), Provider::Real(BESIDE), Provider::Fake("")],
+            _ => vec![Provider::Real(""), Provider::Fake("")],
         }
     }
 
@@ -126,11 +126,11 @@ pub(crate) fn combinations(
     let mut all: Vec<Vec<Choice>> = vec![Vec::new()];
     for role in roles {
         let makers = match role.external(externals) {
-            Some(command) => vec![Maker::External(command.clone())],
+            Some(command) => vec![Provider::External(command.clone())],
             None => role
                 .makers()
                 .into_iter()
-                .filter(|maker| against == Against::Everything || matches!(maker, Maker::Fake(_)))
+                .filter(|maker| against == Against::Everything || matches!(maker, Provider::Fake(_)))
                 .collect(),
         };
         all = all

@@ -7,14 +7,14 @@ use crate::fault::{Fault, FaultKind};
 /// How a row ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum SuiteOutcome {
     Passed,
     Failed,
     /// It could not be tried on this machine; the fault says why.
     Skipped,
 }
 
-impl Outcome {
+impl SuiteOutcome {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ pub struct Row {
     pub fake: Vec<String>,
     /// Programs that were given from outside.
     pub external: Vec<String>,
-    pub result: Outcome,
+    pub result: SuiteOutcome,
     pub duration_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
@@ -52,9 +52,9 @@ impl Row {
     pub(crate) fn ended(mut self, outcome: Result<(), Fault>, duration_ms: u64) -> Self {
         self.duration_ms = duration_ms;
         (self.result, self.fault) = match outcome {
-            Ok(()) => (Outcome::Passed, None),
-            Err(fault) if fault.kind == FaultKind::Unable => (Outcome::Skipped, Some(fault)),
-            Err(fault) => (Outcome::Failed, Some(fault)),
+            Ok(()) => (SuiteOutcome::Passed, None),
+            Err(fault) if fault.kind == FaultKind::Unable => (SuiteOutcome::Skipped, Some(fault)),
+            Err(fault) => (SuiteOutcome::Failed, Some(fault)),
         };
         self
     }
@@ -62,20 +62,20 @@ impl Row {
 
 /// All rows of a run, in the order of the matrix.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct RelayReport {
     pub rows: Vec<Row>,
 }
 
-impl Report {
+impl RelayReport {
     /// How many rows ended so.
     #[must_use]
-    pub fn count(&self, outcome: Outcome) -> usize {
+    pub fn count(&self, outcome: SuiteOutcome) -> usize {
         self.rows.iter().filter(|row| row.result == outcome).count()
     }
 
     /// Whether something was tried and nothing has failed.
     #[must_use]
     pub fn is_green(&self) -> bool {
-        self.count(Outcome::Failed) == 0 && self.count(Outcome::Passed) > 0
+        self.count(SuiteOutcome::Failed) == 0 && self.count(SuiteOutcome::Passed) > 0
     }
 }

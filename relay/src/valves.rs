@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tgp_contract::{Cancellation, Chronicle, ChronicleLayout, Code, RelativePath, ToolError};
 use tgp_relay_fakes::{FakeValve, Persona};
 use tgp_valve::{
-    Action, ActionFailure, ActionReport, Actions, Look, Trigger, Valve, ValveEvent, ValveOptions,
+    Action, ActionFailure, ActionReport, Actions, ScanRequest, Trigger, Valve, ValveEvent, ValveOptions,
 };
 
 /// The file of personas in the project.
@@ -62,7 +62,7 @@ impl RealValves {
             actions: Arc::new(NoActions),
             clock: Arc::new(clock),
             all: false,
-            look: Look::WhenTold,
+            look: ScanRequest::WhenTold,
         };
         Ok(Self { options })
     }

@@ -11,7 +11,7 @@ use tgp_relay_fakes::{FakeModel, FakeRunner, MemoryChronicle, MemoryGraph};
 
 use crate::conversation::LoopRunner;
 use crate::fault::{Expecting, Fault};
-use crate::matrix::{BESIDE, Choice, Maker, Role};
+use crate::matrix::{BESIDE, Choice, Provider, Role};
 use crate::protocol::{
     PartKind, Peer, PeerOptions, connect_chronicle, connect_graph, connect_model, connect_tools,
 };
@@ -29,7 +29,7 @@ pub(crate) enum CliModel {
 
 /// What is the same for every world of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Fixture {
     /// The program `tgp`.
     pub(crate) tgp: PathBuf,
     /// For one answer of a program from outside.
@@ -39,7 +39,7 @@ pub(crate) struct Ground {
 /// One row's parts on one folder.
 pub(crate) struct World {
     pub(crate) workspace: Workspace,
-    pub(crate) ground: Ground,
+    pub(crate) ground: Fixture,
     /// Why the tools of this world can run no command.
     pub(crate) no_commands: Option<String>,
     tools: Option<Arc<dyn ToolCaller>>,
@@ -49,7 +49,7 @@ pub(crate) struct World {
     layout: ChronicleLayout,
     graph: Option<Arc<dyn Graph>>,
     valve: Option<Box<dyn ValveSource>>,
-    agents: Option<Maker>,
+    agents: Option<Provider>,
     cli_model: Option<CliModel>,
     kernel: Option<KernelTools>,
     peers: Vec<Arc<Peer>>,
@@ -57,7 +57,7 @@ pub(crate) struct World {
 
 impl World {
     /// Makes the folder and every part.
-    pub(crate) async fn new(ground: Ground, choices: &[Choice]) -> Result<Self, Fault> {
+    pub(crate) async fn new(ground: Fixture, choices: &[Choice]) -> Result<Self, Fault> {
         let mut world = Self {
             workspace: Workspace::new().await?,
             ground,
@@ -92,25 +92,25 @@ impl World {
             Role::Agents => self.agents = Some(choice.maker.clone()),
             Role::Chronicle => {
                 self.chronicle = Some(match &choice.maker {
-                    Maker::Real(word) => {
+                    Provider::Real(word) => {
                         if *word == BESIDE {
                             self.layout = ChronicleLayout::Beside;
                         }
                         reals::file_chronicle(&project, self.layout)?
                     }
-                    Maker::Fake(_) => Arc::new(MemoryChronicle::new()),
-                    Maker::External(command) => {
+                    Provider::Fake(_) => Arc::new(MemoryChronicle::new()),
+                    Provider::External(command) => {
                         connect_chronicle(&self.peer(PartKind::Chronicle, command, &project).await?)
                     }
                 });
             }
             Role::Graph => {
                 self.graph = Some(match &choice.maker {
-                    Maker::Real(_) => {
+                    Provider::Real(_) => {
                         reals::graph_store(&project, &self.workspace.beside("graph.sqlite")).await?
                     }
-                    Maker::Fake(_) => Arc::new(MemoryGraph::new(project)),
-                    Maker::External(command) => {
+                    Provider::Fake(_) => Arc::new(MemoryGraph::new(project)),
+                    Provider::External(command) => {
                         connect_graph(&self.peer(PartKind::Graph, command, &project).await?)
                     }
                 });
@@ -121,7 +121,7 @@ impl World {
                 })?;
                 let memory = self.workspace.beside("valve");
                 self.valve = Some(match &choice.maker {
-                    Maker::Real(_) => Box::new(RealValves::new(project, &memory, chronicle, self.layout)?),
+                    Provider::Real(_) => Box::new(RealValves::new(project, &memory, chronicle, self.layout)?),
                     _ => Box::new(FakeValves::new(project, &memory, chronicle)),
                 });
             }
@@ -129,17 +129,21 @@ impl World {
         Ok(())
     }
 
-    async fn make_tools(&mut self, maker: &Maker, project: &Path) -> Result<Arc<dyn ToolCaller>, ToolError> {
+    async fn make_tools(
+        &mut self,
+        maker: &Provider,
+        project: &Path,
+    ) -> Result<Arc<dyn ToolCaller>, ToolError> {
         match maker {
-            Maker::Real(_) => {
+            Provider::Real(_) => {
                 let kernel = KernelTools::boot(project, &self.ground.tgp).await?;
                 self.no_commands = reals::no_commands();
                 let tools = kernel.caller();
                 self.kernel = Some(kernel);
                 Ok(tools)
             }
-            Maker::Fake(_) => reals::fake_tools(project),
-            Maker::External(command) => {
+            Provider::Fake(_) => reals::fake_tools(project),
+            Provider::External(command) => {
                 connect_tools(&self.peer(PartKind::Tools, command, project).await?).await
             }
         }
@@ -147,27 +151,27 @@ impl World {
 
     async fn make_models(
         &mut self,
-        maker: &Maker,
+        maker: &Provider,
         project: &Path,
     ) -> Result<Box<dyn ModelSource>, ToolError> {
         Ok(match maker {
-            Maker::Real("http") => {
+            Provider::Real("http") => {
                 Box::new(HttpModels::new(ModelServer::start(Arc::new(FakeModel::new())).await?))
             }
-            Maker::Real(_) => Box::new(ScriptedModels),
-            Maker::Fake(_) => Box::new(OneModel(Arc::new(FakeModel::new()))),
-            Maker::External(command) => {
+            Provider::Real(_) => Box::new(ScriptedModels),
+            Provider::Fake(_) => Box::new(OneModel(Arc::new(FakeModel::new()))),
+            Provider::External(command) => {
                 let peer = self.peer(PartKind::Llm, command, project).await?;
                 Box::new(OneModel(connect_model(&peer)))
             }
         })
     }
 
-    async fn make_cli_model(&mut self, maker: &Maker, project: &Path) -> Result<CliModel, ToolError> {
+    async fn make_cli_model(&mut self, maker: &Provider, project: &Path) -> Result<CliModel, ToolError> {
         Ok(match maker {
-            Maker::Real(_) => CliModel::Script,
-            Maker::Fake(_) => CliModel::Http(ModelServer::start(Arc::new(FakeModel::new())).await?),
-            Maker::External(command) => {
+            Provider::Real(_) => CliModel::Script,
+            Provider::Fake(_) => CliModel::Http(ModelServer::start(Arc::new(FakeModel::new())).await?),
+            Provider::External(command) => {
                 let peer = self.peer(PartKind::Llm, command, project).await?;
                 CliModel::Http(ModelServer::start(connect_model(&peer)).await?)
             }
@@ -211,7 +215,7 @@ impl World {
     pub(crate) fn agents(&self, model: Arc<dyn ModelProvider>) -> Result<Arc<dyn AgentRunner>, Fault> {
         let tools = self.tools()?;
         Ok(match given(self.agents.as_ref(), "agents")? {
-            Maker::Real(_) => Arc::new(LoopRunner { model, tools }),
+            Provider::Real(_) => Arc::new(LoopRunner { model, tools }),
             _ => Arc::new(FakeRunner::new(model, tools)),
         })
     }

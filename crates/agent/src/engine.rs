@@ -10,7 +10,10 @@ use crate::meter::BudgetCheckpoint;
 use crate::routing::RecoverableBy;
 use crate::session::{Completion, MAX_CUT_TURNS, NextAction, Session};
 use crate::turn::{self, MAX_CALLS, PendingCall};
-use crate::{AgentEvent, Ending, Line, LineDurability, LineKind, ResumeOptions, Summary, TurnEnding};
+use crate::{
+    AgentEvent, Ending, LineDurability, ResumeOptions, Summary, TranscriptLine, TranscriptLineKind,
+    TurnEnding,
+};
 
 /// Reads of one turn that run at once: enough to hide their waiting, too few to crowd out everything else.
 const MAX_PARALLEL_READS: usize = 8;
@@ -23,11 +26,11 @@ pub(crate) struct Engine<W> {
 
 impl<W: AgentIo> Engine<W> {
     /// Writes the first line of a session. `first` is that line but for the state, which is read now.
-    pub(crate) async fn begin(mut world: W, mut first: LineKind) -> Result<Self, LoopError> {
-        if let LineKind::Session { state, .. } = &mut first {
+    pub(crate) async fn begin(mut world: W, mut first: TranscriptLineKind) -> Result<Self, LoopError> {
+        if let TranscriptLineKind::Session { state, .. } = &mut first {
             *state = world.state()?;
         }
-        let line = Line { sequence: 0, at_ms: world.now_ms()?, kind: first };
+        let line = TranscriptLine { sequence: 0, at_ms: world.now_ms()?, kind: first };
         let session = Session::open(&line)?;
         world.append(&line, LineDurability::Written)?;
         let mut engine = Self { world, session };
@@ -47,7 +50,8 @@ impl<W: AgentIo> Engine<W> {
         let model = options.model.unwrap_or_else(|| engine.session.model.clone());
         let ResumeOptions { budgets, limits, message, .. } = options;
         let prompt_version = engine.world.prompt_version();
-        let line = LineKind::Resumed { prompt_version, provider, model, budgets, limits, state, message };
+        let line =
+            TranscriptLineKind::Resumed { prompt_version, provider, model, budgets, limits, state, message };
         engine.append(line, LineDurability::Written)?;
         engine.introduce(true).await;
         Ok(engine)
@@ -136,7 +140,7 @@ impl<W: AgentIo> Engine<W> {
         let TurnOutput { events, ending } = self.world.turn(&self.session, patience).await?;
         let (usage, left_out) = (turn::usage(&events), turn::left_out(&events));
         self.append(
-            LineKind::Turn { step, request, events, ending: ending.clone() },
+            TranscriptLineKind::Turn { step, request, events, ending: ending.clone() },
             LineDurability::Written,
         )?;
         if let Some(usage) = usage {
@@ -210,7 +214,7 @@ impl<W: AgentIo> Engine<W> {
         let safety = if wanted.is_read() { LineDurability::Written } else { LineDurability::Synced };
         let step = self.session.meter.steps;
         let PendingCall { id, call_id, tool, arguments, effect, .. } = wanted.clone();
-        self.append(LineKind::Call { step, id, call_id, tool, arguments, effect }, safety)
+        self.append(TranscriptLineKind::Call { step, id, call_id, tool, arguments, effect }, safety)
     }
 
     async fn announce(&mut self, wanted: &PendingCall) {
@@ -231,7 +235,7 @@ impl<W: AgentIo> Engine<W> {
             unapplied,
         } = settled;
         let state = self.world.state()?;
-        let line = LineKind::Result {
+        let line = TranscriptLineKind::Result {
             id: wanted.id.clone(),
             result: result.clone(),
             verdict,
@@ -277,7 +281,7 @@ impl<W: AgentIo> Engine<W> {
         let summary = self.session.summary(ending, at_ms);
         self.append_at(
             at_ms,
-            LineKind::Stop { summary: Box::new(summary.clone()) },
+            TranscriptLineKind::Stop { summary: Box::new(summary.clone()) },
             LineDurability::Written,
         )?;
         Ok(summary)
@@ -292,13 +296,18 @@ impl<W: AgentIo> Engine<W> {
         Ok(self.world.now_ms()?.max(self.session.meter.last_ms()))
     }
 
-    fn append(&mut self, kind: LineKind, safety: LineDurability) -> Result<(), LoopError> {
+    fn append(&mut self, kind: TranscriptLineKind, safety: LineDurability) -> Result<(), LoopError> {
         let at_ms = self.now_ms()?;
         self.append_at(at_ms, kind, safety)
     }
 
-    fn append_at(&mut self, at_ms: u64, kind: LineKind, safety: LineDurability) -> Result<(), LoopError> {
-        let line = Line { sequence: self.session.sequence(), at_ms, kind };
+    fn append_at(
+        &mut self,
+        at_ms: u64,
+        kind: TranscriptLineKind,
+        safety: LineDurability,
+    ) -> Result<(), LoopError> {
+        let line = TranscriptLine { sequence: self.session.sequence(), at_ms, kind };
         self.world.append(&line, safety)?;
         Ok(self.session.apply(&line)?)
     }

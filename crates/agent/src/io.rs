@@ -6,7 +6,7 @@ use tgp_contract::{CallVerdict, Execution, FileEffect, StreamEvent, TddState, To
 
 use crate::session::Session;
 use crate::turn::PendingCall;
-use crate::{AgentEvent, Line, LineDurability, TurnEnding};
+use crate::{AgentEvent, LineDurability, TranscriptLine, TurnEnding};
 
 /// Why the loop cannot go on at all.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub(crate) trait AgentIo {
     /// The version of the texts that the loop adds to the conversation.
     fn prompt_version(&self) -> u64;
 
-    fn append(&mut self, line: &Line, safety: LineDurability) -> Result<(), LoopError>;
+    fn append(&mut self, line: &TranscriptLine, safety: LineDurability) -> Result<(), LoopError>;
 
     /// Whether somebody wishes to stop.
     fn stop_wished(&mut self) -> bool;

@@ -31,11 +31,13 @@ mod transcript;
 mod turn;
 
 pub use event::AgentEvent;
-pub use options::{AgentOptions, Budgets, Limits, Prices, ResumeOptions};
-pub use ports::{Clock, Journal, LineDurability, Ports, RecoveredOutcome, Recovery, TddStateSource};
+pub use options::{AgentLimits, AgentOptions, Budgets, Prices, ResumeOptions};
+pub use ports::{
+    AgentClock, AgentPorts, LineDurability, RecoveredOutcome, Recovery, TddStateSource, TranscriptJournal,
+};
 pub use prompt::{ForgedTool, PromptFacts, step_prompt, system_prompt};
 pub use replay::{Replayed, replay};
 pub use run::{resume, run};
 pub use stop::{StopHandle, StopLevel, StopSignal};
 pub use summary::{AuditRange, Ending, Summary, TestCount, TouchedFile};
-pub use transcript::{Line, LineKind, TurnEnding};
+pub use transcript::{TranscriptLine, TranscriptLineKind, TurnEnding};

@@ -17,7 +17,10 @@ use crate::io::{AgentIo, CallOutcome, CallRequest, LoopError, TurnOutput};
 use crate::session::Session;
 use crate::transcript::PROMPT_VERSION;
 use crate::turn::event_bytes;
-use crate::{AgentEvent, Line, LineDurability, Ports, RecoveredOutcome, StopLevel, StopSignal, TurnEnding};
+use crate::{
+    AgentEvent, AgentPorts, LineDurability, RecoveredOutcome, StopLevel, StopSignal, TranscriptLine,
+    TurnEnding,
+};
 
 /// What one turn may hold: many times what any model writes at once.
 const MAX_TURN_BYTES: usize = 4 << 20;
@@ -40,7 +43,7 @@ pub(crate) struct Caller {
 
 /// The real world.
 pub(crate) struct LiveIo<'a> {
-    ports: Ports<'a>,
+    ports: AgentPorts<'a>,
     caller: Caller,
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
@@ -49,7 +52,7 @@ pub(crate) struct LiveIo<'a> {
 
 impl<'a> LiveIo<'a> {
     pub(crate) fn new(
-        ports: Ports<'a>,
+        ports: AgentPorts<'a>,
         caller: Caller,
         events: mpsc::Sender<AgentEvent>,
         stop: StopSignal,
@@ -71,7 +74,7 @@ impl AgentIo for LiveIo<'_> {
         PROMPT_VERSION
     }
 
-    fn append(&mut self, line: &Line, safety: LineDurability) -> Result<(), LoopError> {
+    fn append(&mut self, line: &TranscriptLine, safety: LineDurability) -> Result<(), LoopError> {
         Ok(self.ports.journal.append(line, safety)?)
     }
 

@@ -31,7 +31,7 @@ pub struct Prices {
 /// may be just what the user had to correct.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Limits {
+pub struct AgentLimits {
     /// How many tokens the model can read at once; older results are shortened before it is exceeded.
     pub context_tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct AgentOptions {
     pub system: String,
     pub mode: TddMode,
     pub budgets: Budgets,
-    pub limits: Limits,
+    pub limits: AgentLimits,
     pub consent: Consent,
     pub token: Option<CapabilityToken>,
 }
@@ -67,7 +67,7 @@ pub struct ResumeOptions {
     pub model: Option<String>,
     /// Bounds of the whole session, not of what is left of it.
     pub budgets: Budgets,
-    pub limits: Limits,
+    pub limits: AgentLimits,
     /// Something more for the model to read; a session that is done needs it.
     pub message: Option<String>,
     pub consent: Consent,

@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{ModelProvider, TddState, ToolCaller, ToolError};
 
-use crate::Line;
+use crate::TranscriptLine;
 
 /// What a run of the loop works with.
 #[derive(Clone, Copy)]
-pub struct Ports<'a> {
+pub struct AgentPorts<'a> {
     pub provider: &'a dyn ModelProvider,
     pub tools: &'a dyn ToolCaller,
-    pub journal: &'a dyn Journal,
-    pub clock: &'a dyn Clock,
+    pub journal: &'a dyn TranscriptJournal,
+    pub clock: &'a dyn AgentClock,
     pub standing: &'a dyn TddStateSource,
     pub recovery: &'a dyn Recovery,
 }
 
 /// Tells the time. It is asked once for each line of the transcript, and for nothing else.
-pub trait Clock: Send + Sync {
+pub trait AgentClock: Send + Sync {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> u64;
 }
@@ -34,12 +34,12 @@ pub enum LineDurability {
 }
 
 /// Keeps the transcript. It only ever grows.
-pub trait Journal: Send + Sync {
+pub trait TranscriptJournal: Send + Sync {
     /// Returns when the line is as safe as wanted.
     ///
     /// # Errors
     /// When it cannot be kept; the session stops then.
-    fn append(&self, line: &Line, safety: LineDurability) -> Result<(), ToolError>;
+    fn append(&self, line: &TranscriptLine, safety: LineDurability) -> Result<(), ToolError>;
 }
 
 /// Tells where test-driven work stands.

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::io::{AgentIo, CallOutcome, CallRequest, LoopError, TurnOutput};
 use crate::session::Session;
 use crate::transcript::PROMPT_VERSION;
-use crate::{AgentEvent, Ending, Line, LineDurability, LineKind, ResumeOptions};
+use crate::{AgentEvent, Ending, LineDurability, ResumeOptions, TranscriptLine, TranscriptLineKind};
 
 /// What a replay has found.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +29,13 @@ pub enum Replayed {
 ///
 /// # Errors
 /// `ENOTFOUND` when there are no lines, `EINTEGRITY` when the first of them begins no session.
-pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
+pub async fn replay(recorded: &[TranscriptLine]) -> Result<Replayed, ToolError> {
     let Some(first) = recorded.first() else {
         return Err(ToolError::new(Code::NotFound, "the transcript is empty"));
     };
     let mut session = Session::open(first)?;
     let mut start = 0;
-    for run in recorded.chunk_by(|_, next| !matches!(next.kind, LineKind::Resumed { .. })) {
+    for run in recorded.chunk_by(|_, next| !matches!(next.kind, TranscriptLineKind::Resumed { .. })) {
         match play(run, start, &session).await {
             Ok(()) => {}
             Err(LoopError::Differs { line, expected, actual }) => {
@@ -51,7 +51,7 @@ pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
         start += run.len();
     }
     let lines = recorded.len() as u64;
-    let oldest = recorded.iter().filter_map(Line::prompt_version).min();
+    let oldest = recorded.iter().filter_map(TranscriptLine::prompt_version).min();
     Ok(match oldest.filter(|version| *version < PROMPT_VERSION) {
         Some(recorded) => Replayed::SameWithOlderPrompt { lines, recorded, current: PROMPT_VERSION },
         None => Replayed::Same { lines },
@@ -59,12 +59,12 @@ pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
 }
 
 /// Plays one run, from its first line to where it stopped or was killed.
-async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), LoopError> {
+async fn play(run: &[TranscriptLine], offset: usize, session: &Session) -> Result<(), LoopError> {
     let Some(first) = run.first() else { return Ok(()) };
     let prompt_version = first.prompt_version().unwrap_or(PROMPT_VERSION);
     let tape = ReplayIo { run, offset, played: 0, prompt_version };
     let engine = match &first.kind {
-        LineKind::Resumed { provider, model, budgets, limits, message, .. } => {
+        TranscriptLineKind::Resumed { provider, model, budgets, limits, message, .. } => {
             let options = ResumeOptions {
                 model: Some(model.clone()),
                 budgets: *budgets,
@@ -86,7 +86,7 @@ async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), Loop
 
 /// A run as it was recorded.
 struct ReplayIo<'a> {
-    run: &'a [Line],
+    run: &'a [TranscriptLine],
     /// The number of the run's first line.
     offset: usize,
     /// How many lines of the run were compared.
@@ -96,19 +96,19 @@ struct ReplayIo<'a> {
 }
 
 impl<'a> ReplayIo<'a> {
-    fn next(&self) -> Option<&'a Line> {
+    fn next(&self) -> Option<&'a TranscriptLine> {
         self.run.get(self.played)
     }
 
     /// The next line; where there is none the session was killed.
-    fn line(&self) -> Result<&'a Line, LoopError> {
+    fn line(&self) -> Result<&'a TranscriptLine, LoopError> {
         self.next().ok_or(LoopError::Ended)
     }
 
     fn differs(&self, actual: &str) -> LoopError {
         LoopError::Differs {
             line: (self.offset + self.played) as u64,
-            expected: self.next().map_or_else(String::new, Line::encode),
+            expected: self.next().map_or_else(String::new, TranscriptLine::encode),
             actual: actual.to_owned(),
         }
     }
@@ -121,10 +121,12 @@ impl AgentIo for ReplayIo<'_> {
 
     fn state(&mut self) -> Result<TddState, LoopError> {
         match &self.line()?.kind {
-            LineKind::Session { state, .. }
-            | LineKind::Result { state, .. }
-            | LineKind::Resumed { state, .. } => Ok(*state),
-            LineKind::Turn { .. } | LineKind::Call { .. } | LineKind::Stop { .. } => {
+            TranscriptLineKind::Session { state, .. }
+            | TranscriptLineKind::Result { state, .. }
+            | TranscriptLineKind::Resumed { state, .. } => Ok(*state),
+            TranscriptLineKind::Turn { .. }
+            | TranscriptLineKind::Call { .. }
+            | TranscriptLineKind::Stop { .. } => {
                 Err(self.differs("a line that says where test-driven work stands"))
             }
         }
@@ -134,7 +136,7 @@ impl AgentIo for ReplayIo<'_> {
         self.prompt_version
     }
 
-    fn append(&mut self, line: &Line, _safety: LineDurability) -> Result<(), LoopError> {
+    fn append(&mut self, line: &TranscriptLine, _safety: LineDurability) -> Result<(), LoopError> {
         let recorded = self.line()?;
         let actual = line.encode();
         let is_same = match self.prompt_version < PROMPT_VERSION {
@@ -149,7 +151,7 @@ impl AgentIo for ReplayIo<'_> {
     }
 
     fn stop_wished(&mut self) -> bool {
-        matches!(self.next().map(|line| &line.kind), Some(LineKind::Stop { summary }) if summary.ending == Ending::Interrupted)
+        matches!(self.next().map(|line| &line.kind), Some(TranscriptLineKind::Stop { summary }) if summary.ending == Ending::Interrupted)
     }
 
     async fn tell(&mut self, _event: AgentEvent) {}
@@ -160,7 +162,7 @@ impl AgentIo for ReplayIo<'_> {
         _patience: Option<Duration>,
     ) -> Result<TurnOutput, LoopError> {
         match &self.line()?.kind {
-            LineKind::Turn { events, ending, .. } => {
+            TranscriptLineKind::Turn { events, ending, .. } => {
                 Ok(TurnOutput { events: events.clone(), ending: ending.clone() })
             }
             _ => Err(self.differs(&format!("a turn of the model, asked with {}", session.request_hash()))),
@@ -171,7 +173,7 @@ impl AgentIo for ReplayIo<'_> {
 
     async fn settle(&mut self) -> Result<CallOutcome, LoopError> {
         match &self.line()?.kind {
-            LineKind::Result {
+            TranscriptLineKind::Result {
                 result,
                 verdict,
                 execution,
@@ -200,7 +202,7 @@ impl AgentIo for ReplayIo<'_> {
         _session: &str,
         _id: &str,
     ) -> Result<Result<CallOutcome, ToolError>, LoopError> {
-        if let LineKind::Stop { summary } = &self.line()?.kind
+        if let TranscriptLineKind::Stop { summary } = &self.line()?.kind
             && let Ending::NeedsUser { error } | Ending::Broken { error } = &summary.ending
         {
             return Ok(Err(error.clone()));

@@ -9,7 +9,8 @@ use crate::live::{Caller, LiveIo};
 use crate::session::Session;
 use crate::transcript::{PROMPT_VERSION, VERSION};
 use crate::{
-    AgentEvent, AgentOptions, Budgets, Limits, Line, LineKind, Ports, ResumeOptions, StopSignal, Summary,
+    AgentEvent, AgentLimits, AgentOptions, AgentPorts, Budgets, ResumeOptions, StopSignal, Summary,
+    TranscriptLine, TranscriptLineKind,
 };
 
 /// A task is a message, no document.
@@ -27,7 +28,7 @@ const MIN_CONTEXT_TOKENS: u64 = 1024;
 /// When the options cannot be right, and when the transcript cannot be kept. Everything else is an [`crate::Ending`].
 pub async fn run(
     options: AgentOptions,
-    ports: Ports<'_>,
+    ports: AgentPorts<'_>,
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
 ) -> Result<Summary, ToolError> {
@@ -39,7 +40,7 @@ pub async fn run(
         consent: options.consent,
         token: options.token,
     };
-    let first = LineKind::Session {
+    let first = TranscriptLineKind::Session {
         version: VERSION,
         prompt_version: PROMPT_VERSION,
         id: options.session,
@@ -68,9 +69,9 @@ pub async fn run(
 /// `EINTEGRITY` when the lines are no transcript, `EVALIDATION` when the session is done and no message was given, and as
 /// [`run`].
 pub async fn resume(
-    past: Vec<Line>,
+    past: Vec<TranscriptLine>,
     mut options: ResumeOptions,
-    ports: Ports<'_>,
+    ports: AgentPorts<'_>,
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
 ) -> Result<Summary, ToolError> {
@@ -101,7 +102,7 @@ pub async fn resume(
 }
 
 /// Where a session stands after its lines.
-fn read(past: &[Line]) -> Result<Session, ToolError> {
+fn read(past: &[TranscriptLine]) -> Result<Session, ToolError> {
     let Some((first, rest)) = past.split_first() else {
         return Err(ToolError::new(Code::NotFound, "the transcript is empty").help("begin another session"));
     };
@@ -134,7 +135,7 @@ fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
 }
 
 /// The limits as a line can hold them, when they and the budgets can be right.
-fn check_bounds(budgets: &Budgets, limits: Limits) -> Result<Limits, ToolError> {
+fn check_bounds(budgets: &Budgets, limits: AgentLimits) -> Result<AgentLimits, ToolError> {
     if limits.context_tokens < MIN_CONTEXT_TOKENS {
         let message = format!("a context of {} tokens is too small", limits.context_tokens);
         return Err(ToolError::new(Code::Config, message).help(format!(
@@ -147,5 +148,5 @@ fn check_bounds(budgets: &Budgets, limits: Limits) -> Result<Limits, ToolError> 
         return Err(ToolError::new(Code::Config, "a price or a bound on the cost is not an amount of money")
             .help("prices are for a million tokens, such as { input: 3, output: 15 }"));
     }
-    Ok(Limits { temperature: limits.temperature.filter(|degree| degree.is_finite()), ..limits })
+    Ok(AgentLimits { temperature: limits.temperature.filter(|degree| degree.is_finite()), ..limits })
 }

@@ -17,7 +17,7 @@ use crate::request::{RequestFingerprint, digest};
 use crate::routing::{self, Failures, MAX_FAILURES, RecoverableBy};
 use crate::transcript::VERSION;
 use crate::turn::{self, MAX_CALLS, PendingCall};
-use crate::{Budgets, Ending, Limits, Line, LineKind, Summary, TurnEnding};
+use crate::{AgentLimits, Budgets, Ending, Summary, TranscriptLine, TranscriptLineKind, TurnEnding};
 
 /// What is kept of the model's last words for the summary.
 const MAX_LAST_WORDS: usize = 64 << 10;
@@ -72,7 +72,7 @@ pub(crate) struct Session {
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) budgets: Budgets,
-    pub(crate) limits: Limits,
+    pub(crate) limits: AgentLimits,
     pub(crate) state: TddState,
     pub(crate) meter: Meter,
     pub(crate) calls: VecDeque<PendingCall>,
@@ -110,8 +110,8 @@ impl Session {
     ///
     /// # Errors
     /// `EINTEGRITY` when it is not a first line, or one of another version.
-    pub(crate) fn open(line: &Line) -> Result<Self, ToolError> {
-        let LineKind::Session {
+    pub(crate) fn open(line: &TranscriptLine) -> Result<Self, ToolError> {
+        let TranscriptLineKind::Session {
             version: VERSION,
             prompt_version: _,
             id,
@@ -174,26 +174,26 @@ impl Session {
     ///
     /// # Errors
     /// `EINTEGRITY` when the line cannot follow what stands before it.
-    pub(crate) fn apply(&mut self, line: &Line) -> Result<(), ToolError> {
+    pub(crate) fn apply(&mut self, line: &TranscriptLine) -> Result<(), ToolError> {
         if line.sequence != self.sequence {
             return Err(misfit(line, &format!("number {} was to come", self.sequence)));
         }
         match &line.kind {
-            LineKind::Session { .. } => return Err(misfit(line, "a session begins only once")),
-            LineKind::Turn { step, events, ending, .. } => {
+            TranscriptLineKind::Session { .. } => return Err(misfit(line, "a session begins only once")),
+            TranscriptLineKind::Turn { step, events, ending, .. } => {
                 if self.next() != NextAction::Ask || *step != self.step() {
                     return Err(misfit(line, "no such turn was to come"));
                 }
                 self.turn(events, ending);
             }
-            LineKind::Call { id, .. } => {
+            TranscriptLineKind::Call { id, .. } => {
                 let wanted = self.calls.iter_mut().find(|wanted| !wanted.begun);
                 let Some(wanted) = wanted.filter(|wanted| wanted.id == *id) else {
                     return Err(misfit(line, "no such call was to come"));
                 };
                 wanted.begun = true;
             }
-            LineKind::Result {
+            TranscriptLineKind::Result {
                 id,
                 result,
                 verdict,
@@ -221,22 +221,30 @@ impl Session {
                 };
                 self.result(&wanted, &came);
             }
-            LineKind::Resumed { prompt_version: _, provider, model, budgets, limits, state, message } => {
+            TranscriptLineKind::Resumed {
+                prompt_version: _,
+                provider,
+                model,
+                budgets,
+                limits,
+                state,
+                message,
+            } => {
                 (self.provider, self.model) = (provider.clone(), model.clone());
                 (self.budgets, self.state) = (*budgets, *state);
                 self.meter.begin(line.at_ms);
                 self.go_on(*limits, message.as_ref());
             }
-            LineKind::Stop { .. } => {}
+            TranscriptLineKind::Stop { .. } => {}
         }
-        self.stopped = matches!(line.kind, LineKind::Stop { .. });
+        self.stopped = matches!(line.kind, TranscriptLineKind::Stop { .. });
         self.sequence += 1;
         self.meter.reach(line.at_ms);
         Ok(())
     }
 
     /// Another run begins, with what the user has corrected and perhaps has to say.
-    fn go_on(&mut self, limits: Limits, message: Option<&String>) {
+    fn go_on(&mut self, limits: AgentLimits, message: Option<&String>) {
         self.limits = limits;
         self.context.resize(limits.context_tokens, limits.max_output_tokens);
         self.conversation.resize(Context::past_bytes(limits.context_tokens));
@@ -433,7 +441,7 @@ impl Session {
     }
 
     fn output_tokens(&self) -> Option<u64> {
-        let Limits { prices, max_output_tokens, .. } = self.limits;
+        let AgentLimits { prices, max_output_tokens, .. } = self.limits;
         self.meter.output_tokens(&self.budgets, prices, max_output_tokens)
     }
 
@@ -507,7 +515,7 @@ impl ResultLine<'_> {
     }
 }
 
-fn misfit(line: &Line, why: &str) -> ToolError {
+fn misfit(line: &TranscriptLine, why: &str) -> ToolError {
     ToolError::new(Code::Integrity, format!("line {} of the transcript does not fit: {why}", line.sequence))
         .detail("line", line.sequence)
         .help("the transcript was changed, or is not of this program; the audit still has every call")

@@ -8,7 +8,7 @@ use tgp_contract::{
 };
 
 use crate::summary::is_zero;
-use crate::{Budgets, Limits, Summary};
+use crate::{AgentLimits, Budgets, Summary};
 
 /// The format of the lines. A reader that meets another number does not understand them.
 pub(crate) const VERSION: u64 = 3;
@@ -31,13 +31,13 @@ fn is_first_prompt_version(version: &u64) -> bool {
 /// One line of the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Line {
+pub struct TranscriptLine {
     /// Counts from 0 without a gap.
     pub sequence: u64,
     /// Milliseconds since the epoch.
     pub at_ms: u64,
     #[serde(flatten)]
-    pub kind: LineKind,
+    pub kind: TranscriptLineKind,
 }
 
 /// How a turn of the model ended.
@@ -57,7 +57,7 @@ pub enum TurnEnding {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum LineKind {
+pub enum TranscriptLineKind {
     /// The first line: everything the loop was told.
     Session {
         version: u64,
@@ -73,7 +73,7 @@ pub enum LineKind {
         mode: TddMode,
         state: TddState,
         budgets: Budgets,
-        limits: Limits,
+        limits: AgentLimits,
     },
     /// A turn of the model, when it has ended. `request` is the hash of what it was asked: the SHA-256 of the canonical
     /// JSON of `{ model, limits: { maxOutputTokens, temperature }, turn, system, tools, messages }`, where `system`,
@@ -109,7 +109,7 @@ pub enum LineKind {
         provider: String,
         model: String,
         budgets: Budgets,
-        limits: Limits,
+        limits: AgentLimits,
         state: TddState,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -118,13 +118,12 @@ pub enum LineKind {
     Stop { summary: Box<Summary> },
 }
 
-impl Line {
+impl TranscriptLine {
     /// The version of the loop's texts from this line on, where a run begins with it.
     pub(crate) fn prompt_version(&self) -> Option<u64> {
         match self.kind {
-            LineKind::Session { prompt_version, .. } | LineKind::Resumed { prompt_version, .. } => {
-                Some(prompt_version)
-            }
+            TranscriptLineKind::Session { prompt_version, .. }
+            | TranscriptLineKind::Resumed { prompt_version, .. } => Some(prompt_version),
             _ => None,
         }
     }
@@ -132,7 +131,7 @@ impl Line {
     /// The line without the hash of what the model was asked.
     pub(crate) fn without_request(&self) -> Self {
         let mut line = self.clone();
-        if let LineKind::Turn { request, .. } = &mut line.kind {
+        if let TranscriptLineKind::Turn { request, .. } = &mut line.kind {
             request.clear();
         }
         line
@@ -145,7 +144,7 @@ impl Line {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what [`Line::encode`] has written, and nothing else: a line that somebody touched has other bytes.
+    /// Reads what [`TranscriptLine::encode`] has written, and nothing else: a line that somebody touched has other bytes.
     ///
     /// # Errors
     /// `EINTEGRITY`.

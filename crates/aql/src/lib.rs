@@ -1,7 +1,7 @@
 //! Agents as queries: a small typed language whose steps are agents, tools, questions and other queries.
 //!
 //! A source is parsed (`syntax`), its names are resolved and its types checked against what there is (`check`), which
-//! gives a [`Plan`]; `execute` runs a plan through ports, and `explain` says what it would do. All but `execute` is plain
+//! gives a [`QueryPlan`]; `execute` runs a plan through ports, and `explain` says what it would do. All but `execute` is plain
 //! synchronous code.
 #![forbid(unsafe_code)]
 
@@ -15,17 +15,17 @@ mod suggest;
 mod syntax;
 mod types;
 
-pub use catalogue::{Catalogue, ForgedToolSchema};
-pub use check::{Compiled, compile};
+pub use catalogue::{ForgedToolSchema, QueryCatalogue};
+pub use check::{CompiledQuery, compile};
 pub use execute::{
-    AttemptScope, Cache, EarlierOutcome, Journal, Line, Ports, QueryHost, RunEvent, RunOptions, RunReport,
-    Tokens, ValueSource, run,
+    AttemptScope, Cache, EarlierOutcome, JournalLine, QueryHost, QueryJournal, QueryPorts, RunEvent,
+    RunOptions, RunReport, TokenUsage, ValueSource, run,
 };
-pub use explain::{Estimate, Explanation, PlannedCall, PlannedStep, PredictedVerdict, explain};
+pub use explain::{Estimate, PlannedCall, PlannedStep, PredictedVerdict, QueryExplanation, explain};
 pub use plan::{
-    Agent, Block, Budget, Comparison, Expression, Form, Input, Kind, Merge, OnError, Options, Part, Plan,
-    Step,
+    Agent, Budget, Comparison, Expression, Input, Kind, Merge, OnError, Options, Part, PlanBlock, QueryPlan,
+    Step, StepForm,
 };
-pub use problem::{Problem, Problems, Source};
+pub use problem::{QueryProblem, QueryProblems, Source};
 pub use syntax::format;
-pub use types::{Field, Mismatch, Record, Type};
+pub use types::{Field, Mismatch, QueryType, Record};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tgp_contract::SourceLocation;
 
-use crate::Type;
+use crate::QueryType;
 
 /// Blocks inside of each other, through queries too: the name of a step grows with each of them, and a plan is walked on
 /// the stack.
@@ -17,19 +17,19 @@ pub(crate) const MAX_NESTING: usize = 64;
 
 /// One query, ready to be executed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct QueryPlan {
     pub name: String,
     pub inputs: Vec<Input>,
     pub budget: Budget,
-    pub body: Block,
+    pub body: PlanBlock,
     /// What the query's value is.
-    pub ty: Type,
+    pub ty: QueryType,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     pub name: String,
-    pub ty: Type,
+    pub ty: QueryType,
     /// The value where none is given. An input without one must be given.
     pub default: Option<Value>,
     pub place: SourceLocation,
@@ -46,12 +46,12 @@ pub struct Budget {
 
 /// Steps, and what comes of them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct PlanBlock {
     /// In the order of the source.
     pub steps: Vec<Step>,
     /// What `return` says, or an object of the steps that no other step uses.
     pub value: Expression,
-    pub ty: Type,
+    pub ty: QueryType,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -61,9 +61,9 @@ pub struct Step {
     pub kind: Kind,
     pub options: Options,
     /// What comes back is checked against it, where `as` was said.
-    pub checked: Option<Type>,
+    pub checked: Option<QueryType>,
     /// What others see, null included where `on_error: skip` was said.
-    pub ty: Type,
+    pub ty: QueryType,
     /// The steps of the same block that it waits for, sorted: those it or anything inside it uses, and those of `after`.
     pub needs: Vec<usize>,
 }
@@ -117,15 +117,15 @@ pub enum Kind {
         list: Expression,
         concurrency: usize,
         /// Its item is the item of the nearest block.
-        body: Block,
+        body: PlanBlock,
     },
     When {
         condition: Expression,
-        then: Block,
-        otherwise: Option<Block>,
+        then: PlanBlock,
+        otherwise: Option<PlanBlock>,
     },
     Query {
-        query: Arc<Plan>,
+        query: Arc<QueryPlan>,
         inputs: Vec<(String, Expression)>,
     },
 }
@@ -179,12 +179,12 @@ pub struct Part {
 /// An expression, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    pub form: Form,
+    pub form: StepForm,
     pub place: SourceLocation,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Form {
+pub enum StepForm {
     Value(Value),
     /// An input of this query, by its number.
     Input(usize),

@@ -25,7 +25,7 @@ pub struct Source {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct QueryProblem {
     /// Stable, such as `unknown-step`.
     pub kind: &'static str,
     pub message: String,
@@ -37,7 +37,7 @@ pub struct Problem {
     pub labels: Vec<(SourceLocation, u32, String)>,
 }
 
-impl Problem {
+impl QueryProblem {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -76,14 +76,14 @@ impl Problem {
 
 /// Everything that is wrong with a source and what it imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems {
+pub struct QueryProblems {
     /// Never empty, sorted by place, at most a hundred.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<QueryProblem>,
     /// The files that the places are in, the main one first.
     pub sources: Vec<Source>,
 }
 
-impl Problems {
+impl QueryProblems {
     /// The first one as an error; the others are in `details.problems`.
     #[must_use]
     pub fn to_error(&self) -> ToolError {
@@ -99,7 +99,7 @@ impl Problems {
             Some(help) => error.help(help.clone()),
             None => error,
         };
-        error.detail("problems", self.problems.iter().map(Problem::to_json).collect::<Value>())
+        error.detail("problems", self.problems.iter().map(QueryProblem::to_json).collect::<Value>())
     }
 }
 
@@ -126,11 +126,11 @@ fn plain(message: &str) -> String {
 /// Collects problems while sources are worked on.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    found: Vec<Problem>,
+    found: Vec<QueryProblem>,
 }
 
 impl Findings {
-    pub(crate) fn add(&mut self, mut problem: Problem) {
+    pub(crate) fn add(&mut self, mut problem: QueryProblem) {
         if self.found.len() < MAX_COLLECTED {
             problem.labels.truncate(MAX_LABELS);
             problem.message = plain(&problem.message);
@@ -162,8 +162,9 @@ impl Findings {
     }
 
     /// In the order of the sources, and of places in them. Nothing is told twice of one place.
-    pub(crate) fn into_problems(self, sources: Vec<Source>) -> Problems {
-        let file = |problem: &Problem| sources.iter().position(|source| source.path == problem.place.file);
+    pub(crate) fn into_problems(self, sources: Vec<Source>) -> QueryProblems {
+        let file =
+            |problem: &QueryProblem| sources.iter().position(|source| source.path == problem.place.file);
         let mut problems = self.found;
         problems.sort_by_cached_key(|problem| {
             (file(problem), problem.place.line, problem.place.column, problem.end_column)
@@ -172,6 +173,6 @@ impl Findings {
             later.place == first.place && (later.kind == first.kind || later.message == first.message)
         });
         problems.truncate(MAX_PROBLEMS);
-        Problems { problems, sources }
+        QueryProblems { problems, sources }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use written::{is_name, quoted};
 
 /// A type, with all names resolved.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Type {
+pub enum QueryType {
     /// Whatever it is; checked when it is used, at run time.
     Any,
     String,
@@ -24,10 +24,10 @@ pub enum Type {
     Null,
     /// One of these texts, sorted.
     Choice(Vec<String>),
-    List(Box<Type>),
+    List(Box<QueryType>),
     Record(Record),
-    /// One of several; never nested, never with [`Type::Any`] inside. `T?` is `T` and null.
-    OneOf(Vec<Type>),
+    /// One of several; never nested, never with [`QueryType::Any`] inside. `T?` is `T` and null.
+    OneOf(Vec<QueryType>),
 }
 
 /// An object with these fields.
@@ -40,7 +40,7 @@ pub struct Record {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    pub ty: Type,
+    pub ty: QueryType,
     /// Whether it may be missing.
     pub optional: bool,
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 use tgp_contract::ToolError;
 
 use crate::failure::Failure;
-use crate::reader::{AuditReader, Filter, Order};
+use crate::reader::{AuditFilter, AuditReader, Order};
 use crate::verify::StoredRow;
 
 /// How entries are written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     /// One `{"body":…,"hash":…}` a line; the hash is that of the body's very bytes.
     Jsonl,
     /// One flat row an entry, under a row of names.
@@ -45,14 +45,19 @@ impl AuditReader {
     /// # Errors
     /// `EINTEGRITY` when one of them is not what was written (those before it are out then), `EINTERNAL` when they
     /// cannot be read or written.
-    pub fn export(&self, filter: &Filter, format: Format, output: &mut dyn Write) -> Result<u64, ToolError> {
+    pub fn export(
+        &self,
+        filter: &AuditFilter,
+        format: ExportFormat,
+        output: &mut dyn Write,
+    ) -> Result<u64, ToolError> {
         match format {
-            Format::Jsonl => self.export_jsonl(filter, output),
-            Format::Csv => self.export_csv(filter, output),
+            ExportFormat::Jsonl => self.export_jsonl(filter, output),
+            ExportFormat::Csv => self.export_csv(filter, output),
         }
     }
 
-    fn export_jsonl(&self, filter: &Filter, output: &mut dyn Write) -> Result<u64, ToolError> {
+    fn export_jsonl(&self, filter: &AuditFilter, output: &mut dyn Write) -> Result<u64, ToolError> {
         let mut count = 0;
         self.visit(filter, Order::OldestFirst, usize::MAX, &mut |stored, _| {
             count += 1;
@@ -65,7 +70,7 @@ impl AuditReader {
         Ok(count)
     }
 
-    fn export_csv(&self, filter: &Filter, output: &mut dyn Write) -> Result<u64, ToolError> {
+    fn export_csv(&self, filter: &AuditFilter, output: &mut dyn Write) -> Result<u64, ToolError> {
         let mut count = 0;
         let mut table = csv::Writer::from_writer(output);
         let written = |result: csv::Result<()>| result.map_err(|error| Failure::Output(error.into()));

@@ -21,9 +21,9 @@ mod writer;
 
 pub use anchor::{Anchor, FileAnchor, Head, HeadError};
 pub use entry::VERDICTS;
-pub use export::Format;
-pub use options::{AuditOptions, Durability};
-pub use reader::{AuditReader, Entry, Filter, MAX_TAIL, PastCall, Report};
+pub use export::ExportFormat;
+pub use options::{AuditOptions, AuditSync};
+pub use reader::{AuditEntry, AuditFilter, AuditReader, MAX_TAIL, RecordedCall, VerifyReport};
 pub use recorder::Audit;
 pub use redact::Redaction;
 pub use restart::{Restarted, restart};

@@ -13,7 +13,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// When a record counts as kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
+pub enum AuditSync {
     /// When it is queued. A killed kernel loses up to [`AuditOptions::flush_after`] of records.
     #[default]
     Batched,
@@ -26,7 +26,7 @@ pub enum Durability {
 pub struct AuditOptions {
     /// The database file.
     pub path: PathBuf,
-    pub durability: Durability,
+    pub durability: AuditSync,
     /// Names of arguments whose values are secrets, beside the built-in ones.
     pub secret_names: Vec<String>,
     /// Secrets themselves, such as the values of named environment variables. Shorter than six characters they are
@@ -41,7 +41,7 @@ impl AuditOptions {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
-            durability: Durability::default(),
+            durability: AuditSync::default(),
             secret_names: Vec::new(),
             secret_values: Vec::new(),
             flush_after: FLUSH_AFTER,

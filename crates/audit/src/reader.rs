@@ -39,7 +39,7 @@ impl fmt::Debug for AuditReader {
 
 /// What a whole verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     pub chain: String,
     pub entries: u64,
     pub head: Head,
@@ -49,7 +49,7 @@ pub struct Report {
 
 /// Which entries are wanted. A field that is `None` admits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct AuditFilter {
     /// A session and those below it: `cli` admits `cli/build` as well.
     pub session: Option<String>,
     /// The tool's own name.
@@ -66,7 +66,7 @@ pub struct Filter {
 
 /// One entry with its hash.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct AuditEntry {
     pub sequence: u64,
     pub hash: String,
     pub body: Value,
@@ -74,7 +74,7 @@ pub struct Entry {
 
 /// A call of a session's past, as rules over sequences see it: redacted, long texts cut.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PastCall {
+pub struct RecordedCall {
     pub tool: String,
     pub effect: Option<Effect>,
     pub arguments: Value,
@@ -115,7 +115,7 @@ impl AuditReader {
     ///
     /// # Errors
     /// `EINTEGRITY` with the first bad entry, or what kept the chain from being read.
-    pub fn verify(&self) -> Result<Report, ToolError> {
+    pub fn verify(&self) -> Result<VerifyReport, ToolError> {
         let mut seen = verify::load(self.anchor.as_ref())?;
         let mut looks = 1;
         loop {
@@ -134,7 +134,7 @@ impl AuditReader {
         }
     }
 
-    fn verify_against(&self, anchored: Option<&Head>) -> Result<Report, Failure> {
+    fn verify_against(&self, anchored: Option<&Head>) -> Result<VerifyReport, Failure> {
         let path = self.path.as_path();
         // One transaction, so that all of it is read as it was at one moment.
         let snapshot = self.connection.unchecked_transaction().doing("cannot read", path)?;
@@ -148,17 +148,17 @@ impl AuditReader {
         let chain = store::chain(&snapshot, path)?;
         let (head, entries) = verify::whole(&snapshot, &chain, anchored, path)?;
         let anchored = anchored.map(|anchored| anchored.sequence);
-        Ok(Report { chain: chain.id, entries, head, anchored })
+        Ok(VerifyReport { chain: chain.id, entries, head, anchored })
     }
 
     /// The newest `count` entries that `filter` admits, oldest first; at most [`MAX_TAIL`].
     ///
     /// # Errors
     /// `EINTEGRITY` when one of them is not what was written, `EINTERNAL` when they cannot be read.
-    pub fn tail(&self, filter: &Filter, count: usize) -> Result<Vec<Entry>, ToolError> {
+    pub fn tail(&self, filter: &AuditFilter, count: usize) -> Result<Vec<AuditEntry>, ToolError> {
         let mut entries = Vec::new();
         self.visit(filter, Order::NewestFirst, count.min(MAX_TAIL), &mut |stored, body| {
-            entries.push(Entry { sequence: stored.sequence, hash: stored.hash.clone(), body });
+            entries.push(AuditEntry { sequence: stored.sequence, hash: stored.hash.clone(), body });
             Ok(())
         })?;
         entries.reverse();
@@ -171,13 +171,13 @@ impl AuditReader {
     /// As [`AuditReader::tail`].
     pub fn newest(
         &self,
-        filter: &Filter,
+        filter: &AuditFilter,
         is_wanted: &dyn Fn(&Value) -> bool,
-    ) -> Result<Option<Entry>, ToolError> {
+    ) -> Result<Option<AuditEntry>, ToolError> {
         let mut newest = None;
         self.visit(filter, Order::OldestFirst, usize::MAX, &mut |stored, body| {
             if is_wanted(&body) {
-                newest = Some(Entry { sequence: stored.sequence, hash: stored.hash.clone(), body });
+                newest = Some(AuditEntry { sequence: stored.sequence, hash: stored.hash.clone(), body });
             }
             Ok(())
         })?;
@@ -203,8 +203,8 @@ impl AuditReader {
     ///
     /// # Errors
     /// As [`AuditReader::tail`].
-    pub fn history(&self, session: &str, limit: usize) -> Result<Vec<PastCall>, ToolError> {
-        let filter = Filter { session: Some(session.to_owned()), ..Filter::default() };
+    pub fn history(&self, session: &str, limit: usize) -> Result<Vec<RecordedCall>, ToolError> {
+        let filter = AuditFilter { session: Some(session.to_owned()), ..AuditFilter::default() };
         let entries = self.tail(&filter, limit)?;
         Ok(entries.into_iter().filter_map(|entry| past_call(entry.body)).collect())
     }
@@ -220,10 +220,14 @@ impl AuditReader {
         since_ms: Option<u64>,
         after: u64,
         limit: usize,
-        each: &mut dyn FnMut(u64, PastCall),
+        each: &mut dyn FnMut(u64, RecordedCall),
     ) -> Result<bool, ToolError> {
-        let filter =
-            Filter { session: Some(session.to_owned()), since_ms, after: Some(after), ..Filter::default() };
+        let filter = AuditFilter {
+            session: Some(session.to_owned()),
+            since_ms,
+            after: Some(after),
+            ..AuditFilter::default()
+        };
         let mut seen = 0_usize;
         self.visit(&filter, Order::OldestFirst, limit.saturating_add(1), &mut |stored, body| {
             seen += 1;
@@ -240,7 +244,7 @@ impl AuditReader {
     /// Shows entries one at a time, each verified by itself.
     pub(crate) fn visit(
         &self,
-        filter: &Filter,
+        filter: &AuditFilter,
         order: Order,
         limit: usize,
         visitor: &mut dyn FnMut(&StoredRow, Value) -> Result<(), Failure>,
@@ -265,7 +269,7 @@ pub(crate) enum Order {
     NewestFirst,
 }
 
-fn query(filter: &Filter, order: Order, limit: usize) -> (String, Vec<SqlValue>) {
+fn query(filter: &AuditFilter, order: Order, limit: usize) -> (String, Vec<SqlValue>) {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
     if let Some(session) = filter.session.as_deref().map(key) {
@@ -300,7 +304,7 @@ fn query(filter: &Filter, order: Order, limit: usize) -> (String, Vec<SqlValue>)
     (sql, values)
 }
 
-fn past_call(mut body: Value) -> Option<PastCall> {
+fn past_call(mut body: Value) -> Option<RecordedCall> {
     if body.get("kind").and_then(Value::as_str) != Some("call") {
         return None;
     }
@@ -313,7 +317,7 @@ fn past_call(mut body: Value) -> Option<PastCall> {
     let (arguments_whole, targets_whole) = (whole("arguments").is_some(), whole("targets").is_some());
     let actor = whole("actor").cloned();
     let mut take = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();
-    Some(PastCall {
+    Some(RecordedCall {
         tool,
         effect: serde_json::from_value(take("effect")).unwrap_or_default(),
         arguments: take("arguments"),

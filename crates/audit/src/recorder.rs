@@ -15,10 +15,10 @@ use tracing::Span;
 use crate::anchor::{Anchor, Head};
 use crate::failure::{ErrorContext, Failure};
 use crate::queue::{Item, QueuedRecord, Reply};
-use crate::reader::{AuditReader, Report};
+use crate::reader::{AuditReader, VerifyReport};
 use crate::redact::Redaction;
 use crate::writer::{self, Shared, Writer};
-use crate::{AuditOptions, Durability};
+use crate::{AuditOptions, AuditSync};
 
 /// The unit in which waiting records are weighed.
 const UNIT_BYTES: usize = 1 << 10;
@@ -137,7 +137,7 @@ impl Audit {
     ///
     /// # Errors
     /// `EINTEGRITY` with the first bad entry, or what kept the chain from being read.
-    pub async fn verify_whole(&self) -> Result<Report, ToolError> {
+    pub async fn verify_whole(&self) -> Result<VerifyReport, ToolError> {
         self.flush().await?;
         let (path, anchor) = (self.options.path.clone(), Arc::clone(&self.anchor));
         let verified = tokio::task::spawn_blocking(move || {
@@ -177,7 +177,7 @@ impl Recorder for Audit {
             return Err(error);
         }
         let room = self.wait_for_room(units(&record)).await?;
-        let waits = self.options.durability == Durability::Call || self.shared.is_failing();
+        let waits = self.options.durability == AuditSync::Call || self.shared.is_failing();
         let (reply, answer) = oneshot::channel();
         let span = Span::current();
         let queued = QueuedRecord { record: Box::new(record), room, reply: waits.then_some(reply), span };

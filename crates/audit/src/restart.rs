@@ -15,7 +15,7 @@ use crate::reader::AuditReader;
 use crate::redact::Redaction;
 use crate::store::{self, Store, beside};
 use crate::writer::new_chain_id;
-use crate::{AuditOptions, Durability};
+use crate::{AuditOptions, AuditSync};
 
 /// A reason is a sentence or two.
 const MAX_REASON_CHARS: usize = 2000;
@@ -107,7 +107,7 @@ fn set_aside(path: &Path, now_ms: u64) -> Result<Option<PathBuf>, Failure> {
 fn begin(options: &AuditOptions, anchor: &dyn Anchor, draft: &UnchainedEntry) -> Result<Head, Failure> {
     const DOING: &str = "cannot write";
     let path = options.path.as_path();
-    let mut store = Store::open(path, Durability::Call, options.lock_wait)?;
+    let mut store = Store::open(path, AuditSync::Call, options.lock_wait)?;
     let id = new_chain_id()?;
     let transaction = store.begin()?;
     if !store::is_empty(&transaction).doing("cannot read", path)? {

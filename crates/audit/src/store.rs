@@ -12,7 +12,7 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
-use crate::Durability;
+use crate::AuditSync;
 use crate::anchor::Head;
 use crate::entry::{ChainedEntry, Columns, GENESIS};
 use crate::failure::{ErrorContext, Failure};
@@ -60,7 +60,7 @@ pub(crate) struct Chain {
 
 impl Store {
     /// Opens the file for writing, and makes an empty one where there is none.
-    pub(crate) fn open(path: &Path, durability: Durability, lock_wait: Duration) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, durability: AuditSync, lock_wait: Duration) -> Result<Self, Failure> {
         const DOING: &str = "cannot open";
         make_file(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -72,8 +72,8 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).doing(DOING, path)?;
         settle_journal(&connection, path, lock_wait)?;
         let synchronous = match durability {
-            Durability::Batched => "NORMAL",
-            Durability::Call => "FULL",
+            AuditSync::Batched => "NORMAL",
+            AuditSync::Call => "FULL",
         };
         connection.pragma_update(None, "synchronous", synchronous).doing(DOING, path)?;
         connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES).doing(DOING, path)?;

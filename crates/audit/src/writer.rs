@@ -17,7 +17,7 @@ use crate::queue::{Item, Queue, Reply};
 use crate::redact::Redaction;
 use crate::store::{self, Store};
 use crate::verify;
-use crate::{AuditOptions, Durability};
+use crate::{AuditOptions, AuditSync};
 
 /// How long after a failure the writer tries again by itself; every record and every flush makes it try too.
 const RETRY: Duration = Duration::from_millis(500);
@@ -200,8 +200,8 @@ impl Writer {
         options: &AuditOptions,
     ) -> Self {
         let collect = match options.durability {
-            Durability::Batched => options.flush_after,
-            Durability::Call => Duration::ZERO,
+            AuditSync::Batched => options.flush_after,
+            AuditSync::Call => Duration::ZERO,
         };
         Self {
             shared,

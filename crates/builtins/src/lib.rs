@@ -26,7 +26,7 @@ pub mod results {
         CutLine, ExistsResult, FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult,
         ListedFile, SkippedFiles,
     };
-    pub use tgp_registry::Verdict as SearchVerdict;
+    pub use tgp_registry::ReuseVerdict as SearchVerdict;
     pub use tgp_router::database::{SqlNote, SqlNotes};
     pub use tgp_sandbox::{LogLevel, LogLine, RunStats};
     pub use tgp_tool_runtime::forge::{TestFailure, TestReport, TestResult};

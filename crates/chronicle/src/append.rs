@@ -5,22 +5,22 @@ use std::io::{self, Write};
 
 use tgp_contract::{AppendResult, ChronicleEvent, RelativePath};
 
-use crate::chronicle::Keeper;
+use crate::chronicle::ChronicleInner;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, Encoded};
 use crate::place::{Directory, Missing};
-use crate::torn::{self, SetAside};
-use crate::{Durability, lock};
+use crate::torn::{self, Quarantined};
+use crate::{ChronicleSync, lock};
 
 /// How often a chronicle is opened again because it was replaced in the meantime, as git does when it changes branch.
 const MAX_TRIES: usize = 16;
 
 /// What became of an event, and of what was found at the end of its chronicle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AppendOutcome {
     pub appended: AppendResult,
     /// The torn line that a crash had left, which was moved out of the way.
-    pub set_aside: Option<SetAside>,
+    pub set_aside: Option<Quarantined>,
 }
 
 /// A chronicle that is open and locked for writing.
@@ -30,10 +30,10 @@ struct Locked {
 }
 
 pub(crate) fn append(
-    keeper: &Keeper,
+    keeper: &ChronicleInner,
     path: &RelativePath,
     event: ChronicleEvent,
-) -> Result<Outcome, Failure> {
+) -> Result<AppendOutcome, Failure> {
     let stored = keeper.file_of(path)?;
     let event = line::encode(event).map_err(|error| Failure::Event(error.to_string()))?;
     let Locked { directory, file } = open(keeper, &stored)?;
@@ -52,10 +52,10 @@ pub(crate) fn append(
     if let Some(set_aside) = &set_aside {
         keeper.note(set_aside);
     }
-    Ok(Outcome { appended: AppendResult { event_id: event.id, appended: is_new }, set_aside })
+    Ok(AppendOutcome { appended: AppendResult { event_id: event.id, appended: is_new }, set_aside })
 }
 
-fn open(keeper: &Keeper, path: &RelativePath) -> Result<Locked, Failure> {
+fn open(keeper: &ChronicleInner, path: &RelativePath) -> Result<Locked, Failure> {
     let name = path.name().unwrap_or_default();
     for _ in 0..MAX_TRIES {
         let Some(directory) = keeper.project.directory(&path.parent(), Missing::Make)? else { continue };
@@ -73,7 +73,7 @@ fn open(keeper: &Keeper, path: &RelativePath) -> Result<Locked, Failure> {
 
 /// Writes the line, unless it is there. Answers whether it did.
 fn add_once(
-    keeper: &Keeper,
+    keeper: &ChronicleInner,
     path: &RelativePath,
     file: &File,
     whole: u64,
@@ -108,11 +108,11 @@ fn write(mut file: &File, whole: u64, line: &[u8]) -> io::Result<()> {
     Err(outcome)
 }
 
-fn settle(keeper: &Keeper, path: &RelativePath, file: &File, is_new: bool) -> Result<(), Failure> {
+fn settle(keeper: &ChronicleInner, path: &RelativePath, file: &File, is_new: bool) -> Result<(), Failure> {
     match keeper.durability {
         // Also for an event that was there: whoever wrote it may not have waited for the disk.
-        Durability::Event => file.sync_data().doing("cannot sync", path),
-        Durability::Batch if is_new && keeper.unsynced(path) => keeper.sync(),
-        Durability::Batch => Ok(()),
+        ChronicleSync::Event => file.sync_data().doing("cannot sync", path),
+        ChronicleSync::Batch if is_new && keeper.unsynced(path) => keeper.sync(),
+        ChronicleSync::Batch => Ok(()),
     }
 }

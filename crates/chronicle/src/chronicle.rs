@@ -7,16 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, ChronicleLayout, RelativePath, ToolError};
 
-use crate::append::{self, Outcome};
+use crate::append::{self, AppendOutcome};
 use crate::events::{self, Events, Start};
 use crate::failure::{Doing, Failure};
-use crate::known::KnownFiles;
+use crate::known::DedupCache;
 use crate::migrate::{self, Migration, MigrationReport};
-use crate::options::{ChronicleOptions, Durability};
+use crate::options::{ChronicleOptions, ChronicleSync};
 use crate::place::{Missing, Project};
 use crate::scope::Scope;
-use crate::torn::SetAside;
-use crate::verify::{self, Report};
+use crate::torn::Quarantined;
+use crate::verify::{self, ChronicleReport};
 
 /// Events that may wait for the disk together when they are kept in batches.
 const MAX_UNSYNCED: usize = 64;
@@ -26,20 +26,20 @@ const MAX_NOTES: usize = 256;
 /// The chronicles of a project, as files. Clones are the same chronicle.
 #[derive(Clone, Debug)]
 pub struct FileChronicle {
-    keeper: Arc<Keeper>,
+    keeper: Arc<ChronicleInner>,
 }
 
 /// What all calls share.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct ChronicleInner {
     pub(crate) project: Project,
     pub(crate) scope: Scope,
     pub(crate) layout: ChronicleLayout,
-    pub(crate) durability: Durability,
+    pub(crate) durability: ChronicleSync,
     pub(crate) lock_wait: Duration,
-    pub(crate) known: KnownFiles,
+    pub(crate) known: DedupCache,
     waiting: Mutex<Waiting>,
-    notes: Mutex<Vec<SetAside>>,
+    notes: Mutex<Vec<Quarantined>>,
 }
 
 /// Files with events that were not synced yet.
@@ -56,13 +56,13 @@ impl FileChronicle {
         let scope = Scope::new(&options.scope)?;
         let project =
             Project::open(&options.project).doing("cannot open the project", &RelativePath::root())?;
-        let keeper = Keeper {
+        let keeper = ChronicleInner {
             project,
             scope,
             layout: options.layout,
             durability: options.durability,
             lock_wait: options.lock_wait,
-            known: KnownFiles::default(),
+            known: DedupCache::default(),
             waiting: Mutex::default(),
             notes: Mutex::default(),
         };
@@ -74,7 +74,11 @@ impl FileChronicle {
     /// # Errors
     /// As [`Chronicle::append`]; `ECONFLICT` when another process keeps the lock, `ESECURITY` for a link or a special
     /// file, `EINTEGRITY` for a file that does not end as a chronicle does.
-    pub fn append_blocking(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Outcome, ToolError> {
+    pub fn append_blocking(
+        &self,
+        file: &RelativePath,
+        event: ChronicleEvent,
+    ) -> Result<AppendOutcome, ToolError> {
         Ok(append::append(&self.keeper, file, event)?)
     }
 
@@ -99,7 +103,7 @@ impl FileChronicle {
     ///
     /// # Errors
     /// `ENOTFOUND` where there is no such chronicle; what is wrong with its lines stands in the report.
-    pub fn verify(&self, file: &RelativePath) -> Result<Report, ToolError> {
+    pub fn verify(&self, file: &RelativePath) -> Result<ChronicleReport, ToolError> {
         Ok(verify::verify(&self.keeper, file)?)
     }
 
@@ -138,7 +142,7 @@ impl FileChronicle {
     ///
     /// # Errors
     /// When the project cannot be read.
-    pub fn verify_all(&self) -> Result<Vec<Report>, ToolError> {
+    pub fn verify_all(&self) -> Result<Vec<ChronicleReport>, ToolError> {
         self.files_blocking()?.iter().map(|file| self.verify(file)).collect()
     }
 
@@ -160,7 +164,7 @@ impl FileChronicle {
 
     /// The torn lines that were set aside since this was opened or last asked.
     #[must_use]
-    pub fn take_set_aside(&self) -> Vec<SetAside> {
+    pub fn take_set_aside(&self) -> Vec<Quarantined> {
         std::mem::take(&mut self.keeper.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -191,8 +195,8 @@ impl Chronicle for FileChronicle {
     }
 }
 
-impl Keeper {
-    pub(crate) fn note(&self, set_aside: &SetAside) {
+impl ChronicleInner {
+    pub(crate) fn note(&self, set_aside: &Quarantined) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() < MAX_NOTES {
             notes.push(set_aside.clone());

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use tgp_contract::{ChronicleEvent, RelativePath, ToolError};
 
-use crate::chronicle::Keeper;
+use crate::chronicle::ChronicleInner;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
 use crate::lines::{self, Lines};
@@ -23,13 +23,13 @@ pub enum Start {
     Beginning,
     /// A line, counted from 1.
     Line(u64),
-    /// A place that [`Entry::next`] named.
+    /// A place that [`ChronicleEntry::next`] named.
     Offset(u64),
 }
 
 /// An event and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct ChronicleEntry {
     /// Where its line begins in the file.
     pub offset: u64,
     /// Where the next line begins, or will begin.
@@ -64,7 +64,7 @@ impl Events {
         self.torn.as_ref()
     }
 
-    pub(crate) fn open(keeper: &Keeper, path: &RelativePath, start: Start) -> Result<Self, Failure> {
+    pub(crate) fn open(keeper: &ChronicleInner, path: &RelativePath, start: Start) -> Result<Self, Failure> {
         let stored = keeper.file_of(path)?;
         let Some((file, extent)) = open(keeper, path)? else {
             return Ok(Self { path: stored, source: None, torn: None, is_foreign: false });
@@ -89,7 +89,7 @@ impl Events {
 }
 
 impl Iterator for Events {
-    type Item = Result<Entry, ToolError>;
+    type Item = Result<ChronicleEntry, ToolError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let source = self.source.as_mut()?;
@@ -110,13 +110,13 @@ impl Iterator for Events {
     }
 }
 
-fn next(source: &mut Source, path: &RelativePath) -> Result<Option<Entry>, Failure> {
+fn next(source: &mut Source, path: &RelativePath) -> Result<Option<ChronicleEntry>, Failure> {
     const DOING: &str = "cannot read";
     let Some(found) = source.lines.next().doing(DOING, path)? else { return Ok(None) };
     let offset = found.offset;
     let decoded = found.bytes.ok_or(LineError::TooLong).and_then(line::decode);
     match decoded {
-        Ok(event) => Ok(Some(Entry { offset, next: source.lines.position(), event })),
+        Ok(event) => Ok(Some(ChronicleEntry { offset, next: source.lines.position(), event })),
         Err(error) => {
             let line = lines::number_at(&source.file, offset).doing(DOING, path)?;
             Err(Failure::Broken { path: path.clone(), line, what: error.to_string() })
@@ -136,7 +136,7 @@ fn check_offset(file: &File, path: &RelativePath, extent: &Extent, offset: u64) 
 }
 
 /// Opens a chronicle to read it, as far as its whole lines go now. Nothing when there is none.
-pub(crate) fn open(keeper: &Keeper, path: &RelativePath) -> Result<Option<(File, Extent)>, Failure> {
+pub(crate) fn open(keeper: &ChronicleInner, path: &RelativePath) -> Result<Option<(File, Extent)>, Failure> {
     let stored = keeper.file_of(path)?;
     let Some(directory) = keeper.project.directory(&stored.parent(), Missing::Refuse)? else {
         return Ok(None);
@@ -151,7 +151,7 @@ pub(crate) fn open(keeper: &Keeper, path: &RelativePath) -> Result<Option<(File,
 
 /// The last `most` events, oldest first.
 pub(crate) fn tail(
-    keeper: &Keeper,
+    keeper: &ChronicleInner,
     path: &RelativePath,
     most: usize,
 ) -> Result<Vec<ChronicleEvent>, ToolError> {

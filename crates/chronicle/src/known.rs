@@ -23,7 +23,7 @@ const MAX_FILES: usize = 4096;
 
 /// What is known of all chronicles.
 #[derive(Debug, Default)]
-pub(crate) struct KnownFiles {
+pub(crate) struct DedupCache {
     files: Mutex<Remembered>,
     state: RandomState,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Known {
     used: u64,
 }
 
-impl KnownFiles {
+impl DedupCache {
     /// Takes out what is known of `path`. The caller holds the lock of the file, so nobody else asks meanwhile.
     pub(crate) fn take(&self, path: &RelativePath) -> Known {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).files.remove(path).unwrap_or_default()

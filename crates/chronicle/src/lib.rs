@@ -24,11 +24,11 @@ mod scope;
 mod torn;
 mod verify;
 
-pub use append::Outcome;
+pub use append::AppendOutcome;
 pub use chronicle::FileChronicle;
-pub use events::{Entry, Events, Start};
+pub use events::{ChronicleEntry, Events, Start};
 pub use line::MAX_LINE_BYTES;
 pub use migrate::{Migrated, Migration, MigrationReport, Refused, is_chronicle_file};
-pub use options::{ChronicleOptions, DEFAULT_TAIL, Durability};
-pub use torn::{SetAside, Torn};
-pub use verify::{LineProblem, Report};
+pub use options::{ChronicleOptions, ChronicleSync, DEFAULT_TAIL};
+pub use torn::{Quarantined, Torn};
+pub use verify::{ChronicleReport, LineProblem};

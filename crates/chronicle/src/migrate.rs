@@ -13,7 +13,7 @@ use serde::Serialize;
 use tgp_contract::{MAX_CHRONICLE_LINE_BYTES, RelativePath, canonical, is_chronicle_content};
 use tgp_fs::Replace;
 
-use crate::chronicle::Keeper;
+use crate::chronicle::ChronicleInner;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
 use crate::lines::Lines;
@@ -87,7 +87,7 @@ fn beginning(project: &Project, path: &RelativePath) -> Result<Option<Vec<u8>>, 
 
 /// Files of the other layout that look like a chronicle: one that does not verify is refused with the reason, instead of
 /// being passed over.
-fn candidates(keeper: &Keeper) -> Result<Vec<Candidate>, Failure> {
+fn candidates(keeper: &ChronicleInner) -> Result<Vec<Candidate>, Failure> {
     let other = keeper.layout.other();
     let mut found = Vec::new();
     for name in keeper.project.chronicles(&keeper.scope, other)? {
@@ -107,18 +107,18 @@ fn candidates(keeper: &Keeper) -> Result<Vec<Candidate>, Failure> {
 }
 
 /// Everything that a migration would move or refuse: a damaged chronicle is not read either.
-pub(crate) fn unmigrated(keeper: &Keeper) -> Result<Vec<RelativePath>, Failure> {
+pub(crate) fn unmigrated(keeper: &ChronicleInner) -> Result<Vec<RelativePath>, Failure> {
     Ok(candidates(keeper)?.into_iter().map(|candidate| candidate.from).collect())
 }
 
-pub(crate) fn unmigrated_file_of(keeper: &Keeper, name: &RelativePath) -> Option<RelativePath> {
+pub(crate) fn unmigrated_file_of(keeper: &ChronicleInner, name: &RelativePath) -> Option<RelativePath> {
     let file = keeper.layout.other().file_of(name).ok()?;
     let is_elsewhere = keeper.file_of(name).ok()? != file;
     let bytes = beginning(&keeper.project, &file).ok()??;
     (is_elsewhere && is_chronicle_content(&bytes)).then_some(file)
 }
 
-pub(crate) fn migrate(keeper: &Keeper, extent: Migration) -> Result<MigrationReport, Failure> {
+pub(crate) fn migrate(keeper: &ChronicleInner, extent: Migration) -> Result<MigrationReport, Failure> {
     let mut report = MigrationReport::default();
     for candidate in candidates(keeper)? {
         match move_one(keeper, &candidate, extent) {
@@ -137,7 +137,11 @@ pub(crate) fn migrate(keeper: &Keeper, extent: Migration) -> Result<MigrationRep
     Ok(report)
 }
 
-fn move_one(keeper: &Keeper, candidate: &Candidate, extent: Migration) -> Result<Option<Migrated>, Failure> {
+fn move_one(
+    keeper: &ChronicleInner,
+    candidate: &Candidate,
+    extent: Migration,
+) -> Result<Option<Migrated>, Failure> {
     let Candidate { name, from } = candidate;
     let to = keeper.file_of(name)?;
     let Some(old) = Opened::old(keeper, from)? else { return Ok(None) };
@@ -186,7 +190,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn old(keeper: &Keeper, path: &RelativePath) -> Result<Option<Self>, Failure> {
+    fn old(keeper: &ChronicleInner, path: &RelativePath) -> Result<Option<Self>, Failure> {
         let name = path.name().unwrap_or_default();
         for _ in 0..MAX_TRIES {
             let Some(directory) = keeper.project.directory(&path.parent(), Missing::Refuse)? else {
@@ -203,7 +207,7 @@ impl Opened {
 
     /// The chronicle that is where the old one goes, if there is one.
     fn present(
-        keeper: &Keeper,
+        keeper: &ChronicleInner,
         directory: &Directory,
         path: &RelativePath,
     ) -> Result<Option<Present>, Failure> {

@@ -14,7 +14,7 @@ const SCOPE: [&str; 2] = [".sage/*.sage", "src/**/*.sage"];
 
 /// When an event counts as kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
+pub enum ChronicleSync {
     /// When the system has it: it survives the end of this process. What a power failure can take is bounded by the
     /// number of events after which all are synced, and ends with [`crate::FileChronicle::sync`].
     #[default]
@@ -33,7 +33,7 @@ pub struct ChronicleOptions {
     pub scope: Vec<String>,
     /// Where their files are.
     pub layout: ChronicleLayout,
-    pub durability: Durability,
+    pub durability: ChronicleSync,
     /// How long a lock is waited for.
     pub lock_wait: Duration,
 }
@@ -44,7 +44,7 @@ impl ChronicleOptions {
             project: project.into(),
             scope: SCOPE.map(str::to_owned).to_vec(),
             layout: ChronicleLayout::default(),
-            durability: Durability::default(),
+            durability: ChronicleSync::default(),
             lock_wait: LOCK_WAIT,
         }
     }

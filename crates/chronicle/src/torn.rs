@@ -32,7 +32,7 @@ pub struct Torn {
 
 /// A torn line that was moved out of its chronicle, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SetAside {
+pub struct Quarantined {
     pub file: RelativePath,
     /// Where its bytes are now.
     pub kept: RelativePath,
@@ -84,7 +84,7 @@ pub(crate) fn set_aside(
     file: &File,
     path: &RelativePath,
     torn: &Torn,
-) -> Result<SetAside, Failure> {
+) -> Result<Quarantined, Failure> {
     let hash = hash(file, torn).doing("cannot read", path)?;
     let name = path.name().unwrap_or_default();
     for digits in DIGITS {
@@ -96,7 +96,7 @@ pub(crate) fn set_aside(
             file.set_len(torn.offset)
                 .and_then(|()| file.sync_all())
                 .doing("cannot cut the torn line off", path)?;
-            return Ok(SetAside {
+            return Ok(Quarantined {
                 file: path.clone(),
                 kept: kept_path,
                 offset: torn.offset,

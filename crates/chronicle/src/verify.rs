@@ -6,7 +6,7 @@ use std::fs::File;
 use serde::Serialize;
 use tgp_contract::{ChronicleEvent, RelativePath};
 
-use crate::chronicle::Keeper;
+use crate::chronicle::ChronicleInner;
 use crate::events;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
@@ -33,7 +33,7 @@ pub struct LineProblem {
 /// What a chronicle is found to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct ChronicleReport {
     /// The name of the chronicle.
     pub file: RelativePath,
     /// Where its file is.
@@ -54,7 +54,7 @@ pub struct Report {
     pub last_id: Option<String>,
 }
 
-impl Report {
+impl ChronicleReport {
     /// Whether every line is an event. A torn end and what was set aside are traces of a
     /// crash, not of a change.
     #[must_use]
@@ -71,12 +71,12 @@ impl Report {
     }
 }
 
-pub(crate) fn verify(keeper: &Keeper, path: &RelativePath) -> Result<Report, Failure> {
+pub(crate) fn verify(keeper: &ChronicleInner, path: &RelativePath) -> Result<ChronicleReport, Failure> {
     let stored = keeper.file_of(path)?;
     let Some((file, extent)) = events::open(keeper, path)? else {
         return Err(Failure::NotFound(path.clone()));
     };
-    let mut report = Report {
+    let mut report = ChronicleReport {
         file: path.clone(),
         stored: stored.clone(),
         events: 0,
@@ -108,7 +108,7 @@ struct Part {
 }
 
 /// Answers how many lines there are.
-fn read(file: &File, whole: u64, part: Part, report: &mut Report) -> std::io::Result<u64> {
+fn read(file: &File, whole: u64, part: Part, report: &mut ChronicleReport) -> std::io::Result<u64> {
     let mut seen = HashSet::new();
     let mut lines = Lines::new(file, 0, whole)?;
     let mut number = 0;
@@ -147,7 +147,7 @@ fn short(id: &str) -> u128 {
     id.get(..32).and_then(|digits| u128::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
-fn set_aside(keeper: &Keeper, path: &RelativePath) -> Result<Vec<RelativePath>, Failure> {
+fn set_aside(keeper: &ChronicleInner, path: &RelativePath) -> Result<Vec<RelativePath>, Failure> {
     let Some(directory) = keeper.project.directory(&path.parent(), Missing::Refuse)? else {
         return Ok(Vec::new());
     };

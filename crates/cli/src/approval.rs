@@ -7,7 +7,7 @@ use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conversation::{
-    Answer, Asked, Keyboard, Offer, Sheet, StandardError, TerminalKeyboard, interview,
+    Answer, ApprovalQuestion, ApprovalView, Keyboard, Offer, StandardError, TerminalKeyboard, interview,
 };
 
 /// There is one terminal, so whoever serves several callers asks about one call at a time.
@@ -55,7 +55,7 @@ impl Approver for TerminalApprover {
             return ApprovalAnswer::Refused { reason: reason.to_owned() };
         }
         let _turn = TERMINAL.lock().await;
-        let sheet = Sheet::new(&Asked::new(&request));
+        let sheet = ApprovalView::new(&ApprovalQuestion::new(&request));
         let mut keyboard = TerminalKeyboard::default();
         match interview(&StandardError::new(), &mut keyboard, &sheet, &Offer::Once).await {
             Answer::Yes | Answer::Always => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde_json::Value;
-use tgp::Redaction;
+use tgp::audit::Redaction;
 use tgp::contract::{Code, ToolError};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;

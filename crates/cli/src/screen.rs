@@ -2,8 +2,8 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Renderer, Snippet};
 use serde_json::Value;
+use tgp::aql::{QueryProblem, Source};
 use tgp::contract::{Finding, Severity, SourceLocation, ToolError};
-use tgp::{Problem, Source};
 use tgp_text::LineCol;
 
 use crate::conversation::was_answered;
@@ -93,7 +93,7 @@ pub fn finding(finding: &Finding, source: Option<&str>, look: Look) -> String {
 }
 
 /// One problem of a query, at its line of one of the sources, with the places that belong to it.
-pub fn problem(problem: &Problem, sources: &[Source], look: Look) -> String {
+pub fn problem(problem: &QueryProblem, sources: &[Source], look: Look) -> String {
     let text =
         |file: &str| sources.iter().find(|source| source.path == file).map(|source| source.text.as_str());
     let source = text(&problem.place.file);

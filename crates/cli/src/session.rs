@@ -8,11 +8,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use serde_json::Value;
+use tgp::agent::Sessions;
+use tgp::aql::Runs;
+use tgp::audit::{AuditReader, Restarted};
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
-use tgp::{
-    AuditReader, BootOptions, Confirmations, DenyAll, Environment, Kernel, OpenWork, Restarted, Runs,
-    SensitiveField, Sessions, Trust, TrustPrompt,
-};
+use tgp::gates::DenyAll;
+use tgp::trust::{Confirmations, SensitiveField, Trust, TrustPrompt};
+use tgp::{BootOptions, Environment, Kernel, OpenWork};
 
 use crate::approval;
 use crate::arguments::Global;
@@ -203,12 +205,12 @@ pub async fn runs(global: &Global) -> Result<Runs, Failure> {
 
 /// The audit of the command's directory, without booting on it.
 pub async fn records(global: &Global) -> Result<AuditReader, Failure> {
-    Ok(tgp::open_records(&records_options(global)?).await.map_err(ToolError::from)?)
+    Ok(tgp::audit::open_records(&records_options(global)?).await.map_err(ToolError::from)?)
 }
 
 /// Sets a broken audit aside and begins a new one.
 pub async fn restart_records(global: &Global, reason: &str) -> Result<Restarted, Failure> {
-    Ok(tgp::restart_records(&records_options(global)?, reason).await.map_err(ToolError::from)?)
+    Ok(tgp::audit::restart_records(&records_options(global)?, reason).await.map_err(ToolError::from)?)
 }
 
 /// What a command needs that reads a project without booting on it.

@@ -17,6 +17,8 @@ mod transpile;
 pub use builtin::{is_test_file, test_file, tested_files};
 pub use check::{CheckOptions, check};
 pub use describe::describe;
-pub use graph::{GraphBuilder, GraphError, GraphHost, ModuleGraph};
-pub use source::{CompileError, MAX_SOURCE_BYTES, Role, Unit};
-pub use transpile::{Compiled, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile};
+pub use graph::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError};
+pub use source::{CompileError, MAX_SOURCE_BYTES, SourceRole, Unit};
+pub use transpile::{
+    CompiledModule, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile,
+};

@@ -9,7 +9,7 @@ pub const MAX_SOURCE_BYTES: usize = 256 * 1024;
 /// What a source is for. It decides which shapes are allowed, what is linted, and how much debug information stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum SourceRole {
     /// A forged tool: TypeScript, all four shapes.
     Tool,
     /// `tgp.config.ts`: a module with a default export that may read `process.env.NAME`.
@@ -24,7 +24,7 @@ pub struct Unit {
     /// The module's id: a path below the tool root (`tools/math/fib.ts`), `npm:zod/index.js`, or `tgp:std`.
     pub id: String,
     pub source: String,
-    pub role: Role,
+    pub role: SourceRole,
 }
 
 /// A source that does not compile: at least one finding of the rule `syntax`.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tgp_contract::{Change, EntryKind, FsError, RelativePath};
 
-use crate::Limits;
+use crate::FileLimits;
 
 /// Names that begin like this belong to the disk file system: they are hidden in listings and swept after a crash.
 pub(crate) const TEMPORARY_PREFIX: &str = ".tgp-tmp-";
@@ -34,7 +34,11 @@ pub(crate) struct Batch<'a> {
 pub(crate) type Lookup<'l> = &'l dyn Fn(&RelativePath) -> Result<Option<EntryKind>, FsError>;
 
 impl<'a> Batch<'a> {
-    pub(crate) fn plan(changes: &'a [Change], limits: &Limits, lookup: Lookup<'_>) -> Result<Self, FsError> {
+    pub(crate) fn plan(
+        changes: &'a [Change],
+        limits: &FileLimits,
+        lookup: Lookup<'_>,
+    ) -> Result<Self, FsError> {
         let mut batch = Self::default();
         for change in changes {
             refuse_reserved(change.path())?;
@@ -54,7 +58,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The bytes held after the batch where `held` bytes stay; an error names the first file that does not fit.
-    pub(crate) fn bytes_on_top_of(&self, held: u64, limits: &Limits) -> Result<u64, FsError> {
+    pub(crate) fn bytes_on_top_of(&self, held: u64, limits: &FileLimits) -> Result<u64, FsError> {
         self.files().try_fold(held, |bytes, (path, content)| {
             let size = content.len() as u64;
             let left = limits.total_bytes.saturating_sub(bytes);

@@ -18,7 +18,7 @@ use tgp_contract::{
     Change, Code, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath, ToolError,
 };
 
-use crate::Limits;
+use crate::FileLimits;
 pub(crate) use crate::batch::not_a_plain_file;
 use crate::batch::{Batch, refuse_reserved};
 
@@ -39,7 +39,7 @@ pub struct DiskFs {
 /// How a [`DiskFs`] behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskOptions {
-    pub limits: Limits,
+    pub limits: FileLimits,
     pub hard_links: HardLinks,
 }
 

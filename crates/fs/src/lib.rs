@@ -32,7 +32,7 @@ pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
 pub use git_directory::git_directories;
 pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
 pub use kernel_directory::{KERNEL_DIRECTORY, is_in_kernel_directory};
-pub use limits::Limits;
+pub use limits::FileLimits;
 pub use lock::{LockKind, LockWait, jittered, take_lock};
 pub use memory::MemoryFs;
 pub use overlay::OverlayFs;

@@ -6,7 +6,7 @@ use tgp_contract::{FsError, RelativePath};
 
 /// Bounds of one file system. Reaching one is an error, never a silent cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct FileLimits {
     /// The largest file that is read or written.
     pub file_bytes: u64,
     /// All bytes a memory file system or an overlay holds, or one batch brings to disk.
@@ -17,13 +17,13 @@ pub struct Limits {
     pub depth: usize,
 }
 
-impl Default for Limits {
+impl Default for FileLimits {
     fn default() -> Self {
         Self { file_bytes: 16 << 20, total_bytes: 256 << 20, entries: 100_000, depth: 64 }
     }
 }
 
-impl Limits {
+impl FileLimits {
     /// Refuses a file of `size` bytes when it is too large.
     pub(crate) fn check_file(&self, path: &RelativePath, size: u64) -> Result<(), FsError> {
         if size > self.file_bytes {

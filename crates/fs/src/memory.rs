@@ -5,13 +5,13 @@ use std::sync::{PoisonError, RwLock};
 
 use tgp_contract::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath};
 
-use crate::Limits;
+use crate::FileLimits;
 use crate::batch::{Batch, Planned, below, nothing_at, refuse_reserved};
 
 /// A tree of files in memory. As on disk, directories are made by the writes below them and stay when they empty.
 #[derive(Debug, Default)]
 pub struct MemoryFs {
-    limits: Limits,
+    limits: FileLimits,
     tree: RwLock<Tree>,
 }
 
@@ -34,7 +34,7 @@ impl MemoryFs {
     }
 
     #[must_use]
-    pub fn with_limits(limits: Limits) -> Self {
+    pub fn with_limits(limits: FileLimits) -> Self {
         Self { limits, tree: RwLock::default() }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tgp_contract::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath};
 
-use crate::Limits;
+use crate::FileLimits;
 use crate::batch::{Batch, Planned, below, not_a_plain_file, nothing_at, refuse_reserved};
 
 /// A file system over another one. Reads fall through; writes and removals stay until [`OverlayFs::commit`], and
@@ -15,7 +15,7 @@ use crate::batch::{Batch, Planned, below, not_a_plain_file, nothing_at, refuse_r
 /// A directory that was made here and emptied again is visible here, but a commit does not bring it to the base.
 pub struct OverlayFs {
     base: Arc<dyn FileSystem>,
-    limits: Limits,
+    limits: FileLimits,
     pending: RwLock<Pending>,
 }
 
@@ -39,12 +39,12 @@ enum Node {
 impl OverlayFs {
     #[must_use]
     pub fn new(base: Arc<dyn FileSystem>) -> Self {
-        Self::with_limits(base, Limits::default())
+        Self::with_limits(base, FileLimits::default())
     }
 
     /// `limits.total_bytes` bounds the bytes that wait for a commit.
     #[must_use]
-    pub fn with_limits(base: Arc<dyn FileSystem>, limits: Limits) -> Self {
+    pub fn with_limits(base: Arc<dyn FileSystem>, limits: FileLimits) -> Self {
         Self { base, limits, pending: RwLock::default() }
     }
 

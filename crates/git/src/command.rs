@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-use crate::FetchLimits;
+use crate::GitFetchLimits;
 
 /// `ls-remote` and `push` answer in lines for a handful of references.
 const MAX_STDOUT_BYTES: usize = 1 << 20;
@@ -28,7 +28,7 @@ pub(crate) struct Invocation {
     pub(crate) directory: PathBuf,
     pub(crate) limit: Duration,
     /// What the process and those that it starts may take.
-    pub(crate) most: FetchLimits,
+    pub(crate) most: GitFetchLimits,
 }
 
 #[derive(Debug)]

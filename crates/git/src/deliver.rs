@@ -8,8 +8,8 @@ use tgp_contract::{RelativePath, ToolError};
 use crate::Conflict;
 use crate::failure::Doing;
 use crate::hydrate::Pull;
-use crate::inner::{Inner, Lane};
-use crate::local::Local;
+use crate::inner::{Inner, RemoteLock};
+use crate::local::LockedRepo;
 use crate::names::{kept_branch, kept_prefix};
 use crate::network::{Network, Unreachable};
 use crate::push::{Pushed, Replace};
@@ -29,14 +29,14 @@ const MAX_SEARCHED: usize = 20_000;
 
 /// What one caller waits for: the commit it made, and what that did.
 #[derive(Clone, Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct PendingPush {
     pub(crate) commit: Oid,
     pub(crate) files: Vec<(RelativePath, Option<Oid>)>,
 }
 
 /// Where a ticket's commit is by now.
 #[derive(Debug)]
-enum Place {
+enum CommitLocation {
     /// It stands on the branch, perhaps under a new id.
     Here(Oid),
     Lost(Vec<Conflict>),
@@ -75,8 +75,8 @@ impl LockedRemote {
 }
 
 /// Whether it is of any use to talk to the remote now.
-pub(crate) enum Turn<'m> {
-    Talk(Lane<'m>),
+pub(crate) enum RemoteAccess<'m> {
+    Talk(RemoteLock<'m>),
     Offline(String),
 }
 
@@ -94,13 +94,13 @@ impl Inner {
     pub(crate) async fn deliver(
         &self,
         network: &Network,
-        ticket: Option<Ticket>,
+        ticket: Option<PendingPush>,
     ) -> Result<Delivered, ToolError> {
         let undelivered = |why: String| Ok(Delivered { why: Some(why), ..Delivered::default() });
         let deadline = self.deadline();
         match self.quiet_lane(network, deadline).await {
-            Ok(Turn::Talk(lane)) => self.deliver_in(network, &lane, ticket, deadline).await,
-            Ok(Turn::Offline(why)) => undelivered(why),
+            Ok(RemoteAccess::Talk(lane)) => self.deliver_in(network, &lane, ticket, deadline).await,
+            Ok(RemoteAccess::Offline(why)) => undelivered(why),
             Err(error) => undelivered(error.message),
         }
     }
@@ -110,19 +110,19 @@ impl Inner {
         &self,
         network: &Network,
         deadline: Instant,
-    ) -> Result<Turn<'_>, ToolError> {
+    ) -> Result<RemoteAccess<'_>, ToolError> {
         if let Some(why) = network.recently_unreachable() {
-            return Ok(Turn::Offline(why));
+            return Ok(RemoteAccess::Offline(why));
         }
         let lane = self.lane(deadline).await?;
-        Ok(network.recently_unreachable().map_or(Turn::Talk(lane), Turn::Offline))
+        Ok(network.recently_unreachable().map_or(RemoteAccess::Talk(lane), RemoteAccess::Offline))
     }
 
     pub(crate) async fn deliver_in(
         &self,
         network: &Network,
-        lane: &Lane<'_>,
-        mut ticket: Option<Ticket>,
+        lane: &RemoteLock<'_>,
+        mut ticket: Option<PendingPush>,
         deadline: Instant,
     ) -> Result<Delivered, ToolError> {
         let mut delivered = Delivered::default();
@@ -189,28 +189,28 @@ impl Inner {
     pub(crate) async fn undelivered(
         &self,
         mut delivered: Delivered,
-        ticket: Option<Ticket>,
+        ticket: Option<PendingPush>,
         why: String,
     ) -> Result<Delivered, ToolError> {
         delivered.why = Some(why);
         if let Some(ticket) = ticket {
             match self.local(move |local| locate(local, &ticket)).await? {
-                Place::Here(commit) => delivered.commit = Some(commit),
-                Place::Lost(lost) => delivered.lost = lost,
+                CommitLocation::Here(commit) => delivered.commit = Some(commit),
+                CommitLocation::Lost(lost) => delivered.lost = lost,
             }
         }
         Ok(delivered)
     }
 }
 
-fn next_step(local: &mut Local, ticket: Option<&Ticket>) -> Result<Step, ToolError> {
+fn next_step(local: &mut LockedRepo, ticket: Option<&PendingPush>) -> Result<Step, ToolError> {
     let Some(head) = local.head()? else { return Ok(Step::Finished(None)) };
     let tracking = local.tracking(&local.context.branch)?;
     let wanted = match ticket {
         None => head,
         Some(ticket) => match locate(local, ticket)? {
-            Place::Here(commit) => commit,
-            Place::Lost(lost) => return Ok(Step::Lost(lost)),
+            CommitLocation::Here(commit) => commit,
+            CommitLocation::Lost(lost) => return Ok(Step::Lost(lost)),
         },
     };
     if let Some(tracking) = tracking
@@ -222,11 +222,11 @@ fn next_step(local: &mut Local, ticket: Option<&Ticket>) -> Result<Step, ToolErr
 }
 
 /// Finds a commit again that another call, or another process, may have rebased since.
-fn locate(local: &Local, ticket: &Ticket) -> Result<Place, ToolError> {
+fn locate(local: &LockedRepo, ticket: &PendingPush) -> Result<CommitLocation, ToolError> {
     const DOING: &str = "cannot walk the history";
     let head = local.head()?.unwrap_or(ticket.commit);
     if local.has(head, ticket.commit)? {
-        return Ok(Place::Here(ticket.commit));
+        return Ok(CommitLocation::Here(ticket.commit));
     }
     let mut lost = Vec::new();
     for (path, _) in &ticket.files {
@@ -238,7 +238,7 @@ fn locate(local: &Local, ticket: &Ticket) -> Result<Place, ToolError> {
         }
     }
     if !lost.is_empty() {
-        return Ok(Place::Lost(lost));
+        return Ok(CommitLocation::Lost(lost));
     }
     let original = local.repo.find_commit(ticket.commit).doing(DOING)?;
     let mut walk = local.repo.revwalk().doing(DOING)?;
@@ -250,14 +250,14 @@ fn locate(local: &Local, ticket: &Ticket) -> Result<Place, ToolError> {
             && commit.author().email_bytes() == original.author().email_bytes()
             && commit.message_raw_bytes() == original.message_raw_bytes();
         if is_same && has_files(local, commit.id(), ticket)? {
-            return Ok(Place::Here(commit.id()));
+            return Ok(CommitLocation::Here(commit.id()));
         }
     }
     // The remote had made the very same change, so the commit became empty and was dropped.
-    Ok(Place::Here(head))
+    Ok(CommitLocation::Here(head))
 }
 
-fn has_files(local: &Local, commit: Oid, ticket: &Ticket) -> Result<bool, ToolError> {
+fn has_files(local: &LockedRepo, commit: Oid, ticket: &PendingPush) -> Result<bool, ToolError> {
     let tree = local.tree(Some(commit))?;
     for (path, blob) in &ticket.files {
         if rebase::entry(&tree, std::path::Path::new(path.as_str()))?.map(|entry| entry.id) != *blob {

@@ -9,15 +9,15 @@ use tgp_contract::{Code, RelativePath, ToolError};
 use crate::entry::Entry;
 use crate::failure::after_commit;
 use crate::inner::Inner;
-use crate::local::Local;
+use crate::local::LockedRepo;
 use crate::names::request_branch;
 use crate::persist::{admit_file, blobs};
 use crate::rebase;
 use crate::worktree::{Executable, MAX_FILE_BYTES, Standing, blocked};
-use crate::{Edited, PersistFile, Strategy, Verb, Work};
+use crate::{ChangeSet, CommitKind, Edited, PersistFile, Strategy};
 
 /// Makes the new content of a file from the old one; `None` when there is no such file.
-pub type Edit = Box<dyn FnOnce(Option<&[u8]>) -> Result<Vec<u8>, ToolError> + Send>;
+pub type ToolEdit = Box<dyn FnOnce(Option<&[u8]>) -> Result<Vec<u8>, ToolError> + Send>;
 
 /// What an edit did under the lock.
 struct Made {
@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Inner {
-    pub(crate) async fn edit(&self, path: &RelativePath, edit: Edit) -> Result<Edited, ToolError> {
+    pub(crate) async fn edit(&self, path: &RelativePath, edit: ToolEdit) -> Result<Edited, ToolError> {
         admit_file(path, self.context.derived.path())?;
         let (own, strategy) = (path.clone(), self.strategy);
         let Made { commit, before, after } =
@@ -43,8 +43,13 @@ impl Inner {
     }
 }
 
-impl Local {
-    fn edit_file(&mut self, path: &RelativePath, edit: Edit, strategy: Strategy) -> Result<Made, ToolError> {
+impl LockedRepo {
+    fn edit_file(
+        &mut self,
+        path: &RelativePath,
+        edit: ToolEdit,
+        strategy: Strategy,
+    ) -> Result<Made, ToolError> {
         let before = match self.worktree.look(path)? {
             Standing::Nothing => None,
             Standing::File(content) => Some(content),
@@ -61,7 +66,7 @@ impl Local {
             // Somebody wrote it by hand and did not commit it. It belongs into the history before it is replaced.
             self.commit_edit(path, content, verb, strategy).map_err(|error| before_edit(&error))?;
         }
-        let verb = if before.is_some() { Verb::Refactor } else { Verb::Forge };
+        let verb = if before.is_some() { CommitKind::Refactor } else { CommitKind::Forge };
         let commit = match strategy {
             Strategy::Direct => {
                 let commit = self.commit_edit(path, &after, verb, strategy)?;
@@ -88,7 +93,7 @@ impl Local {
         path: &RelativePath,
         content: &[u8],
         strategy: Strategy,
-    ) -> Result<Option<Verb>, ToolError> {
+    ) -> Result<Option<CommitKind>, ToolError> {
         let blob = Oid::hash_object(ObjectType::Blob, content).ok();
         let committed = rebase::entry(&self.tree(self.head()?)?, std::path::Path::new(path.as_str()))?;
         // A request goes on from what stands on its branch. Where the working tree went back to the version of the
@@ -102,19 +107,19 @@ impl Local {
         if newest.map(|entry| entry.id) == blob {
             return Ok(None);
         }
-        Ok(Some(if newest.is_some() { Verb::Refactor } else { Verb::Forge }))
+        Ok(Some(if newest.is_some() { CommitKind::Refactor } else { CommitKind::Forge }))
     }
 
     fn commit_edit(
         &mut self,
         path: &RelativePath,
         content: &[u8],
-        verb: Verb,
+        verb: CommitKind,
         strategy: Strategy,
     ) -> Result<Option<Oid>, ToolError> {
         let files = vec![PersistFile { path: path.clone(), content: Some(content.to_vec()) }];
         match strategy {
-            Strategy::Direct => self.commit_to_branch(&Work { files, verb }),
+            Strategy::Direct => self.commit_to_branch(&ChangeSet { files, verb }),
             Strategy::Request => self.commit_to_request(&request_branch(path), &files, verb),
         }
     }

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::Surroundings;
+use crate::GitEnv;
 use crate::remote::{Endpoint, Transport};
 
 /// For a conversation with `endpoint`; `repository` and `objects` are what git works on.
 pub(crate) fn environment(
     endpoint: &Endpoint,
-    given: &Surroundings,
+    given: &GitEnv,
     repository: &Path,
     objects: PathBuf,
 ) -> Vec<(String, OsString)> {

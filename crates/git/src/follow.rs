@@ -13,9 +13,9 @@ use crate::durable::secure;
 use crate::entry::{Change, Entry};
 use crate::failure::{At, Doing, after_commit};
 use crate::journal::Journal;
-use crate::local::{Local, open_repository};
+use crate::local::{LockedRepo, open_repository};
 use crate::names::{kept_branch, request_branch, writable};
-use crate::rebase::{self, Edit};
+use crate::rebase::{self, ToolEdit};
 use crate::worktree::{Executable, Standing};
 
 /// What happens to a file in the way of the move that has content nobody committed.
@@ -27,7 +27,7 @@ pub(crate) enum Uncommitted {
     Leave,
 }
 
-impl Local {
+impl LockedRepo {
     /// Moves the branch, and the working tree and the index with it. A kill at any moment is repaired by the next
     /// writer from the journal.
     pub(crate) fn advance(
@@ -71,7 +71,7 @@ impl Local {
     ) -> Result<(BTreeMap<RelativePath, Oid>, Vec<Conflict>), ToolError> {
         let mut kept = BTreeMap::new();
         let mut lost = Vec::new();
-        let mut edits: Vec<Edit> = Vec::new();
+        let mut edits: Vec<ToolEdit> = Vec::new();
         for change in changes {
             let Some(path) = writable(&change.path).filter(|path| path != self.context.derived.path()) else {
                 continue;

@@ -11,7 +11,7 @@ use crate::failure::Doing;
 use crate::local::{Context, open_repository};
 use crate::names::{PENDING, request_branch, writable};
 use crate::rebase;
-use crate::{History, Status, Strategy, Version};
+use crate::{History, RepositoryStatus, Strategy, Version};
 
 /// Commits that are looked through for one file; a search that ends here says that it is not complete.
 const MAX_WALKED: usize = 50_000;
@@ -160,7 +160,7 @@ pub(crate) fn changed(
     Ok(Some(changes.iter().filter_map(|change| writable(&change.path)).collect()))
 }
 
-pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Status, ToolError> {
+pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<RepositoryStatus, ToolError> {
     let repo = open_repository(context).doing("cannot open the tool repository")?;
     let head = reference(&repo, &context.local(&context.branch))?;
     let names = |glob: &str, prefix: &str| -> Result<Vec<String>, ToolError> {
@@ -174,7 +174,7 @@ pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Status
         names.sort();
         Ok(names)
     };
-    Ok(Status {
+    Ok(RepositoryStatus {
         head: head.map(|head| head.to_string()),
         branch: context.branch.clone(),
         remote,

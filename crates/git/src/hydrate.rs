@@ -11,8 +11,8 @@ use crate::bounds::{self, Stop};
 use crate::failure::At;
 use crate::fetch::Depth;
 use crate::follow::Uncommitted;
-use crate::inner::{Inner, Lane};
-use crate::local::Local;
+use crate::inner::{Inner, RemoteLock};
+use crate::local::LockedRepo;
 use crate::network::{Missing, Network, Unreachable};
 use crate::rebase::{self, Settled, local_commits};
 use crate::{Conflict, HydrateOutcome, Hydrated};
@@ -118,7 +118,7 @@ impl Inner {
     pub(crate) async fn pull(
         &self,
         network: &Network,
-        lane: &Lane<'_>,
+        lane: &RemoteLock<'_>,
         limit: Duration,
     ) -> Result<Pull, ToolError> {
         let branch = self.context.branch.clone();
@@ -138,7 +138,7 @@ impl Inner {
     pub(crate) async fn fetch_and_take_in(
         &self,
         network: &Network,
-        _lane: &Lane<'_>,
+        _lane: &RemoteLock<'_>,
     ) -> Result<Pull, ToolError> {
         let branch = self.context.branch.clone();
         let (haves, depth) = self.haves(Vec::new()).await?;
@@ -194,7 +194,7 @@ impl Inner {
     }
 }
 
-impl Local {
+impl LockedRepo {
     /// Writes down which commits have no parents here, before anything leads to them.
     pub(crate) fn note_shallow(&mut self, shallow: Option<&[u8]>) -> Result<(), ToolError> {
         let Some(shallow) = shallow else { return Ok(()) };
@@ -293,6 +293,6 @@ impl Local {
 }
 
 /// No history, and nothing that a person or an agent made.
-fn is_empty(local: &Local) -> Result<bool, ToolError> {
+fn is_empty(local: &LockedRepo) -> Result<bool, ToolError> {
     Ok(local.head()?.is_none() && local.worktree.files(&|_| false)?.files.is_empty())
 }

@@ -9,12 +9,12 @@ use tgp_contract::{RelativePath, ToolError};
 use tgp_fs::jittered;
 
 use crate::failure::blocking;
-use crate::local::{Context, Local, MAX_NOTES};
+use crate::local::{Context, LockedRepo, MAX_NOTES};
 use crate::lock::{Lock, busy};
 use crate::network::Network;
 use crate::provider::Requests;
 use crate::secret::Sieve;
-use crate::{Conflict, Strategy, Timeouts};
+use crate::{Conflict, GitTimeouts, Strategy};
 
 /// Files that lost a conflict before they were committed are remembered up to this number; then the oldest news is
 /// forgotten, and their content still is on its branch.
@@ -26,7 +26,7 @@ const LANE_LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct Inner {
     pub(crate) context: Context,
     pub(crate) strategy: Strategy,
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: GitTimeouts,
     pub(crate) network: Option<Network>,
     pub(crate) requests: Option<Requests>,
     pub(crate) sieve: Sieve,
@@ -39,7 +39,7 @@ pub(crate) struct Inner {
 }
 
 /// The right to talk to the remote: one at a time for each repository, so that a push delivers for all who wait.
-pub(crate) struct Lane<'m> {
+pub(crate) struct RemoteLock<'m> {
     _turn: tokio::sync::MutexGuard<'m, ()>,
     _lock: Lock,
 }
@@ -48,13 +48,13 @@ impl Inner {
     /// Runs `work` as the one writer of the repository.
     pub(crate) async fn local<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Local) -> Result<T, ToolError> + Send + 'static,
+        work: impl FnOnce(&mut LockedRepo) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let turn = Arc::clone(&self.writer).lock_owned().await;
         let context = self.context.clone();
         let (result, notes) = blocking(move || {
             let _turn = turn;
-            let mut local = Local::open(&context)?;
+            let mut local = LockedRepo::open(&context)?;
             let result = work(&mut local);
             Ok((result, std::mem::take(&mut local.notes)))
         })
@@ -68,20 +68,20 @@ impl Inner {
     }
 
     /// Waits for the right to talk to the remote, but not beyond `deadline`.
-    pub(crate) async fn lane(&self, deadline: Instant) -> Result<Lane<'_>, ToolError> {
+    pub(crate) async fn lane(&self, deadline: Instant) -> Result<RemoteLock<'_>, ToolError> {
         let lane = self.free_lane(deadline).await?;
         lane.ok_or_else(|| busy(&self.context.lane_lock(), self.timeouts.delivery))
     }
 
     /// The same; `None` when somebody else talks to the remote for longer than that.
-    pub(crate) async fn free_lane(&self, deadline: Instant) -> Result<Option<Lane<'_>>, ToolError> {
+    pub(crate) async fn free_lane(&self, deadline: Instant) -> Result<Option<RemoteLock<'_>>, ToolError> {
         let path = self.context.lane_lock();
         let Ok(turn) = tokio::time::timeout_at(deadline.into(), self.lane.lock()).await else {
             return Ok(None);
         };
         loop {
             if let Some(lock) = Lock::try_take(&path)? {
-                return Ok(Some(Lane { _turn: turn, _lock: lock }));
+                return Ok(Some(RemoteLock { _turn: turn, _lock: lock }));
             }
             if Instant::now() >= deadline {
                 return Ok(None);

@@ -4,8 +4,8 @@ use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::Conflict;
-use crate::inner::{Inner, Lane};
-use crate::local::Local;
+use crate::inner::{Inner, RemoteLock};
+use crate::local::LockedRepo;
 use crate::names::{kept_branch, writable};
 use crate::network::Network;
 use crate::push::{Pushed, Replace};
@@ -15,7 +15,7 @@ const MAX_KEPT_PUSHES: usize = 20;
 
 impl Inner {
     /// Pushes the branches that keep what lost. They are safe here too, so a failure is not new.
-    pub(crate) async fn push_kept(&self, network: &Network, _lane: &Lane<'_>) -> Result<(), ToolError> {
+    pub(crate) async fn push_kept(&self, network: &Network, _lane: &RemoteLock<'_>) -> Result<(), ToolError> {
         let unpushed = self
             .local(|local| {
                 let mut unpushed = Vec::new();
@@ -38,7 +38,7 @@ impl Inner {
     }
 }
 
-impl Local {
+impl LockedRepo {
     /// Sets a branch on our version of each file that lost.
     pub(crate) fn keep(
         &self,

@@ -7,10 +7,10 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds;
 use crate::entry::Entry;
-use crate::local::Local;
+use crate::local::LockedRepo;
 use crate::names::{is_tool, request_branch, writable};
 use crate::worktree::{Executable, Refusal, Standing};
-use crate::{PersistFile, Verb, Work};
+use crate::{ChangeSet, CommitKind, PersistFile};
 
 /// From this many tools on, more than half of them gone at once is an accident and no tidying up.
 const MANY_TOOLS: usize = 10;
@@ -19,7 +19,7 @@ const MANY_TOOLS: usize = 10;
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
     /// As pieces of work: new files, changed ones, removed ones.
-    pub(crate) work: Vec<Work>,
+    pub(crate) work: Vec<ChangeSet>,
     /// Files that are gone together with so many others that nobody can have meant it.
     pub(crate) vanished: Vec<(RelativePath, Entry)>,
     /// What cannot be committed, a sentence each.
@@ -27,7 +27,7 @@ pub(crate) struct Leftovers {
 }
 
 /// The derived file is nobody's work, and what git ignores is not looked at.
-pub(crate) fn leftovers(local: &Local) -> Result<Leftovers, ToolError> {
+pub(crate) fn leftovers(local: &LockedRepo) -> Result<Leftovers, ToolError> {
     let tree = local.tree(local.head()?)?;
     let (plain, other): (Vec<_>, Vec<_>) =
         bounds::files(&local.repo, tree.id())?.into_iter().partition(|(_, entry)| entry.is_plain());
@@ -80,18 +80,19 @@ pub(crate) fn leftovers(local: &Local) -> Result<Leftovers, ToolError> {
     refused.retain(|(path, _)| !is_ignored(path) && !other.iter().any(|(own, _)| own == path));
     let warnings =
         refused.iter().map(|(path, why)| format!("`{}` was not committed: {why}", shown(path))).collect();
-    let pieces = [(forged, Verb::Forge), (changed, Verb::Refactor), (removed, Verb::Remove)];
+    let pieces =
+        [(forged, CommitKind::Forge), (changed, CommitKind::Refactor), (removed, CommitKind::Remove)];
     let work = pieces
         .into_iter()
         .filter(|(files, _)| !files.is_empty())
-        .map(|(files, verb)| Work { files, verb })
+        .map(|(files, verb)| ChangeSet { files, verb })
         .collect();
     Ok(Leftovers { work, vanished, warnings })
 }
 
 /// Whether the files that are gone were lost and not removed: all tools, more than half of many, or everything.
 fn is_accident(
-    local: &Local,
+    local: &LockedRepo,
     committed: &BTreeMap<RelativePath, Entry>,
     gone: &[(RelativePath, Entry)],
     standing: usize,
@@ -112,7 +113,7 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
-impl Local {
+impl LockedRepo {
     /// Puts back what vanished, and says so.
     pub(crate) fn put_back(
         &mut self,

@@ -49,14 +49,15 @@ mod sync;
 mod worktree;
 
 pub use anchor::RepositoryAnchor;
-pub use edit::Edit;
-pub use memory::Memory;
+pub use edit::ToolEdit;
+pub use memory::ToolRepo;
 pub use options::{
-    Author, DerivedFile, FetchLimits, MemoryOptions, PersistFile, Snapshot, SnapshotFile, Strategy,
-    Surroundings, Timeouts, Verb, Work,
+    Author, ChangeSet, CommitKind, GeneratedFile, GitEnv, GitFetchLimits, GitTimeouts, PersistFile,
+    RepositorySnapshot, SnapshotFile, Strategy, ToolRepoOptions,
 };
 pub use remote::{Provider, Remote};
 pub use report::{
-    Conflict, Edited, History, HydrateOutcome, Hydrated, Persisted, RequestLink, Status, Synced, Version,
+    Conflict, Edited, History, HydrateOutcome, Hydrated, Persisted, RepositoryStatus, RequestLink, Synced,
+    Version,
 };
 pub use secret::Secret;

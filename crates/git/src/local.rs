@@ -12,9 +12,9 @@ use crate::entry::Entry;
 use crate::failure::{At, Doing};
 use crate::lock::Lock;
 use crate::names::message;
-use crate::rebase::{self, Edit};
+use crate::rebase::{self, ToolEdit};
 use crate::worktree::Worktree;
-use crate::{Author, DerivedFile, PersistFile, Verb};
+use crate::{Author, CommitKind, GeneratedFile, PersistFile};
 
 /// What our own git2 reads instead of every configuration file. The branch keeps a log from which it can be restored;
 /// syncing is done by [`crate::durable`].
@@ -30,7 +30,7 @@ pub(crate) struct Context {
     pub(crate) root: PathBuf,
     pub(crate) branch: String,
     pub(crate) author: Author,
-    pub(crate) derived: Arc<dyn DerivedFile>,
+    pub(crate) derived: Arc<dyn GeneratedFile>,
     pub(crate) clock: fn() -> SystemTime,
     pub(crate) patience: Duration,
     /// Whether there is an API that opens requests; otherwise people do, and nobody waits for one.
@@ -64,7 +64,7 @@ impl Context {
 }
 
 /// The repository in the hands of its writer.
-pub(crate) struct Local {
+pub(crate) struct LockedRepo {
     pub(crate) context: Context,
     pub(crate) repo: Repository,
     pub(crate) worktree: Worktree,
@@ -74,7 +74,7 @@ pub(crate) struct Local {
     pub(crate) lock: Lock,
 }
 
-impl Local {
+impl LockedRepo {
     /// Waits for the lock and opens the repository. A move that a killed process left half done is finished first.
     pub(crate) fn open(context: &Context) -> Result<Self, ToolError> {
         let lock = Lock::take(&context.writer_lock(), context.patience)?;
@@ -198,11 +198,11 @@ impl Local {
         &self,
         parent: Option<Oid>,
         files: &[PersistFile],
-        verb: Verb,
-        derived: Option<&dyn DerivedFile>,
+        verb: CommitKind,
+        derived: Option<&dyn GeneratedFile>,
     ) -> Result<Option<Oid>, ToolError> {
         let base = self.tree(parent)?;
-        let mut edits: Vec<Edit> = Vec::new();
+        let mut edits: Vec<ToolEdit> = Vec::new();
         for file in files {
             let path = PathBuf::from(file.path.as_str());
             let old = rebase::entry(&base, &path)?;

@@ -20,34 +20,34 @@ use crate::remote::Endpoint;
 use crate::repair;
 use crate::secret::Sieve;
 use crate::{
-    Edit, Edited, History, Hydrated, MemoryOptions, Persisted, Remote, Status, Strategy, Synced, Work,
-    history,
+    ChangeSet, Edited, History, Hydrated, Persisted, Remote, RepositoryStatus, Strategy, Synced, ToolEdit,
+    ToolRepoOptions, history,
 };
 
 /// The memory of one tool repository. Cloning it is cheap, and all clones share one push.
 #[derive(Clone)]
-pub struct Memory {
+pub struct ToolRepo {
     pub(crate) inner: Arc<Inner>,
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for ToolRepo {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Memory").field("root", &self.inner.context.root).finish_non_exhaustive()
     }
 }
 
-impl Memory {
+impl ToolRepo {
     /// Opens the repository at `options.root`; makes one where there is none, and mends what dead processes left.
     ///
     /// # Errors
     /// `ECONFIG` for a remote, branch or author that cannot be, `EGIT` when the repository cannot be used.
-    pub async fn open(options: MemoryOptions) -> Result<Self, ToolError> {
+    pub async fn open(options: ToolRepoOptions) -> Result<Self, ToolError> {
         let mut sieve = Sieve::default();
         let opened = Self::prepare(options, &mut sieve).await;
         opened.map_err(|error| cleaned(&sieve, error))
     }
 
-    async fn prepare(options: MemoryOptions, sieve: &mut Sieve) -> Result<Self, ToolError> {
+    async fn prepare(options: ToolRepoOptions, sieve: &mut Sieve) -> Result<Self, ToolError> {
         if !git2::Reference::is_valid_name(&format!("refs/heads/{}", options.branch)) {
             let message = format!("`{}` is not a name for a branch", options.branch);
             return Err(
@@ -138,7 +138,7 @@ impl Memory {
     /// `ECONFLICT` when the remote has another change of the same file, `ESECURITY` for a path outside of the tools,
     /// `EVALIDATION` for work that is none, `EGIT` when it could not be committed. That it could not be *delivered*
     /// is not an error: see [`Persisted::why`].
-    pub async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
+    pub async fn persist(&self, work: ChangeSet) -> Result<Persisted, ToolError> {
         logged("persist", &self.inner.sieve, self.inner.persist(work)).await
     }
 
@@ -147,8 +147,8 @@ impl Memory {
     ///
     /// # Errors
     /// That of `edit`, and nothing is changed then; `ESECURITY` when something else than a plain file stands there;
-    /// otherwise those of [`Memory::persist`].
-    pub async fn edit(&self, path: &RelativePath, edit: Edit) -> Result<Edited, ToolError> {
+    /// otherwise those of [`ToolRepo::persist`].
+    pub async fn edit(&self, path: &RelativePath, edit: ToolEdit) -> Result<Edited, ToolError> {
         logged("edit", &self.inner.sieve, self.inner.edit(path, edit)).await
     }
 
@@ -203,7 +203,7 @@ impl Memory {
     ///
     /// # Errors
     /// `EGIT` when it cannot be read.
-    pub async fn status(&self) -> Result<Status, ToolError> {
+    pub async fn status(&self) -> Result<RepositoryStatus, ToolError> {
         let context = self.inner.context.clone();
         let remote = self.inner.network.as_ref().map(|network| self.inner.sieve.clean(&network.endpoint.url));
         blocking(move || history::status(&context, remote)).await

@@ -5,7 +5,7 @@ use std::path::Path;
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
-use crate::{PersistFile, Verb};
+use crate::{CommitKind, PersistFile};
 
 /// References that say: this branch has no request yet.
 pub(crate) const PENDING: &str = "refs/tgp/pending/";
@@ -114,8 +114,8 @@ pub(crate) fn kept_prefix(path: &RelativePath) -> String {
 }
 
 /// `Forge: tools/a.ts`; further files follow in the body.
-pub(crate) fn message(verb: Verb, files: &[PersistFile]) -> String {
-    if verb == Verb::Start {
+pub(crate) fn message(verb: CommitKind, files: &[PersistFile]) -> String {
+    if verb == CommitKind::Start {
         return "Start the tool repository\n".to_owned();
     }
     let mut paths = files.iter().map(|file| file.path.as_str());

@@ -18,7 +18,7 @@ use crate::remote::{Endpoint, SshHost};
 use crate::scratch::ScratchRepo;
 use crate::secret::Sieve;
 use crate::ssh_settings::SshSettings;
-use crate::{FetchLimits, Surroundings, Timeouts};
+use crate::{GitEnv, GitFetchLimits, GitTimeouts};
 
 /// A sentence for a person; servers send essays.
 const MAX_WHY_CHARS: usize = 300;
@@ -32,9 +32,9 @@ const SSH_SETTINGS_TIME: Duration = Duration::from_secs(5);
 pub(crate) struct Network {
     pub(crate) endpoint: Endpoint,
     pub(crate) sieve: Sieve,
-    pub(crate) surroundings: Surroundings,
-    pub(crate) timeouts: Timeouts,
-    pub(crate) limits: FetchLimits,
+    pub(crate) surroundings: GitEnv,
+    pub(crate) timeouts: GitTimeouts,
+    pub(crate) limits: GitFetchLimits,
     pub(crate) git: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) offline: Offline,

@@ -12,7 +12,7 @@ use crate::{Remote, Secret};
 
 /// How to keep one tool repository.
 #[derive(Clone)]
-pub struct MemoryOptions {
+pub struct ToolRepoOptions {
     /// The tool repository itself (`.tgp`), made when it is absent.
     pub root: PathBuf,
     pub remote: Option<Remote>,
@@ -21,18 +21,18 @@ pub struct MemoryOptions {
     /// Sent to the remote's host and to the provider's API only, and shown nowhere.
     pub token: Option<Secret>,
     pub strategy: Strategy,
-    pub derived: Arc<dyn DerivedFile>,
-    pub timeouts: Timeouts,
-    pub limits: FetchLimits,
-    pub surroundings: Surroundings,
+    pub derived: Arc<dyn GeneratedFile>,
+    pub timeouts: GitTimeouts,
+    pub limits: GitFetchLimits,
+    pub surroundings: GitEnv,
     /// The clock that dates commits.
     pub clock: fn() -> SystemTime,
 }
 
-impl MemoryOptions {
+impl ToolRepoOptions {
     /// A local repository at `root` on branch `main`; everything else is set on the fields.
     #[must_use]
-    pub fn new(root: impl Into<PathBuf>, author: Author, derived: Arc<dyn DerivedFile>) -> Self {
+    pub fn new(root: impl Into<PathBuf>, author: Author, derived: Arc<dyn GeneratedFile>) -> Self {
         Self {
             root: root.into(),
             remote: None,
@@ -41,17 +41,17 @@ impl MemoryOptions {
             token: None,
             strategy: Strategy::Direct,
             derived,
-            timeouts: Timeouts::default(),
-            limits: FetchLimits::default(),
-            surroundings: Surroundings::default(),
+            timeouts: GitTimeouts::default(),
+            limits: GitFetchLimits::default(),
+            surroundings: GitEnv::default(),
             clock: SystemTime::now,
         }
     }
 }
 
-impl fmt::Debug for MemoryOptions {
+impl fmt::Debug for ToolRepoOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The remote may carry a password, so only its cleaned form (see `Status`) is ever shown.
+        // The remote may carry a password, so only its cleaned form (see `RepositoryStatus`) is ever shown.
         formatter
             .debug_struct("MemoryOptions")
             .field("root", &self.root)
@@ -79,7 +79,7 @@ pub enum Strategy {
 
 /// How long each part may take. Every wait of this crate ends by one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct GitTimeouts {
     /// Waiting for another writer of the same repository.
     pub lock: Duration,
     /// Asking the remote where its branch stands.
@@ -94,7 +94,7 @@ pub struct Timeouts {
     pub api: Duration,
 }
 
-impl Default for Timeouts {
+impl Default for GitTimeouts {
     fn default() -> Self {
         Self {
             lock: Duration::from_secs(30),
@@ -109,14 +109,14 @@ impl Default for Timeouts {
 
 /// How much a `git` process may take that talks to a remote. A remote decides what it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FetchLimits {
+pub struct GitFetchLimits {
     /// The objects that are received at once, as they are sent.
     pub received_bytes: u64,
     /// Memory of each process. Git streams what is large, so only many or hostile objects need more.
     pub memory_bytes: u64,
 }
 
-impl Default for FetchLimits {
+impl Default for GitFetchLimits {
     fn default() -> Self {
         Self { received_bytes: 512 << 20, memory_bytes: 512 << 20 }
     }
@@ -124,7 +124,7 @@ impl Default for FetchLimits {
 
 /// What the `git` process may see of this machine. Nothing else of the environment reaches it.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct GitEnv {
     /// `PATH`, by which git (and ssh) are found.
     pub path: OsString,
     /// The real home, for ssh remotes only. ssh itself takes its keys and known hosts from the home that the system has
@@ -138,7 +138,7 @@ pub struct Surroundings {
     pub certificates: Option<PathBuf>,
 }
 
-impl Default for Surroundings {
+impl Default for GitEnv {
     fn default() -> Self {
         Self {
             path: OsString::from("/usr/local/bin:/usr/bin:/bin"),
@@ -150,7 +150,7 @@ impl Default for Surroundings {
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for GitEnv {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A proxy can have a password in it.
         formatter.debug_struct("Surroundings").field("path", &self.path).finish_non_exhaustive()
@@ -158,18 +158,18 @@ impl fmt::Debug for Surroundings {
 }
 
 /// A file that is computed from all others, such as `meta.json`: rebuilt on every tree, never merged.
-pub trait DerivedFile: Send + Sync {
+pub trait GeneratedFile: Send + Sync {
     fn path(&self) -> &RelativePath;
 
     /// Computes the content for `tree`. Called on a thread that may block.
     ///
     /// # Errors
     /// Whatever keeps it from being computed; nothing is committed then.
-    fn derive(&self, tree: &dyn Snapshot) -> Result<Vec<u8>, ToolError>;
+    fn derive(&self, tree: &dyn RepositorySnapshot) -> Result<Vec<u8>, ToolError>;
 }
 
 /// The files of one tree.
-pub trait Snapshot {
+pub trait RepositorySnapshot {
     /// Every plain file, sorted by path. Links and names that no working tree may hold are left out.
     ///
     /// # Errors
@@ -193,9 +193,9 @@ pub struct SnapshotFile {
 
 /// One change of the tool library, to be committed as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct ChangeSet {
     pub files: Vec<PersistFile>,
-    pub verb: Verb,
+    pub verb: CommitKind,
 }
 
 /// A file and the bytes that are committed for it, whatever the working tree says by then.
@@ -208,7 +208,7 @@ pub struct PersistFile {
 
 /// The first word of the commit message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum CommitKind {
     /// The first commit: what a repository has before it has tools.
     Start,
     Forge,
@@ -216,7 +216,7 @@ pub enum Verb {
     Remove,
 }
 
-impl fmt::Display for Verb {
+impl fmt::Display for CommitKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Start => "Start",

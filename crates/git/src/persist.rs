@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
-use crate::deliver::{Delivered, Ticket};
+use crate::deliver::{Delivered, PendingPush};
 use crate::follow::Uncommitted;
 use crate::inner::Inner;
 use crate::leftovers::leftovers;
-use crate::local::Local;
+use crate::local::LockedRepo;
 use crate::names::{admit, is_tool};
 use crate::report::{NO_REMOTE, id_text};
-use crate::{PersistFile, Persisted, Strategy, Verb, Work};
+use crate::{ChangeSet, CommitKind, PersistFile, Persisted, Strategy};
 
 /// One piece of work is a tool with what belongs to it.
 const MAX_FILES: usize = 10_000;
 
 impl Inner {
-    pub(crate) async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
+    pub(crate) async fn persist(&self, work: ChangeSet) -> Result<Persisted, ToolError> {
         check(&work, self.context.derived.path())?;
         let files = blobs(&work.files);
         for (path, blob) in &files {
@@ -34,7 +34,7 @@ impl Inner {
 
     async fn persist_directly(
         &self,
-        work: Work,
+        work: ChangeSet,
         files: Vec<(RelativePath, Option<Oid>)>,
     ) -> Result<Persisted, ToolError> {
         let commit = self.local(move |local| local.commit_to_branch(&work)).await?;
@@ -52,7 +52,7 @@ impl Inner {
             let why = Some(NO_REMOTE.to_owned());
             return Ok(Persisted { commit: id_text(commit), branch, pushed: false, why, request: None });
         };
-        let ticket = commit.map(|commit| Ticket { commit, files });
+        let ticket = commit.map(|commit| PendingPush { commit, files });
         let delivered = match self.deliver(network, ticket.clone()).await {
             Ok(delivered) => delivered,
             // The commit is in place, unless another one took its place: not to be delivered is not an error.
@@ -74,11 +74,11 @@ impl Inner {
     }
 }
 
-impl Local {
+impl LockedRepo {
     /// Commits `work` and moves the branch. The answer is where it stands then, also when there was nothing to do.
-    pub(crate) fn commit_to_branch(&mut self, work: &Work) -> Result<Option<Oid>, ToolError> {
+    pub(crate) fn commit_to_branch(&mut self, work: &ChangeSet) -> Result<Option<Oid>, ToolError> {
         let mut head = self.head()?;
-        if head.is_none() && work.verb != Verb::Start {
+        if head.is_none() && work.verb != CommitKind::Start {
             head = self.start(work)?;
         }
         let derived = self.context.derived.clone();
@@ -91,7 +91,7 @@ impl Local {
     }
 
     /// Commits what stands around the tools before the first of them: settings for editors, rules for git.
-    fn start(&mut self, work: &Work) -> Result<Option<Oid>, ToolError> {
+    fn start(&mut self, work: &ChangeSet) -> Result<Option<Oid>, ToolError> {
         let named = |path: &RelativePath| work.files.iter().any(|file| file.path == *path);
         let files: Vec<PersistFile> = leftovers(self)?
             .work
@@ -102,7 +102,7 @@ impl Local {
         if files.is_empty() {
             return Ok(None);
         }
-        self.commit_to_branch(&Work { files, verb: Verb::Start })
+        self.commit_to_branch(&ChangeSet { files, verb: CommitKind::Start })
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn admit_file(path: &RelativePath, derived: &RelativePath) -> Result<
     Ok(())
 }
 
-fn check(work: &Work, derived: &RelativePath) -> Result<(), ToolError> {
+fn check(work: &ChangeSet, derived: &RelativePath) -> Result<(), ToolError> {
     let wrong = |message: String| Err(ToolError::new(Code::Validation, message).help("name each file once"));
     if work.files.is_empty() || work.files.len() > MAX_FILES {
         return wrong(format!("a piece of work has 1 to {MAX_FILES} files, not {}", work.files.len()));

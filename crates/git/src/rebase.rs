@@ -14,7 +14,7 @@ use crate::bounds;
 use crate::entry::{Change, Entry};
 use crate::failure::Doing;
 use crate::names::writable;
-use crate::{DerivedFile, Snapshot, SnapshotFile};
+use crate::{GeneratedFile, RepositorySnapshot, SnapshotFile};
 
 /// More local commits than an agent makes in weeks offline; beyond it a person should look.
 const MAX_LOCAL_COMMITS: usize = 20_000;
@@ -52,10 +52,14 @@ pub(crate) fn is_blocked(tree: &Tree<'_>, path: &Path) -> bool {
 }
 
 /// An edit of one file: its new entry, or nothing for removing it.
-pub(crate) type Edit = (PathBuf, Option<Entry>);
+pub(crate) type ToolEdit = (PathBuf, Option<Entry>);
 
 /// The tree with `edits` made. Removals come first, so that a folder can become a file and the other way round.
-pub(crate) fn edit<'r>(repo: &'r Repository, tree: &Tree<'r>, edits: &[Edit]) -> Result<Tree<'r>, ToolError> {
+pub(crate) fn edit<'r>(
+    repo: &'r Repository,
+    tree: &Tree<'r>,
+    edits: &[ToolEdit],
+) -> Result<Tree<'r>, ToolError> {
     const DOING: &str = "cannot write a tree";
     let mut tree = tree.clone();
     let mut removals = TreeUpdateBuilder::new();
@@ -93,7 +97,7 @@ pub(crate) fn edit<'r>(repo: &'r Repository, tree: &Tree<'r>, edits: &[Edit]) ->
 pub(crate) fn with_derived<'r>(
     repo: &'r Repository,
     tree: &Tree<'r>,
-    derived: &dyn DerivedFile,
+    derived: &dyn GeneratedFile,
 ) -> Result<Tree<'r>, ToolError> {
     let content = derived.derive(&TreeSnapshot { repo, tree })?;
     let id = repo.blob(&content).doing("cannot write an object")?;
@@ -111,13 +115,13 @@ pub(crate) fn empty_tree(repo: &Repository) -> Result<Tree<'_>, ToolError> {
     repo.find_tree(id).doing(DOING)
 }
 
-/// What a [`DerivedFile`] sees.
+/// What a [`GeneratedFile`] sees.
 struct TreeSnapshot<'t, 'r> {
     repo: &'r Repository,
     tree: &'t Tree<'r>,
 }
 
-impl Snapshot for TreeSnapshot<'_, '_> {
+impl RepositorySnapshot for TreeSnapshot<'_, '_> {
     fn files(&self) -> Result<Vec<SnapshotFile>, ToolError> {
         let mut found: Vec<SnapshotFile> = bounds::files(self.repo, self.tree.id())?
             .into_iter()
@@ -203,7 +207,7 @@ pub(crate) fn rebase(
     repo: &Repository,
     commits: &[Oid],
     onto: Oid,
-    derived: Option<&dyn DerivedFile>,
+    derived: Option<&dyn GeneratedFile>,
     derived_path: &RelativePath,
     settled: &Settled,
 ) -> Result<Rebased, ToolError> {
@@ -218,7 +222,7 @@ pub(crate) fn rebase(
         };
         let own = commit.tree().doing(READING)?;
         let current = tip.tree().doing(READING)?;
-        let mut edits: Vec<Edit> = Vec::new();
+        let mut edits: Vec<ToolEdit> = Vec::new();
         for change in changes(repo, base.as_ref(), Some(&own))? {
             let is_settled = settled.get(&change.path).is_some_and(|upto| index <= *upto);
             if is_settled || change.path == Path::new(derived_path.as_str()) {

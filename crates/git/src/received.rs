@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::FetchLimits;
+use crate::GitFetchLimits;
 use crate::repair::is_in_use;
 
 /// A file that is so near to its limit has met it.
@@ -32,7 +32,7 @@ pub(crate) fn remove_unfinished(git: &Path, root: &Path, before: &[PathBuf]) -> 
 }
 
 /// The limit that ended a git, when one did.
-pub(crate) fn exceeded(stderr: &str, received: u64, most: FetchLimits) -> Option<String> {
+pub(crate) fn exceeded(stderr: &str, received: u64, most: GitFetchLimits) -> Option<String> {
     // Git does not say why its child was ended, but what that has written says it.
     let is_full = received.saturating_add(NEARLY) >= most.received_bytes;
     let limit = if is_full || stderr.contains("died of signal 25") || stderr.contains("File too large") {

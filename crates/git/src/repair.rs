@@ -14,7 +14,7 @@ use tgp_contract::{Code, ToolError};
 
 use crate::bounds::{self, Stop};
 use crate::failure::{At, Doing};
-use crate::local::{Context, Local, open_repository, write_settings};
+use crate::local::{Context, LockedRepo, open_repository, write_settings};
 use crate::lock::Lock;
 use crate::names::EXCLUDES;
 use crate::worktree::TEMPORARY_PREFIX;
@@ -37,7 +37,7 @@ const BROKEN_PREFIX: &str = "git-broken-";
 pub(crate) const SCRATCH_PREFIX: &str = "git-bench-";
 
 /// Makes the folder and the repository where they are missing, and sees that what is there can be used.
-pub(crate) fn prepare(context: &Context) -> Result<Local, ToolError> {
+pub(crate) fn prepare(context: &Context) -> Result<LockedRepo, ToolError> {
     let state = context.state();
     fs::create_dir_all(&state).at("cannot make", &state)?;
     if fs::symlink_metadata(&state).is_ok_and(|data| data.is_symlink()) {
@@ -48,7 +48,7 @@ pub(crate) fn prepare(context: &Context) -> Result<Local, ToolError> {
     let lock = Lock::take(&context.writer_lock(), context.patience)?;
     let mut notes = Vec::new();
     initialise(context, &mut notes)?;
-    let mut local = Local::open_with(context, lock)?;
+    let mut local = LockedRepo::open_with(context, lock)?;
     local.notes = notes;
     if local.lock.abandoned.is_some() {
         after_a_kill(&mut local)?;
@@ -117,7 +117,7 @@ fn unused(folder: &Path, prefix: &str) -> PathBuf {
 }
 
 /// Our writer was killed: its lock files and unfinished objects are nobody's.
-pub(crate) fn after_a_kill(local: &mut Local) -> Result<(), ToolError> {
+pub(crate) fn after_a_kill(local: &mut LockedRepo) -> Result<(), ToolError> {
     let Some(since) = local.lock.abandoned else { return Ok(()) };
     let root = local.context.root.clone();
     for lock in lock_files(&local.context.git()) {
@@ -136,7 +136,7 @@ pub(crate) fn after_a_kill(local: &mut Local) -> Result<(), ToolError> {
 }
 
 /// Waits for a live git, and removes what a dead one left.
-pub(crate) fn remove_dead_locks(local: &mut Local) -> Result<(), ToolError> {
+pub(crate) fn remove_dead_locks(local: &mut LockedRepo) -> Result<(), ToolError> {
     let start = Instant::now();
     let root = local.context.root.clone();
     loop {
@@ -231,7 +231,7 @@ fn sweep(context: &Context) {
     }
 }
 
-fn check_index(local: &mut Local) -> Result<(), ToolError> {
+fn check_index(local: &mut LockedRepo) -> Result<(), ToolError> {
     if local.repo.index().is_ok() {
         return Ok(());
     }
@@ -241,7 +241,7 @@ fn check_index(local: &mut Local) -> Result<(), ToolError> {
 }
 
 /// Sees that HEAD is on our branch, and that the branch leads to a commit that can be read.
-fn check_branch(local: &mut Local) -> Result<(), ToolError> {
+fn check_branch(local: &mut LockedRepo) -> Result<(), ToolError> {
     let context = local.context.clone();
     let name = context.local(&context.branch);
     for cached in [context.tracking(&context.branch)] {
@@ -279,7 +279,7 @@ fn is_whole(repo: &Repository, id: Oid) -> bool {
 }
 
 /// The branch leads nowhere. Its own log, and then the remote's branch, say where it was.
-fn restore(local: &mut Local, name: &str) -> Result<(), ToolError> {
+fn restore(local: &mut LockedRepo, name: &str) -> Result<(), ToolError> {
     let context = local.context.clone();
     let log = local.repo.reflog(name).ok();
     let logged = log.iter().flat_map(|log| log.iter().map(|entry| entry.id_new()).collect::<Vec<_>>());

@@ -143,7 +143,7 @@ pub struct Version {
 
 /// Where the repository stands, for `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct RepositoryStatus {
     pub head: Option<String>,
     pub branch: String,
     /// The remote without credentials.

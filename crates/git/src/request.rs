@@ -10,11 +10,11 @@ use std::time::Instant;
 use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
-use crate::deliver::{LockedRemote, Turn};
+use crate::deliver::{LockedRemote, RemoteAccess};
 use crate::durable::{secure, sync_each};
 use crate::failure::{Doing, after_commit};
-use crate::inner::{Inner, Lane};
-use crate::local::Local;
+use crate::inner::{Inner, RemoteLock};
+use crate::local::LockedRepo;
 use crate::names::{PENDING, request_branch};
 use crate::network::{Missing, Network, Unreachable};
 use crate::provider::Draft;
@@ -22,7 +22,7 @@ use crate::push::{Pushed, Replace};
 use crate::rebase::{self, Settled, local_commits};
 use crate::report::{NO_REMOTE, id_text};
 use crate::worktree::{Executable, Standing};
-use crate::{Conflict, PersistFile, Persisted, RequestLink, Synced, Verb, Work};
+use crate::{ChangeSet, CommitKind, Conflict, PersistFile, Persisted, RequestLink, Synced};
 use tgp_fs::jittered;
 
 /// A branch of one tool has few rivals.
@@ -60,7 +60,7 @@ struct Requested {
 }
 
 impl Inner {
-    pub(crate) async fn persist_as_request(&self, work: Work) -> Result<Persisted, ToolError> {
+    pub(crate) async fn persist_as_request(&self, work: ChangeSet) -> Result<Persisted, ToolError> {
         let branch = work.files.first().map(|file| request_branch(&file.path)).unwrap_or_default();
         let own = branch.clone();
         let tip = self.local(move |local| local.commit_to_request(&own, &work.files, work.verb)).await?;
@@ -80,8 +80,8 @@ impl Inner {
         let deadline = self.deadline();
         // The commit is in place. What fails from here on is a reason why it was not delivered, and no error.
         let requested = match self.quiet_lane(network, deadline).await {
-            Ok(Turn::Talk(lane)) => self.deliver_request(network, &lane, &branch, deadline).await,
-            Ok(Turn::Offline(why)) => Ok(Requested { why: Some(why), ..Requested::default() }),
+            Ok(RemoteAccess::Talk(lane)) => self.deliver_request(network, &lane, &branch, deadline).await,
+            Ok(RemoteAccess::Offline(why)) => Ok(Requested { why: Some(why), ..Requested::default() }),
             Err(error) => Err(error),
         };
         let requested =
@@ -102,7 +102,7 @@ impl Inner {
     pub(crate) async fn deliver_requests(
         &self,
         network: &Network,
-        lane: &Lane<'_>,
+        lane: &RemoteLock<'_>,
         deadline: Instant,
         synced: &mut Synced,
     ) -> Result<(), ToolError> {
@@ -137,7 +137,7 @@ impl Inner {
     async fn deliver_request(
         &self,
         network: &Network,
-        _lane: &Lane<'_>,
+        _lane: &RemoteLock<'_>,
         branch: &str,
         deadline: Instant,
     ) -> Result<Requested, ToolError> {
@@ -199,7 +199,7 @@ impl Inner {
         &self,
         network: &Network,
         branch: &str,
-    ) -> Result<Result<Theirs, Unreachable>, ToolError> {
+    ) -> Result<Result<RemoteHeads, Unreachable>, ToolError> {
         let names = [self.context.branch.as_str(), branch];
         let tips = match network.ask(&names, self.timeouts.ask).await {
             Ok(tips) => tips,
@@ -222,7 +222,7 @@ impl Inner {
             })
             .await?;
         let mut theirs =
-            Theirs { main: tips.first().copied().flatten(), request: tips.get(1).copied().flatten() };
+            RemoteHeads { main: tips.first().copied().flatten(), request: tips.get(1).copied().flatten() };
         if missing.is_empty() {
             return self.checked_request(network, theirs, None).await;
         }
@@ -244,9 +244,9 @@ impl Inner {
     async fn checked_request(
         &self,
         network: &Network,
-        theirs: Theirs,
+        theirs: RemoteHeads,
         shallow: Option<Vec<u8>>,
-    ) -> Result<Result<Theirs, Unreachable>, ToolError> {
+    ) -> Result<Result<RemoteHeads, Unreachable>, ToolError> {
         let refused = self
             .local(move |local| {
                 local.note_shallow(shallow.as_deref())?;
@@ -292,19 +292,19 @@ impl Inner {
 
 /// Where the remote's branches stand.
 #[derive(Clone, Copy, Debug)]
-struct Theirs {
+struct RemoteHeads {
     main: Option<Oid>,
     request: Option<Oid>,
 }
 
-impl Local {
+impl LockedRepo {
     /// Commits files to the branch of their request. The local branch stays where it is; the files stay in the
     /// working tree, where the agent can run them.
     pub(crate) fn commit_to_request(
         &mut self,
         branch: &str,
         files: &[PersistFile],
-        verb: Verb,
+        verb: CommitKind,
     ) -> Result<Option<Oid>, ToolError> {
         let name = self.context.local(branch);
         let start = match self.reference(&name)? {
@@ -350,7 +350,7 @@ impl Local {
     }
 
     /// Leftovers become requests, one for each tool; what a request has already is left alone.
-    pub(crate) fn commit_to_requests(&mut self, work: Work) -> Result<Vec<RelativePath>, ToolError> {
+    pub(crate) fn commit_to_requests(&mut self, work: ChangeSet) -> Result<Vec<RelativePath>, ToolError> {
         let mut committed = Vec::new();
         for file in work.files {
             let branch = request_branch(&file.path);
@@ -366,7 +366,7 @@ impl Local {
 
     /// Brings a request's branch to where it can be pushed: on top of what others pushed to it, or anew on the
     /// remote's branch when the old one was merged or removed.
-    fn plan_request(&mut self, branch: &str, theirs: Theirs) -> Result<Plan, ToolError> {
+    fn plan_request(&mut self, branch: &str, theirs: RemoteHeads) -> Result<Plan, ToolError> {
         let name = self.context.local(branch);
         let ours = self.reference(&name)?;
         let known = self.tracking(branch)?;

@@ -8,12 +8,12 @@ use crate::bounds;
 use crate::hydrate::Pull;
 use crate::inner::Inner;
 use crate::leftovers::{Leftovers, leftovers};
-use crate::local::{Local, MAX_NOTES};
+use crate::local::{LockedRepo, MAX_NOTES};
 use crate::network::Unreachable;
 use crate::rebase;
 use crate::report::NO_REMOTE;
 use crate::worktree::Executable;
-use crate::{Strategy, Synced, Verb};
+use crate::{CommitKind, Strategy, Synced};
 
 impl Inner {
     pub(crate) async fn sync(&self) -> Result<Synced, ToolError> {
@@ -25,7 +25,7 @@ impl Inner {
                 let Leftovers { work, vanished, mut warnings } = leftovers(local)?;
                 local.put_back(&vanished, &mut warnings)?;
                 for work in work {
-                    let named = if work.verb == Verb::Remove { &mut removed } else { &mut committed };
+                    let named = if work.verb == CommitKind::Remove { &mut removed } else { &mut committed };
                     match strategy {
                         Strategy::Direct => {
                             local.commit_to_branch(&work)?;
@@ -83,7 +83,7 @@ impl Inner {
 }
 
 /// The derived file is nobody's work: where only it differs, it becomes what the branch has.
-fn reset_derived(local: &mut Local) -> Result<(), ToolError> {
+fn reset_derived(local: &mut LockedRepo) -> Result<(), ToolError> {
     let path = local.context.derived.path().clone();
     let tree = local.tree(local.head()?)?;
     let Some(entry) = rebase::entry(&tree, Path::new(path.as_str()))? else {

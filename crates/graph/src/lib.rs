@@ -16,9 +16,7 @@ pub use store::{
 /// What a copy of the graph on another server works with (`tgp-graph-bolt`): the rows of the store, the names of commits,
 /// and queries that the store would take.
 pub mod mirroring {
-    pub use crate::cypher::{
-        CypherError, CypherResult, Limits as QueryLimits, Phase, accepted, function_name,
-    };
+    pub use crate::cypher::{CypherError, CypherResult, Phase, QueryLimits, accepted, function_name};
     pub use crate::ingest::repository::Repo;
     pub use crate::tables::connect::reader;
     pub use crate::tables::failure::GraphError;

@@ -68,7 +68,7 @@ pub(crate) struct Replacement {
 
 /// What a step would do.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum PlannedAction {
     Create {
         path: RelativePath,
         content: String,
@@ -96,7 +96,7 @@ pub(crate) enum Act {
     },
 }
 
-impl Act {
+impl PlannedAction {
     /// The files that it is about.
     pub(crate) fn paths(&self) -> Vec<&RelativePath> {
         match self {

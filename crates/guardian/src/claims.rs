@@ -161,7 +161,7 @@ impl Guardian {
                 BTreeSet::new()
             }
         };
-        let mut gathered = Gathered { believed, ..Gathered::default() };
+        let mut gathered = ClaimIndex { believed, ..ClaimIndex::default() };
         for file in &files {
             // The Guardian's own events claim nothing of files, and were read already.
             if file.as_str() == GUARDIAN_CHRONICLE {
@@ -236,7 +236,7 @@ pub(super) fn announced(event: &ChronicleEvent) -> Option<ChronicleEvent> {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct ClaimIndex {
     /// Ids of the reconciliations that count.
     believed: BTreeSet<String>,
     /// Claims on each file, those of one chronicle in its order.
@@ -247,7 +247,7 @@ struct Gathered {
     vague: BTreeMap<RelativePath, (usize, i128)>,
 }
 
-impl Gathered {
+impl ClaimIndex {
     fn add(&mut self, chronicle: &RelativePath, events: &[ChronicleEvent]) {
         for (line, event) in events.iter().enumerate() {
             let is_reconciliation = event.kind == RECONCILIATION;
@@ -256,7 +256,7 @@ impl Gathered {
                 continue;
             }
             let text = |name: &str| event.fields.get(name).and_then(Value::as_str).map(str::to_owned);
-            for (path, Told { present, happened }) in claims_of(chronicle, event) {
+            for (path, EventFact { present, happened }) in claims_of(chronicle, event) {
                 let claim = Claim {
                     present,
                     happened,
@@ -322,19 +322,19 @@ pub(super) fn moment(timestamp: &str) -> i128 {
 
 /// What an event says of one file.
 #[derive(Clone, Copy)]
-struct Told {
+struct EventFact {
     present: bool,
     happened: &'static str,
 }
 
-const CREATED: Told = Told { present: true, happened: "was created" };
-const CHANGED: Told = Told { present: true, happened: "was changed" };
-const DELETED: Told = Told { present: false, happened: "was deleted" };
-const NEW_NAME: Told = Told { present: true, happened: "is the new name of a file" };
-const OLD_NAME: Told = Told { present: false, happened: "was given another name" };
+const CREATED: EventFact = EventFact { present: true, happened: "was created" };
+const CHANGED: EventFact = EventFact { present: true, happened: "was changed" };
+const DELETED: EventFact = EventFact { present: false, happened: "was deleted" };
+const NEW_NAME: EventFact = EventFact { present: true, happened: "is the new name of a file" };
+const OLD_NAME: EventFact = EventFact { present: false, happened: "was given another name" };
 
 /// What an event says of the presence of files.
-fn claims_of(chronicle: &RelativePath, event: &ChronicleEvent) -> Vec<(RelativePath, Told)> {
+fn claims_of(chronicle: &RelativePath, event: &ChronicleEvent) -> Vec<(RelativePath, EventFact)> {
     if event.kind == BATCH {
         return batch_of(event);
     }
@@ -351,7 +351,7 @@ fn claims_of(chronicle: &RelativePath, event: &ChronicleEvent) -> Vec<(RelativeP
 }
 
 /// What an event of many changes says of those that it names.
-fn batch_of(event: &ChronicleEvent) -> Vec<(RelativePath, Told)> {
+fn batch_of(event: &ChronicleEvent) -> Vec<(RelativePath, EventFact)> {
     let named = event.fields.get("paths").and_then(Value::as_array).into_iter().flatten();
     named
         .filter_map(|entry| {
@@ -367,11 +367,11 @@ fn file(path: &str) -> Option<RelativePath> {
 
 /// What happened to the file of an event, and whether it was a rename; nothing where the event does not say. Only types
 /// that mean a file are read: a `CHANGE_REQUEST` has changed nothing.
-fn told_by(event: &ChronicleEvent) -> Option<(Told, bool)> {
+fn told_by(event: &ChronicleEvent) -> Option<(EventFact, bool)> {
     if event.kind == RECONCILIATION {
         let present = event.fields.get("present").and_then(Value::as_bool)?;
         let happened = if present { "was accepted as being there" } else { "was accepted as being gone" };
-        return Some((Told { present, happened }, false));
+        return Some((EventFact { present, happened }, false));
     }
     if let Some(change) = event.fields.get("change").and_then(Value::as_str)
         && let Some(told) = told_by_change(change)
@@ -392,7 +392,7 @@ fn told_by(event: &ChronicleEvent) -> Option<(Told, bool)> {
     }
 }
 
-fn told_by_change(change: &str) -> Option<Told> {
+fn told_by_change(change: &str) -> Option<EventFact> {
     match change {
         "created" => Some(CREATED),
         "changed" => Some(CHANGED),

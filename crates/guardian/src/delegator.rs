@@ -11,7 +11,7 @@ use tgp_contract::{
     ToolResult, Visibility, canonical,
 };
 
-use crate::acts::{Act, MAX_STEPS, Replacement};
+use crate::acts::{MAX_STEPS, PlannedAction, Replacement};
 use crate::review::Assessed;
 use crate::{Guardian, Review};
 
@@ -190,15 +190,15 @@ impl Run<'_> {
     async fn take(&self, step: &mut StepReport, assessed: &Assessed) -> Result<Value, ToolError> {
         let expected = assessed.expected.as_deref();
         match &assessed.act {
-            Act::Create { path, content } => {
+            PlannedAction::Create { path, content } => {
                 let arguments = json!({ "path": path, "content": content });
                 self.call(step, "fs_write", arguments).await
             }
-            Act::Write { path, content } => {
+            PlannedAction::Write { path, content } => {
                 let arguments = bound(json!({ "path": path, "content": content }), expected);
                 self.call(step, "fs_write", arguments).await
             }
-            Act::Edit { path, edits } => {
+            PlannedAction::Edit { path, edits } => {
                 let edits: Vec<Value> = edits
                     .iter()
                     .map(|Replacement { search, replace, all }| {
@@ -208,11 +208,11 @@ impl Run<'_> {
                 let arguments = bound(json!({ "path": path, "edits": edits }), expected);
                 self.call(step, "fs_edit", arguments).await
             }
-            Act::Delete { path, .. } => {
+            PlannedAction::Delete { path, .. } => {
                 self.call(step, "fs_delete", bound(json!({ "path": path }), expected)).await
             }
-            Act::Rename { path, to } => self.rename(step, path, to, expected).await,
-            Act::Call { tool, arguments } => self.call(step, tool, arguments.clone()).await,
+            PlannedAction::Rename { path, to } => self.rename(step, path, to, expected).await,
+            PlannedAction::Call { tool, arguments } => self.call(step, tool, arguments.clone()).await,
         }
     }
 

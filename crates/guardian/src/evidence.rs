@@ -8,7 +8,7 @@ use tgp_contract::{ChronicleEvent, EntryKind, RelativePath, background, canonica
 
 use crate::Guardian;
 use crate::claims::{MAX_SHARED_EVENTS, Memory};
-use crate::inquiry::{AUDIT_FIELD, AuditIndex, Finding, Gravity, MAX_OF_A_KIND};
+use crate::inquiry::{AUDIT_FIELD, AuditIndex, FindingSeverity, GuardianFinding, MAX_OF_A_KIND};
 use crate::wording::{count, thousands};
 
 /// References to the audit that are looked up.
@@ -21,7 +21,7 @@ const MAX_HASHED_BYTES: u64 = 4 << 20;
 const SHOWN_ID: usize = 12;
 
 /// An edit that names an entry of the audit.
-struct Referring {
+struct AuditReference {
     /// The file that was edited, or the chronicle that has the event.
     file: String,
     event: String,
@@ -30,7 +30,7 @@ struct Referring {
 
 impl Guardian {
     /// Files that are not what their newest event has left.
-    pub(super) async fn inquire_contents(&self, memory: &Memory, findings: &mut Vec<Finding>) {
+    pub(super) async fn inquire_contents(&self, memory: &Memory, findings: &mut Vec<GuardianFinding>) {
         let left = memory
             .claims
             .iter()
@@ -62,7 +62,7 @@ impl Guardian {
         let (others, large) = match background::run(move || Ok(compare())).await {
             Ok(compared) => compared,
             Err(error) => {
-                findings.push(Finding::of_error("worktree", "the files cannot be compared", &error));
+                findings.push(GuardianFinding::of_error("worktree", "the files cannot be compared", &error));
                 return;
             }
         };
@@ -72,7 +72,7 @@ impl Guardian {
             let message =
                 format!("{} {verb} not compared with what the chronicle knows", count(skipped, "file"));
             findings.push(
-                Finding::new("worktree", Gravity::Warning, message)
+                GuardianFinding::new("worktree", FindingSeverity::Warning, message)
                     .evidence(json!({ "files": MAX_HASHED, "bytes": MAX_HASHED_BYTES }))
                     .remedy("compare large files by hand: the inquiry looks at so many files, each of so many bytes"),
             );
@@ -87,16 +87,20 @@ impl Guardian {
         );
         let shown: Vec<&Value> = others.iter().take(MAX_OF_A_KIND).collect();
         findings.push(
-            Finding::new("worktree", Gravity::Info, message)
+            GuardianFinding::new("worktree", FindingSeverity::Info, message)
                 .evidence(json!({ "files": shown, "total": others.len() }))
                 .remedy("nothing to do where people edit by hand; `git diff` shows what they did"),
         );
     }
 
     /// Events of edits that name an entry of the audit, against the audit.
-    pub(super) async fn inquire_references(&self, audit: &dyn AuditIndex, findings: &mut Vec<Finding>) {
+    pub(super) async fn inquire_references(
+        &self,
+        audit: &dyn AuditIndex,
+        findings: &mut Vec<GuardianFinding>,
+    ) {
         let Ok(files) = self.parts.chronicle.files().await else { return };
-        let mut wanted: BTreeMap<String, Referring> = BTreeMap::new();
+        let mut wanted: BTreeMap<String, AuditReference> = BTreeMap::new();
         let mut without = 0_usize;
         for file in &files {
             // A chronicle that cannot be read is a finding already.
@@ -105,7 +109,7 @@ impl Guardian {
                 if wanted.len() >= MAX_REFERENCES {
                     break;
                 }
-                let referring = Referring::of(file, event);
+                let referring = AuditReference::of(file, event);
                 match reference(event) {
                     Some(reference) => {
                         wanted.entry(reference).or_insert(referring);
@@ -115,7 +119,7 @@ impl Guardian {
                         without += 1;
                         let message = format!("{} names no audit entry", referring.said());
                         findings.push(
-                            Finding::new("audit", Gravity::Warning, message)
+                            GuardianFinding::new("audit", FindingSeverity::Warning, message)
                                 .evidence(json!({ "event": referring.event, "chronicle": file }))
                                 .remedy("find out who appended it; the kernel's own edits name one"),
                         );
@@ -126,7 +130,9 @@ impl Guardian {
         let references: Vec<String> = wanted.keys().cloned().collect();
         match audit.missing(&references).await {
             Ok(missing) => tell_missing(&wanted, &missing.into_iter().collect(), findings),
-            Err(error) => findings.push(Finding::of_error("audit", "the audit cannot be asked", &error)),
+            Err(error) => {
+                findings.push(GuardianFinding::of_error("audit", "the audit cannot be asked", &error))
+            }
         }
     }
 }
@@ -134,11 +140,11 @@ impl Guardian {
 /// A clone has the chronicle and not the audit, so sessions of which the audit has nothing at all are told in one
 /// finding. That an audit has lost a whole session is found by its own chain.
 fn tell_missing(
-    wanted: &BTreeMap<String, Referring>,
+    wanted: &BTreeMap<String, AuditReference>,
     missing: &BTreeSet<String>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<GuardianFinding>,
 ) {
-    let session = |referring: &Referring| referring.session.clone();
+    let session = |referring: &AuditReference| referring.session.clone();
     let here: BTreeSet<String> = wanted
         .iter()
         .filter(|(reference, _)| !missing.contains(*reference))
@@ -157,7 +163,7 @@ fn tell_missing(
             count(elsewhere.len(), "edit")
         );
         findings.push(
-            Finding::new("audit", Gravity::Info, message)
+            GuardianFinding::new("audit", FindingSeverity::Info, message)
                 .evidence(json!({ "sessions": shown, "total": sessions.len(), "edits": elsewhere.len() }))
                 .remedy("nothing to do in a clone; `tgp audit verify` tells whether the audit is whole"),
         );
@@ -165,7 +171,7 @@ fn tell_missing(
     for (reference, referring) in lost.iter().take(MAX_OF_A_KIND) {
         let message = format!("the audit has no entry for {}", referring.said());
         findings.push(
-            Finding::new("audit", Gravity::Error, message)
+            GuardianFinding::new("audit", FindingSeverity::Error, message)
                 .evidence(json!({
                     "reference": reference,
                     "file": referring.file,
@@ -178,14 +184,14 @@ fn tell_missing(
     if let Some(more) = lost.len().checked_sub(MAX_OF_A_KIND).filter(|more| *more > 0) {
         let message = format!("the audit has no entry for {} edits more", thousands(more));
         findings.push(
-            Finding::new("audit", Gravity::Error, message)
+            GuardianFinding::new("audit", FindingSeverity::Error, message)
                 .evidence(json!({ "total": lost.len() }))
                 .remedy("run `tgp audit verify`"),
         );
     }
 }
 
-impl Referring {
+impl AuditReference {
     fn of(chronicle: &RelativePath, event: &ChronicleEvent) -> Self {
         let session = event.fields.get(AUDIT_FIELD).and_then(|entry| entry.get("session"));
         let own = chronicle.as_str().strip_suffix(".sage").unwrap_or(chronicle.as_str());

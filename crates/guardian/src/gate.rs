@@ -11,7 +11,7 @@ use tgp_contract::{
 };
 
 use crate::claims::{Claim, Scope};
-use crate::halt::Break;
+use crate::halt::BrokenInvariant;
 use crate::{GUARDIAN_CHRONICLE, Guardian, Violation};
 
 /// Tools that work while everything else is halted, because they end a halt.
@@ -22,7 +22,7 @@ const VIOLATIONS: &str = "violations";
 
 /// Whether a call is halted by what the chronicle says of the files it touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Vigilance {
+pub enum ChronicleCheck {
     /// Only a check that was asked for halts: people delete and restore files by hand, and nobody tells the chronicle.
     #[default]
     Checks,
@@ -33,12 +33,12 @@ pub enum Vigilance {
 /// Lets no call through that would act on what is not true, or make an invariant untrue.
 pub struct GuardianGate {
     guardian: Arc<Guardian>,
-    vigilance: Vigilance,
+    vigilance: ChronicleCheck,
 }
 
 impl GuardianGate {
     #[must_use]
-    pub fn new(guardian: Arc<Guardian>, vigilance: Vigilance) -> Self {
+    pub fn new(guardian: Arc<Guardian>, vigilance: ChronicleCheck) -> Self {
         Self { guardian, vigilance }
     }
 
@@ -57,7 +57,7 @@ impl GuardianGate {
         if let Some(halt) = halt {
             return Err(deny("guardian/halt", halt.error()));
         }
-        if self.vigilance == Vigilance::Checks {
+        if self.vigilance == ChronicleCheck::Checks {
             return Ok(());
         }
         let broken = self.contradiction(request).await;
@@ -68,7 +68,7 @@ impl GuardianGate {
     }
 
     /// A file that is about to change, and of which the chronicle says something that is not true.
-    async fn contradiction(&self, request: GateRequest<'_>) -> Result<Option<Break>, ToolError> {
+    async fn contradiction(&self, request: GateRequest<'_>) -> Result<Option<BrokenInvariant>, ToolError> {
         let paths: BTreeSet<RelativePath> = changed(request).cloned().collect();
         if paths.is_empty() {
             return Ok(None);
@@ -80,7 +80,7 @@ impl GuardianGate {
             paths.contains(path) && claim.present != self.guardian.is_on_disk(path)
         };
         claims.retain(|path, claim| doubtful(path, claim));
-        Ok(self.guardian.contradictions(&claims).await?.first().map(Break::of_contradiction))
+        Ok(self.guardian.contradictions(&claims).await?.first().map(BrokenInvariant::of_contradiction))
     }
 
     async fn judged_contents(&self, changes: &[Change], visible: &Visibility) -> Result<Verdict, ToolError> {

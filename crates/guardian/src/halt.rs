@@ -108,7 +108,7 @@ impl Halt {
 
 /// Something that does not hold.
 #[derive(Clone, Debug)]
-pub(super) struct Break {
+pub(super) struct BrokenInvariant {
     pub(super) invariant: String,
     pub(super) expected: String,
     pub(super) actual: String,
@@ -120,7 +120,7 @@ pub(super) struct Break {
     assertion: Option<Assertion>,
 }
 
-impl Break {
+impl BrokenInvariant {
     fn of_invariant(broken: &Broken, assertion: Option<Assertion>) -> Self {
         let file = broken.rows.iter().find_map(|row| {
             let fields = row.value.as_object()?;
@@ -274,7 +274,7 @@ impl Guardian {
         &self,
         assertions: &[Assertion],
         open: &[Halt],
-    ) -> Result<Option<Break>, ToolError> {
+    ) -> Result<Option<BrokenInvariant>, ToolError> {
         if assertions.len() > MAX_INVARIANTS {
             let message = format!("there are {} assertions, at most {MAX_INVARIANTS}", assertions.len());
             return Err(ToolError::new(Code::Validation, message).help("check them in several calls"));
@@ -292,7 +292,7 @@ impl Guardian {
             let assertion = assertions.iter().find(|one| one.as_invariant() == broken.invariant);
             let assertion = assertion.map(|one| (*one).clone());
             if let Some(broken) = unaccepted(broken, &memory) {
-                return Ok(Some(Break::of_invariant(&broken, assertion)));
+                return Ok(Some(BrokenInvariant::of_invariant(&broken, assertion)));
             }
         }
         let invariants = self.invariants()?;
@@ -300,10 +300,10 @@ impl Guardian {
             invariants.iter().filter(|invariant| invariant.severity == Severity::Error).cloned().collect();
         for broken in self.broken_now(&strict).await? {
             if let Some(broken) = unaccepted(broken, &memory) {
-                return Ok(Some(Break::of_invariant(&broken, None)));
+                return Ok(Some(BrokenInvariant::of_invariant(&broken, None)));
             }
         }
-        Ok(self.contradictions(&memory.claims).await?.first().map(Break::of_contradiction))
+        Ok(self.contradictions(&memory.claims).await?.first().map(BrokenInvariant::of_contradiction))
     }
 
     /// The assertions that do not hold, in order. An answer that was cut off still has rows.
@@ -332,7 +332,7 @@ impl Guardian {
     }
 
     /// Writes down a halt, unless the same one is in force.
-    async fn record_halt(&self, broken: &Break) -> Result<(), ToolError> {
+    async fn record_halt(&self, broken: &BrokenInvariant) -> Result<(), ToolError> {
         let _writing = self.writing.lock().await;
         let is_same = |halt: &Halt| halt.invariant == broken.invariant && halt.evidence == broken.evidence;
         if self.open_halts().await?.iter().any(is_same) {

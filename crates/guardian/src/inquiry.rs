@@ -19,7 +19,7 @@ pub const AUDIT_FIELD: &str = "audit";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Gravity {
+pub enum FindingSeverity {
     Error,
     Warning,
     Info,
@@ -27,19 +27,19 @@ pub enum Gravity {
 
 /// One thing that an inquiry found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct GuardianFinding {
     /// `graph`, `chronicle`, `registry`, `audit`, `worktree`, `invariants`, `guardian`.
     pub area: String,
-    pub severity: Gravity,
+    pub severity: FindingSeverity,
     pub message: String,
     pub evidence: Value,
     /// What to do about it.
     pub remedy: String,
 }
 
-impl Finding {
+impl GuardianFinding {
     #[must_use]
-    pub fn new(area: &str, severity: Gravity, message: impl Into<String>) -> Self {
+    pub fn new(area: &str, severity: FindingSeverity, message: impl Into<String>) -> Self {
         Self {
             area: area.to_owned(),
             severity,
@@ -60,7 +60,7 @@ impl Finding {
     }
 
     pub(super) fn of_error(area: &str, what: &str, error: &ToolError) -> Self {
-        Self::new(area, Gravity::Error, format!("{what}: {}", error.message))
+        Self::new(area, FindingSeverity::Error, format!("{what}: {}", error.message))
             .evidence(json!({ "code": error.code, "details": error.details }))
             .remedy(error.help_of().unwrap_or("make it readable, and ask again").to_owned())
     }
@@ -71,7 +71,7 @@ impl Finding {
 pub trait Inspect: Send + Sync {
     /// What it looks at, for an inquiry that finds nothing.
     fn area(&self) -> &str;
-    async fn inspect(&self) -> Vec<Finding>;
+    async fn inspect(&self) -> Vec<GuardianFinding>;
 }
 
 /// Knows which entries the audit has.
@@ -97,7 +97,7 @@ impl Guardian {
     ///
     /// # Errors
     /// None at present; the signature leaves room for sources that have to answer.
-    pub async fn self_inquiry(&self, sources: &InquirySources) -> Result<Vec<Finding>, ToolError> {
+    pub async fn self_inquiry(&self, sources: &InquirySources) -> Result<Vec<GuardianFinding>, ToolError> {
         let mut findings = Vec::new();
         let mut looked = vec!["graph".to_owned(), "worktree".to_owned()];
         self.inquire_graph(&mut findings).await;
@@ -117,8 +117,10 @@ impl Guardian {
         }
         if findings.is_empty() {
             let message = format!("consistent: {}", looked.join(", "));
-            findings
-                .push(Finding::new("guardian", Gravity::Info, message).evidence(json!({ "looked": looked })));
+            findings.push(
+                GuardianFinding::new("guardian", FindingSeverity::Info, message)
+                    .evidence(json!({ "looked": looked })),
+            );
         }
         findings.sort_by(|one, other| {
             (one.severity, &one.area, &one.message).cmp(&(other.severity, &other.area, &other.message))
@@ -126,21 +128,27 @@ impl Guardian {
         Ok(findings)
     }
 
-    async fn inquire_graph(&self, findings: &mut Vec<Finding>) {
+    async fn inquire_graph(&self, findings: &mut Vec<GuardianFinding>) {
         let question = GraphQuery::new("MATCH (c:Commit) RETURN count(c) AS commits");
         match self.parts.graph.query(question).await {
             Ok(answer) if answer.standing.behind => findings.push(
-                Finding::new("graph", Gravity::Warning, "the repository has moved on since the last ingest")
-                    .evidence(json!(answer.standing))
-                    .remedy("run `tgp graph ingest`"),
+                GuardianFinding::new(
+                    "graph",
+                    FindingSeverity::Warning,
+                    "the repository has moved on since the last ingest",
+                )
+                .evidence(json!(answer.standing))
+                .remedy("run `tgp graph ingest`"),
             ),
             Ok(_) => {}
             Err(error) if error.code == Code::NotFound => findings.push(
-                Finding::new("graph", Gravity::Warning, "no commit was ingested yet")
+                GuardianFinding::new("graph", FindingSeverity::Warning, "no commit was ingested yet")
                     .evidence(json!({ "message": error.message }))
                     .remedy("run `tgp graph ingest`"),
             ),
-            Err(error) => findings.push(Finding::of_error("graph", "the graph cannot be asked", &error)),
+            Err(error) => {
+                findings.push(GuardianFinding::of_error("graph", "the graph cannot be asked", &error))
+            }
         }
         let broken = "MATCH (f:File) WHERE f.broken = true RETURN f.path AS path";
         let files = "MATCH (f:File) RETURN f.path AS path";
@@ -148,7 +156,7 @@ impl Guardian {
         let answers = match self.ask(&asked).await {
             Ok(answers) => answers,
             Err(error) => {
-                findings.push(Finding::of_error(
+                findings.push(GuardianFinding::of_error(
                     "graph",
                     "the work tree cannot be read into the graph",
                     &error,
@@ -165,7 +173,7 @@ impl Guardian {
         if !broken.is_empty() {
             let shown: Vec<&String> = broken.iter().take(MAX_OF_A_KIND).collect();
             findings.push(
-                Finding::new("graph", Gravity::Info, broken_message(broken.len()))
+                GuardianFinding::new("graph", FindingSeverity::Info, broken_message(broken.len()))
                     .evidence(json!({ "files": shown, "total": broken.len() }))
                     .remedy("what is around the errors is known; correct the files where they are source"),
             );
@@ -176,7 +184,7 @@ impl Guardian {
                 count(cut.rows.len(), "file")
             );
             findings.push(
-                Finding::new("worktree", Gravity::Info, message)
+                GuardianFinding::new("worktree", FindingSeverity::Info, message)
                     .evidence(json!({ "compared": cut.rows.len() }))
                     .remedy("nothing to do; the others were not looked at"),
             );
@@ -186,9 +194,9 @@ impl Guardian {
         if !gone.is_empty() {
             let shown: Vec<&String> = gone.iter().take(MAX_OF_A_KIND).collect();
             findings.push(
-                Finding::new(
+                GuardianFinding::new(
                     "worktree",
-                    Gravity::Error,
+                    FindingSeverity::Error,
                     format!("the graph has {} that the work tree has not", count(gone.len(), "file")),
                 )
                 .evidence(json!({ "files": shown, "total": gone.len() }))
@@ -197,34 +205,50 @@ impl Guardian {
         }
     }
 
-    async fn inquire_chronicle(&self, sources: &InquirySources, findings: &mut Vec<Finding>) -> usize {
+    async fn inquire_chronicle(
+        &self,
+        sources: &InquirySources,
+        findings: &mut Vec<GuardianFinding>,
+    ) -> usize {
         match self.halted().await {
             Ok(None) => {}
             Ok(Some(halt)) => findings.push(
-                Finding::new("guardian", Gravity::Error, format!("work is halted by `{}`", halt.invariant))
-                    .remedy(halt.error().help_of().unwrap_or_default().to_owned())
-                    .evidence(json!(halt)),
+                GuardianFinding::new(
+                    "guardian",
+                    FindingSeverity::Error,
+                    format!("work is halted by `{}`", halt.invariant),
+                )
+                .remedy(halt.error().help_of().unwrap_or_default().to_owned())
+                .evidence(json!(halt)),
             ),
             Err(error) => {
-                findings.push(Finding::of_error("guardian", "whether work is halted is not known", &error));
+                findings.push(GuardianFinding::of_error(
+                    "guardian",
+                    "whether work is halted is not known",
+                    &error,
+                ));
             }
         }
         let (memory, unreadable) = match self.remember_what_can_be_read(Scope::All).await {
             Ok(read) => read,
             Err(error) => {
-                findings.push(Finding::of_error("chronicle", "the chronicles cannot be listed", &error));
+                findings.push(GuardianFinding::of_error(
+                    "chronicle",
+                    "the chronicles cannot be listed",
+                    &error,
+                ));
                 return 0;
             }
         };
         for (file, error) in unreadable.iter().take(MAX_OF_A_KIND) {
-            findings.push(Finding::of_error("chronicle", &format!("`{file}` is broken"), error));
+            findings.push(GuardianFinding::of_error("chronicle", &format!("`{file}` is broken"), error));
         }
         match self.contradictions(&memory.claims).await {
             Ok(contradictions) => {
                 for contradiction in contradictions.iter().take(MAX_OF_A_KIND) {
                     let path = contradiction.path.as_str();
                     findings.push(
-                        Finding::new("chronicle", Gravity::Error, contradiction.sentence())
+                        GuardianFinding::new("chronicle", FindingSeverity::Error, contradiction.sentence())
                             .evidence(json!({
                                 "file": path,
                                 "expected": contradiction.expected(),
@@ -239,12 +263,17 @@ impl Guardian {
                 if let Some(more) = contradictions.len().checked_sub(MAX_OF_A_KIND).filter(|more| *more > 0) {
                     let message = format!("chronicle and graph disagree on {} more", count(more, "file"));
                     findings.push(
-                        Finding::new("chronicle", Gravity::Error, message).remedy("settle the others first"),
+                        GuardianFinding::new("chronicle", FindingSeverity::Error, message)
+                            .remedy("settle the others first"),
                     );
                 }
             }
             Err(error) => {
-                findings.push(Finding::of_error("chronicle", "the chronicle cannot be compared", &error));
+                findings.push(GuardianFinding::of_error(
+                    "chronicle",
+                    "the chronicle cannot be compared",
+                    &error,
+                ));
             }
         }
         self.inquire_contents(&memory, findings).await;
@@ -254,23 +283,27 @@ impl Guardian {
         memory.files.len()
     }
 
-    async fn inquire_invariants(&self, findings: &mut Vec<Finding>) {
+    async fn inquire_invariants(&self, findings: &mut Vec<GuardianFinding>) {
         let invariants: Vec<_> = match self.invariants() {
             Ok(invariants) => invariants.iter().cloned().collect(),
             Err(error) => {
-                findings.push(Finding::of_error("invariants", "the invariants cannot be read", &error));
+                findings.push(GuardianFinding::of_error(
+                    "invariants",
+                    "the invariants cannot be read",
+                    &error,
+                ));
                 return;
             }
         };
         match self.broken_now(&invariants).await {
             Ok(broken) => findings.extend(broken.iter().map(|broken| {
                 let gravity = match broken.invariant.severity {
-                    Severity::Error => Gravity::Error,
-                    Severity::Warning => Gravity::Warning,
+                    Severity::Error => FindingSeverity::Error,
+                    Severity::Warning => FindingSeverity::Warning,
                 };
                 let message =
                     format!("`{}` does not hold: {}", broken.invariant.name, broken.invariant.message);
-                Finding::new("invariants", gravity, message)
+                GuardianFinding::new("invariants", gravity, message)
                     .evidence(json!({
                         "expected": broken.expected(),
                         "actual": broken.actual(),
@@ -279,7 +312,11 @@ impl Guardian {
                     .remedy("repair the code, or change the rule in `.sage/invariants.yml`")
             })),
             Err(error) => {
-                findings.push(Finding::of_error("invariants", "the invariants cannot be asked", &error));
+                findings.push(GuardianFinding::of_error(
+                    "invariants",
+                    "the invariants cannot be asked",
+                    &error,
+                ));
             }
         }
     }

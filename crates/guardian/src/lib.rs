@@ -22,14 +22,14 @@ mod wording;
 
 pub use acts::planned_files;
 pub use delegator::{Delegator, PlanOutcome, PlanReport, StepReport, StepStatus};
-pub use gate::{EXEMPT_TOOLS, GuardianGate, Vigilance};
+pub use gate::{ChronicleCheck, EXEMPT_TOOLS, GuardianGate};
 pub use guardian::{GUARDIAN_CHRONICLE, Guardian, GuardianParts, InvariantSource, WallClock};
 pub use halt::{Assertion, Halt};
-pub use inquiry::{AUDIT_FIELD, AuditIndex, Finding, Gravity, InquirySources, Inspect};
+pub use inquiry::{AUDIT_FIELD, AuditIndex, FindingSeverity, GuardianFinding, InquirySources, Inspect};
 pub use invariants::{Expect, Invariant, Invariants, MAX_INVARIANTS};
 pub use judge::Violation;
-pub use radius::{BlastRadius, Caller, Listing};
-pub use reconcile::{Edit, Reconciled};
+pub use radius::{BlastRadius, Caller, TruncatedList};
+pub use reconcile::{ReconcileEdit, Reconciled};
 pub use review::{Review, StepFinding};
 /// The chronicle of files that may have none of their own.
 pub use tgp_contract::PROJECT_CHRONICLE;

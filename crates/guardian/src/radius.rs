@@ -27,7 +27,7 @@ const OWN_TESTS: &str =
 
 /// The first of a list, and how long it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Listing<T> {
+pub struct TruncatedList<T> {
     pub first: Vec<T>,
     pub total: usize,
     /// Whether there are even more than `total`, because the graph has cut its answer off.
@@ -53,9 +53,9 @@ pub struct Caller {
 /// Who uses some files, as far as the graph can tell. Calls are found with best effort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlastRadius {
-    pub importers: Listing<String>,
-    pub callers: Listing<Caller>,
-    pub tests: Listing<String>,
+    pub importers: TruncatedList<String>,
+    pub callers: TruncatedList<Caller>,
+    pub tests: TruncatedList<String>,
 }
 
 impl BlastRadius {
@@ -104,14 +104,14 @@ impl Guardian {
 fn listing<'a, T: Ord>(
     answers: impl IntoIterator<Item = &'a GraphRows>,
     read: impl Fn(&[Value]) -> Option<T>,
-) -> Listing<T> {
+) -> TruncatedList<T> {
     let (mut all, mut more) = (BTreeSet::new(), false);
     for answer in answers {
         more |= answer.truncated;
         all.extend(answer.rows.iter().filter_map(|row| read(row)));
     }
     let total = all.len();
-    Listing { first: all.into_iter().take(MAX_LISTED).collect(), total, more }
+    TruncatedList { first: all.into_iter().take(MAX_LISTED).collect(), total, more }
 }
 
 fn first_text(row: &[Value]) -> Option<String> {

@@ -20,7 +20,7 @@ const MAX_TEXT_BYTES: usize = 16 * 1024;
 /// An edit that somebody stands by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Edit {
+pub struct ReconcileEdit {
     pub file_path: String,
     /// What tells this edit from another of the same file: a diff's hash, a commit.
     pub diff_ref: String,
@@ -65,7 +65,7 @@ struct State {
 impl State {
     /// Tells one reconciliation from another: the same state of the same file is accepted once, and a file that came and
     /// went again is another state. The reason is not part of it.
-    fn key(&self, edit: &Edit) -> String {
+    fn key(&self, edit: &ReconcileEdit) -> String {
         canonical::hash_exact(json!([
             edit.file_path,
             edit.diff_ref,
@@ -83,10 +83,10 @@ impl Guardian {
     ///
     /// # Errors
     /// `EVALIDATION` for an edit without a path or reference, `ENOTFOUND` for an invariant that nobody knows.
-    pub async fn reconcile(&self, edit: &Edit) -> Result<Reconciled, ToolError> {
+    pub async fn reconcile(&self, edit: &ReconcileEdit) -> Result<Reconciled, ToolError> {
         let path = checked(edit)?;
         // Two spellings of a path are one file.
-        let edit = &Edit { file_path: path.as_str().to_owned(), ..edit.clone() };
+        let edit = &ReconcileEdit { file_path: path.as_str().to_owned(), ..edit.clone() };
         let own = RelativePath::new(&format!("{path}.sage"))?;
         let event = self.agreed(edit, &path).await?;
         let rows = event.fields.get("accepted").and_then(Value::as_array).map_or(0, Vec::len);
@@ -110,7 +110,7 @@ impl Guardian {
 
     /// The event that all who reconcile this edit append, so that the chronicle keeps it once. Each of them says in the
     /// Guardian's chronicle what the event would be; that chronicle only grows, so all see the same first proposal.
-    async fn agreed(&self, edit: &Edit, path: &RelativePath) -> Result<ChronicleEvent, ToolError> {
+    async fn agreed(&self, edit: &ReconcileEdit, path: &RelativePath) -> Result<ChronicleEvent, ToolError> {
         let _writing = self.writing.lock().await;
         let state = self.state_of(edit, path).await?;
         let key = state.key(edit);
@@ -132,7 +132,7 @@ impl Guardian {
         Ok(events.iter().filter(is_this).find_map(announced))
     }
 
-    async fn state_of(&self, edit: &Edit, path: &RelativePath) -> Result<State, ToolError> {
+    async fn state_of(&self, edit: &ReconcileEdit, path: &RelativePath) -> Result<State, ToolError> {
         let known = self.known(&BTreeSet::from([path.clone()])).await?;
         let present = known.contains(path.as_str()) || self.is_on_disk(path);
         let memory = self.remember(Scope::All).await?;
@@ -150,7 +150,7 @@ impl Guardian {
         })
     }
 
-    fn reconciliation(&self, edit: &Edit, state: State, key: &str) -> ChronicleEvent {
+    fn reconciliation(&self, edit: &ReconcileEdit, state: State, key: &str) -> ChronicleEvent {
         let mut fields = Map::new();
         fields.insert("diffRef".to_owned(), json!(edit.diff_ref));
         fields.insert("edit".to_owned(), json!(key));
@@ -206,7 +206,7 @@ impl Guardian {
     }
 }
 
-fn checked(edit: &Edit) -> Result<RelativePath, ToolError> {
+fn checked(edit: &ReconcileEdit) -> Result<RelativePath, ToolError> {
     let path = RelativePath::new(&edit.file_path)?;
     let texts = [Some(&edit.diff_ref), edit.invariant.as_ref(), edit.reason.as_ref()];
     let longest = texts.into_iter().flatten().map(String::len).max().unwrap_or(0);

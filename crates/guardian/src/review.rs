@@ -9,7 +9,7 @@ use serde_json::Value;
 use tgp_contract::{Change, Code, Decision, Plan, RelativePath, Root, Severity, ToolError, Visibility};
 
 use crate::Guardian;
-use crate::acts::{Act, MAX_STEPS};
+use crate::acts::{MAX_STEPS, PlannedAction};
 use crate::claims::Memory;
 use crate::judge::Broken;
 use crate::questions::Row;
@@ -56,7 +56,7 @@ impl Review {
 /// A step with what is known of its file.
 #[derive(Clone, Debug)]
 pub(crate) struct Assessed {
-    pub(crate) act: Act,
+    pub(crate) act: PlannedAction,
     /// SHA-256 of the file as the step will find it, where that is known.
     pub(crate) expected: Option<String>,
 }
@@ -85,7 +85,7 @@ impl Guardian {
         }
         let mut acts = Vec::new();
         for (number, step) in (1..).zip(&plan.steps) {
-            match Act::of(step) {
+            match PlannedAction::of(step) {
                 Ok(act) => acts.push((number, act)),
                 Err(problem) => {
                     let reason = "nobody can tell what the step would do".to_owned();
@@ -108,7 +108,7 @@ impl Guardian {
         let mut assessed = Vec::new();
         let mut made: BTreeSet<&RelativePath> = BTreeSet::new();
         for (number, act) in &acts {
-            if let Act::Edit { path, .. } = act
+            if let PlannedAction::Edit { path, .. } = act
                 && !known.contains(path.as_str())
                 && !made.contains(path)
             {
@@ -146,14 +146,16 @@ impl Guardian {
     /// Files that the graph knows, that others may import, and that would be gone.
     async fn check_removals(
         &self,
-        acts: &[(usize, Act)],
+        acts: &[(usize, PlannedAction)],
         known: &BTreeSet<String>,
         changes: &[Change],
         visible: &Visibility,
         findings: &mut Findings,
     ) -> Result<(), ToolError> {
-        let removed = |act: &Act| match act {
-            Act::Delete { path, .. } | Act::Rename { path, .. } if known.contains(path.as_str()) => {
+        let removed = |act: &PlannedAction| match act {
+            PlannedAction::Delete { path, .. } | PlannedAction::Rename { path, .. }
+                if known.contains(path.as_str()) =>
+            {
                 Some(path.clone())
             }
             _ => None,
@@ -180,11 +182,13 @@ impl Guardian {
                 None => format!("{path} exists in graph"),
             };
             let reason = match (act, users) {
-                (Act::Rename { to, .. }, Some(_)) => {
+                (PlannedAction::Rename { to, .. }, Some(_)) => {
                     format!("the plan renames it to {to} and leaves these imports as they are")
                 }
-                (Act::Delete { .. }, Some(_)) => "they would import what is not there any more".to_owned(),
-                (Act::Delete { acknowledged: false, .. }, None) => {
+                (PlannedAction::Delete { .. }, Some(_)) => {
+                    "they would import what is not there any more".to_owned()
+                }
+                (PlannedAction::Delete { acknowledged: false, .. }, None) => {
                     "nothing would import it any more, so the step may say `\"acknowledged\": true`"
                         .to_owned()
                 }
@@ -197,7 +201,7 @@ impl Guardian {
 
     async fn check_chronicle(
         &self,
-        acts: &[(usize, Act)],
+        acts: &[(usize, PlannedAction)],
         touched: &BTreeSet<RelativePath>,
         memory: &Memory,
         findings: &mut Findings,
@@ -227,7 +231,7 @@ impl Findings {
         self.found.push(StepFinding { step, file, fact, reason, severity: Severity::Error });
     }
 
-    fn add_broken(&mut self, acts: &[(usize, Act)], broken: &Broken) {
+    fn add_broken(&mut self, acts: &[(usize, PlannedAction)], broken: &Broken) {
         let invariant = &broken.invariant;
         let message = &invariant.message;
         let mut add = |culprit: Option<(usize, String)>, fact: String| {
@@ -281,7 +285,7 @@ impl Findings {
 }
 
 /// The last step on a file that the row names.
-fn culprit(acts: &[(usize, Act)], row: &Row) -> Option<(usize, String)> {
+fn culprit(acts: &[(usize, PlannedAction)], row: &Row) -> Option<(usize, String)> {
     acts.iter().rev().find_map(|(step, act)| {
         let path = act.paths().into_iter().find(|path| names(&row.value, path.as_str()))?;
         Some((*step, path.as_str().to_owned()))

@@ -8,7 +8,7 @@ use tgp_contract::{
     canonical,
 };
 
-use crate::acts::{Act, Replacement};
+use crate::acts::{PlannedAction, Replacement};
 
 /// Larger files are no source; a plan can replace or delete them, not edit them.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -90,25 +90,25 @@ impl Tree {
     }
 
     /// Takes one step, or says why it cannot be taken.
-    pub(super) fn take(&mut self, step: usize, act: &Act) -> Result<(), Obstacle> {
+    pub(super) fn take(&mut self, step: usize, act: &PlannedAction) -> Result<(), Obstacle> {
         match act {
-            Act::Create { path, content } => {
+            PlannedAction::Create { path, content } => {
                 self.free(path)?;
                 self.set(path, State::Text(content.clone().into_bytes()));
             }
-            Act::Write { path, content } => {
+            PlannedAction::Write { path, content } => {
                 self.not_blocked(path)?;
                 self.set(path, State::Text(content.clone().into_bytes()));
             }
-            Act::Edit { path, edits } => {
+            PlannedAction::Edit { path, edits } => {
                 let text = self.edited(path, edits)?;
                 self.set(path, State::Text(text));
             }
-            Act::Delete { path, .. } => {
+            PlannedAction::Delete { path, .. } => {
                 self.there(path, "deleted")?;
                 self.remove(step, path);
             }
-            Act::Rename { path, to } => {
+            PlannedAction::Rename { path, to } => {
                 self.there(path, "renamed")?;
                 self.free(to)?;
                 let content = self.state(path).clone();
@@ -120,7 +120,7 @@ impl Tree {
                 self.remove(step, path);
                 self.set(to, content);
             }
-            Act::Call { .. } => {}
+            PlannedAction::Call { .. } => {}
         }
         Ok(())
     }

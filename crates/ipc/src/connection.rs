@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use tgp::{ClientClaim, Kernel};
+use tgp::Kernel;
+use tgp::project::ClientClaim;
 use tgp_contract::{
     CallContext, CapabilityToken, ClientEntry, Code, JsonLimits, ToolCall, ToolError, background, measure,
 };
@@ -21,7 +22,7 @@ use crate::frame::{
     FrameError, MAX_FRAME_BYTES, read_frame_within, read_length, read_rest, skip, write_frame,
 };
 use crate::memory::{ClientMemory, Held, Memory};
-use crate::message::{Answer, Hello, Request, id_of};
+use crate::message::{Hello, SocketAnswer, SocketRequest, id_of};
 use crate::server::ServeOptions;
 
 /// The largest first frame: a token and two names. Until it has shown a token, a client gets no more.
@@ -74,7 +75,7 @@ impl Connection {
                 return;
             }
         };
-        let welcome = encoded(&Answer::Welcome { session: client.context.session.clone() });
+        let welcome = encoded(&SocketAnswer::Welcome { session: client.context.session.clone() });
         if in_time(self.options.patience, write_frame(&mut writer, &welcome)).await.is_err() {
             return;
         }
@@ -82,7 +83,7 @@ impl Connection {
         self.serve(&mut reader, writer, &client).await;
         if client.sent_large_frame.load(Ordering::Relaxed) {
             let release = || {
-                tgp::release_free_memory();
+                tgp::sandbox::release_free_memory();
                 Ok(())
             };
             let _ = background::run(release).await;
@@ -152,7 +153,7 @@ impl Connection {
                     });
                 }
                 Err(Refusal { id, error }) => {
-                    let answer = Answer::Refused { id, error: error.bounded() };
+                    let answer = SocketAnswer::Refused { id, error: error.bounded() };
                     if answers.send(queued(&client, &answer)).await.is_err() {
                         return;
                     }
@@ -169,7 +170,7 @@ impl Connection {
         &self,
         reader: &mut OwnedReadHalf,
         client: &Client,
-    ) -> Result<Option<Result<(Request, Held), Refusal>>, FrameError> {
+    ) -> Result<Option<Result<(SocketRequest, Held), Refusal>>, FrameError> {
         let mut first = [0_u8; 1];
         let count = in_time(self.options.idle, async { Ok(reader.read(&mut first).await?) }).await?;
         if count == 0 {
@@ -200,11 +201,11 @@ impl Connection {
 }
 
 /// Values are counted before they are made.
-fn parse_request(frame: &[u8], held: &mut Held) -> Result<Request, ToolError> {
+fn parse_request(frame: &[u8], held: &mut Held) -> Result<SocketRequest, ToolError> {
     let size = measure(frame, JsonLimits::ARGUMENTS)
         .map_err(|error| ToolError::new(Code::Validation, error.to_string()).help("send less at a time"))?;
     held.keep(frame.len(), size);
-    let request: Request = parse(frame)?;
+    let request: SocketRequest = parse(frame)?;
     if request.id().len() > MAX_ID_BYTES {
         let message = format!("the `id` of a request has at most {MAX_ID_BYTES} bytes");
         return Err(ToolError::new(Code::Validation, message).help("docs/socket.md shows every frame"));
@@ -212,14 +213,16 @@ fn parse_request(frame: &[u8], held: &mut Held) -> Result<Request, ToolError> {
     Ok(request)
 }
 
-async fn answer(kernel: &Kernel, client: &Client, request: Request) -> Answer {
+async fn answer(kernel: &Kernel, client: &Client, request: SocketRequest) -> SocketAnswer {
     let id = request.id().to_owned();
     match request {
-        Request::Tools { .. } => Answer::Tools { id, tools: kernel.definitions().cloned().collect() },
-        Request::Call { id: call_id, tool, arguments, dry_run } => {
+        SocketRequest::Tools { .. } => {
+            SocketAnswer::Tools { id, tools: kernel.definitions().cloned().collect() }
+        }
+        SocketRequest::Call { id: call_id, tool, arguments, dry_run } => {
             let context = CallContext { dry_run, ..client.context.clone() };
             let result = kernel.call_with(ToolCall { id: call_id, tool, arguments }, context).await;
-            Answer::Result { id, result }
+            SocketAnswer::Result { id, result }
         }
     }
 }
@@ -239,20 +242,21 @@ async fn linger(reader: &mut OwnedReadHalf, patience: Duration) {
     let _ = in_time(patience.min(LONGEST_LINGER), skip(reader, MAX_FRAME_BYTES)).await;
 }
 
-fn refusal(error: ToolError) -> Answer {
-    Answer::Refused { id: None, error: error.bounded() }
+fn refusal(error: ToolError) -> SocketAnswer {
+    SocketAnswer::Refused { id: None, error: error.bounded() }
 }
 
 /// An answer as bytes, counted until it is written. One that is too large, or that there is no room for, is replaced by
 /// an error: the call has run, and the audit says how it ended.
-fn queued(client: &Client, answer: &Answer) -> Queued {
+fn queued(client: &Client, answer: &SocketAnswer) -> Queued {
     let id = match answer {
-        Answer::Result { id, .. } | Answer::Tools { id, .. } => Some(id.clone()),
-        Answer::Welcome { .. } | Answer::Refused { .. } => None,
+        SocketAnswer::Result { id, .. } | SocketAnswer::Tools { id, .. } => Some(id.clone()),
+        SocketAnswer::Welcome { .. } | SocketAnswer::Refused { .. } => None,
     };
     let mut frame = BoundedBuffer::default();
     let lost = |error: ToolError| {
-        let frame = encoded(&Answer::Refused { id: id.clone(), error: error.detail("ran", id.is_some()) });
+        let frame =
+            encoded(&SocketAnswer::Refused { id: id.clone(), error: error.detail("ran", id.is_some()) });
         Queued { frame, _held: None }
     };
     if serde_json::to_writer(&mut frame, answer).is_err() {
@@ -273,7 +277,7 @@ fn queued(client: &Client, answer: &Answer) -> Queued {
 }
 
 /// A short answer as bytes.
-fn encoded(answer: &Answer) -> Vec<u8> {
+fn encoded(answer: &SocketAnswer) -> Vec<u8> {
     serde_json::to_vec(answer).unwrap_or_default()
 }
 
@@ -319,7 +323,7 @@ fn refused(error: &FrameError) -> ToolError {
 /// Tells a client that it is not served, as far as that can be done without waiting.
 pub(crate) fn turn_away(stream: UnixStream, reason: &str, help: &str) {
     let error = ToolError::new(Code::Permission, reason).help(help);
-    let text = serde_json::to_vec(&Answer::Refused { id: None, error }).unwrap_or_default();
+    let text = serde_json::to_vec(&SocketAnswer::Refused { id: None, error }).unwrap_or_default();
     let Ok(length) = u32::try_from(text.len()) else { return };
     let frame: Vec<u8> = length.to_be_bytes().into_iter().chain(text).collect();
     // The standard library's stream is still one that does not wait, and needs no readiness to be asked for first.

@@ -13,5 +13,5 @@ mod message;
 mod server;
 
 pub use frame::{FrameError, MAX_FRAME_BYTES, read_frame, write_frame};
-pub use message::{Answer, Hello, Request};
+pub use message::{Hello, SocketAnswer, SocketRequest};
 pub use server::{ServeOptions, Server};

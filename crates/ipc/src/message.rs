@@ -28,7 +28,7 @@ impl std::fmt::Debug for Hello {
 /// Every other frame of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "snake_case", try_from = "WireRequest")]
-pub enum Request {
+pub enum SocketRequest {
     /// Take a call through the router.
     Call {
         id: String,
@@ -61,7 +61,7 @@ enum Method {
     Tools,
 }
 
-impl TryFrom<WireRequest> for Request {
+impl TryFrom<WireRequest> for SocketRequest {
     type Error = &'static str;
 
     fn try_from(wire: WireRequest) -> Result<Self, Self::Error> {
@@ -91,7 +91,7 @@ pub(crate) fn id_of(frame: &[u8]) -> Option<String> {
     serde_json::from_slice::<OnlyId>(frame).ok().map(|frame| frame.id)
 }
 
-impl Request {
+impl SocketRequest {
     pub(crate) fn id(&self) -> &str {
         match self {
             Self::Call { id, .. } | Self::Tools { id } => id,
@@ -102,7 +102,7 @@ impl Request {
 /// What the kernel answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum SocketAnswer {
     /// To the first frame.
     Welcome {
         session: String,

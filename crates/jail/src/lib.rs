@@ -5,10 +5,10 @@
 //! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request.
 //! - A program of our own choice is started through [`jailed_command`], whose child locks itself between fork and exec.
 //! - A command that an agent has written is started with [`start`]: in a root of its own, on a private layer over the
-//!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the [`Layer`].
+//!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the [`OverlayLayer`].
 //!
 //! The first two take a [`Profile`], and a platform that lacks a part is not an error: the part is named in
-//! [`LockReport::missing`] ([`probe`] tells without locking). The third takes a [`ProcessOrder`] and all of it or
+//! [`LockReport::missing`] ([`probe`] tells without locking). The third takes a [`CommandSpec`] and all of it or
 //! nothing: what [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and cannot be
 //! applied is a [`JailError`], and nothing runs.
 //!
@@ -39,12 +39,12 @@ mod platform;
 mod platform;
 
 pub use error::JailError;
-pub use order::{MAX_STDIN_BYTES, ProcessLimits, ProcessOrder, Template};
-pub use outcome::{Before, Captured, ChangeKind, Exit, Finished, LayerChange, ProcessSupport};
+pub use order::{CommandSpec, MAX_STDIN_BYTES, ProcessLimits, Template};
+pub use outcome::{Before, Captured, CommandExit, Exit, LayerChange, LayerChangeKind, ProcessSupport};
 pub use platform::{
-    JailedProcess, Killer, Layer, jailed_command, lock_this_process, probe, process_support, start,
+    JailedProcess, KillHandle, OverlayLayer, jailed_command, lock_this_process, probe, process_support, start,
 };
 pub use profile::{
-    FileAccess, Limits, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, SyscallFilter,
+    FileAccess, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, ResourceLimits, SyscallFilter,
 };
 pub use report::LockReport;

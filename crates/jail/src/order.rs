@@ -14,12 +14,12 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 /// A command of an agent, with everything it may see and use.
 ///
 /// It runs on a private layer over the project: it reads the project, and what it writes stays in the layer until the
-/// caller has looked at [`Layer::changes`](crate::Layer::changes). Outside the project it sees the system's programs
+/// caller has looked at [`OverlayLayer::changes`](crate::Layer::changes). Outside the project it sees the system's programs
 /// and libraries, its own `/tmp`, `/var/tmp`, `/dev/shm` and `/proc`, and the paths in `readable`; nothing else is there.
 ///
 /// Start from [`Template::order`] and change what is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessOrder {
+pub struct CommandSpec {
     /// A path, or a name that is looked for in `PATH` inside the jail.
     pub program: OsString,
     /// Its arguments, without the program's own name.
@@ -160,8 +160,8 @@ impl Template {
         program: impl Into<OsString>,
         project: impl Into<PathBuf>,
         scratch: impl Into<PathBuf>,
-    ) -> ProcessOrder {
-        ProcessOrder {
+    ) -> CommandSpec {
+        CommandSpec {
             program: program.into(),
             arguments: Vec::new(),
             directory: PathBuf::new(),

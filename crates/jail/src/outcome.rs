@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Layer;
+use crate::OverlayLayer;
 
 /// A process whose whole tree has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct CommandExit {
     /// How it ended.
     pub exit: Exit,
     /// What it wrote to standard output.
@@ -19,7 +19,7 @@ pub struct Finished {
     /// From the start to the end of the last process of the tree.
     pub duration: Duration,
     /// What it wrote to the project. It is removed when this is dropped.
-    pub layer: Layer,
+    pub layer: OverlayLayer,
 }
 
 /// How a process ended.
@@ -32,7 +32,7 @@ pub enum Exit {
     Signal(i32),
     /// Its time was up.
     Deadline,
-    /// Somebody called [`Killer::kill`](crate::Killer::kill).
+    /// Somebody called [`KillHandle::kill`](crate::Killer::kill).
     Killed,
     /// The layer grew beyond its bytes or entries, or the disk beneath it was about to be full.
     LayerFull,
@@ -84,14 +84,14 @@ pub struct LayerChange {
     /// Relative to the project.
     pub path: PathBuf,
     /// What was done.
-    pub kind: ChangeKind,
+    pub kind: LayerChangeKind,
     /// What the project has there.
     pub before: Before,
 }
 
 /// What was done to a path. The order is the one in which changes of one path come.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChangeKind {
+pub enum LayerChangeKind {
     /// A file, a link or something special is gone.
     Remove,
     /// A directory is gone. Whatever was in it is reported as well.

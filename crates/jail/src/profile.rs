@@ -10,7 +10,7 @@ pub struct Profile {
     /// Which system calls the kernel still answers.
     pub syscalls: SyscallFilter,
     /// Resource limits, each both soft and hard.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Which namespaces are left behind, where the kernel allows it.
     pub namespaces: NamespaceSet,
     /// Whether sockets can be made.
@@ -65,7 +65,7 @@ pub enum SyscallFilter {
 
 /// Resource limits. `None` leaves what was inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Bytes of address space (`RLIMIT_AS`).
     pub address_space: Option<u64>,
     /// Bytes of private memory that can be written (`RLIMIT_DATA`). Unlike address space it does not count what engines
@@ -125,11 +125,11 @@ impl Profile {
         Self {
             files: FileAccess::None,
             syscalls: SyscallFilter::Compute,
-            limits: Limits {
+            limits: ResourceLimits {
                 // Room for the standard descriptors and the kernel's socket; none for a collection.
                 open_files: Some(16),
                 processes: Some(0),
-                ..Limits::default()
+                ..ResourceLimits::default()
             },
             namespaces: NamespaceSet {
                 user: true,
@@ -154,10 +154,10 @@ impl Profile {
         Self {
             files: FileAccess::Paths(rules),
             syscalls: SyscallFilter::Process,
-            limits: Limits {
+            limits: ResourceLimits {
                 // Enough for a parallel build, small enough that a fork bomb leaves the machine usable.
                 processes: Some(4096),
-                ..Limits::default()
+                ..ResourceLimits::default()
             },
             namespaces: NamespaceSet {
                 // Root needs no user namespace for the others, and inside one it could not touch files of other

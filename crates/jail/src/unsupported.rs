@@ -6,7 +6,7 @@ mod process;
 use std::process::Command;
 
 use crate::{JailError, LockReport, Profile};
-pub use process::{JailedProcess, Killer, Layer, process_support, start};
+pub use process::{JailedProcess, KillHandle, OverlayLayer, process_support, start};
 
 pub(crate) fn is_root() -> bool {
     false

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use crate::{Finished, JailError, LayerChange, ProcessOrder, ProcessSupport};
+use crate::{CommandExit, CommandSpec, JailError, LayerChange, ProcessSupport};
 
 /// Starts nothing: there is no fallback without a jail.
-pub fn start(_order: &ProcessOrder) -> Result<JailedProcess, JailError> {
+pub fn start(_order: &CommandSpec) -> Result<JailedProcess, JailError> {
     Err(JailError::Lacks { missing: process_support().missing })
 }
 
@@ -22,21 +22,21 @@ pub struct JailedProcess(Infallible);
 impl JailedProcess {
     /// Never called.
     #[must_use]
-    pub fn killer(&self) -> Killer {
+    pub fn killer(&self) -> KillHandle {
         match self.0 {}
     }
 
     /// Never called.
-    pub fn wait(self) -> Result<Finished, JailError> {
+    pub fn wait(self) -> Result<CommandExit, JailError> {
         match self.0 {}
     }
 }
 
 /// Ends a process that cannot exist here.
 #[derive(Clone, Debug)]
-pub struct Killer(Infallible);
+pub struct KillHandle(Infallible);
 
-impl Killer {
+impl KillHandle {
     /// Never called.
     pub fn kill(&self) {
         match self.0 {}
@@ -45,9 +45,9 @@ impl Killer {
 
 /// A layer that cannot exist here.
 #[derive(Debug)]
-pub struct Layer(Infallible);
+pub struct OverlayLayer(Infallible);
 
-impl Layer {
+impl OverlayLayer {
     /// Never called.
     #[must_use]
     pub fn project(&self) -> &Path {

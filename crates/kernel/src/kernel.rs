@@ -10,12 +10,12 @@ use tgp_contract::{
     Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateDecision,
     GateRequest, GateVerdict, Recorder, SqlAccess, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
-use tgp_git::Status as RepositoryStatus;
-use tgp_policy::{Caveats, Explanation, Grant};
-use tgp_router::gates::{PolicyGate, StateGate, Tokens};
+use tgp_git::RepositoryStatus;
+use tgp_policy::{Caveats, Grant, PolicyExplanation};
+use tgp_router::gates::{PolicyGate, StateGate, TokenAuthority};
 use tgp_router::{CallsInFlight, Router};
 use tgp_tdd::Scope;
-use tgp_tool_runtime::{Forge, Library, Opening};
+use tgp_tool_runtime::{StartupNotices, ToolLibrary, ToolRuntime};
 
 use crate::boot::Environment;
 use crate::config::Config;
@@ -29,7 +29,7 @@ const DATABASE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running kernel.
 pub struct Kernel {
-    parts: Arc<Parts>,
+    parts: Arc<KernelInner>,
 }
 
 /// The calls and transactions of a kernel, for whoever ends it without [`Kernel::shutdown`]. It keeps no worker alive.
@@ -53,20 +53,20 @@ impl OpenWork {
 }
 
 /// What boot has put together.
-pub(crate) struct Parts {
+pub(crate) struct KernelInner {
     pub(crate) config: Config,
     pub(crate) project: PathBuf,
     pub(crate) root: PathBuf,
     pub(crate) router: Arc<Router>,
-    pub(crate) forge: Arc<Forge>,
-    pub(crate) library: Arc<Library>,
-    pub(crate) opening: Opening,
+    pub(crate) forge: Arc<ToolRuntime>,
+    pub(crate) library: Arc<ToolLibrary>,
+    pub(crate) opening: StartupNotices,
     pub(crate) database: Arc<dyn Database>,
     pub(crate) database_name: String,
     pub(crate) audit: Arc<Audit>,
     pub(crate) state: Arc<StateGate>,
     pub(crate) policy: Arc<PolicyGate>,
-    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) tokens: Arc<TokenAuthority>,
     pub(crate) environment: Environment,
     pub(crate) trust: Trust,
     pub(crate) knowledge: Knowledge,
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: KernelInner) -> Self {
         Self { parts: Arc::new(parts) }
     }
 
@@ -195,7 +195,7 @@ impl Kernel {
     }
 
     /// What an inquiry looks at.
-    pub(crate) fn inquiry_parts(&self) -> (&Arc<Library>, &Arc<Audit>) {
+    pub(crate) fn inquiry_parts(&self) -> (&Arc<ToolLibrary>, &Arc<Audit>) {
         (&self.parts.library, &self.parts.audit)
     }
 
@@ -215,7 +215,11 @@ impl Kernel {
     ///
     /// # Errors
     /// When there is no such tool, its arguments do not fit, or the rules cannot be used.
-    pub async fn explain(&self, call: &ToolCall, context: &CallContext) -> Result<Explanation, ToolError> {
+    pub async fn explain(
+        &self,
+        call: &ToolCall,
+        context: &CallContext,
+    ) -> Result<PolicyExplanation, ToolError> {
         let (definition, targets) = self.parts.router.examine(call, context).await?;
         let request = GateRequest { serial: 0, call, definition, context, targets: &targets, proposed: None };
         self.parts.policy.explain(request).await

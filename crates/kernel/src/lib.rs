@@ -13,7 +13,7 @@
 mod beginnings;
 mod boot;
 mod clients;
-mod config;
+pub mod config;
 mod door;
 mod kernel;
 mod knowledge;
@@ -23,58 +23,98 @@ mod scaffold;
 mod sessions;
 mod settings;
 mod tokens;
-mod trust;
-mod valve;
+pub mod trust;
+pub mod valve;
 
 pub use boot::{BootError, BootOptions, Environment, SecretsListener};
-pub use clients::ClientClaim;
-pub use config::{
-    AuditConfig, AuditDurability, ChronicleConfig, ChronicleDurability, Config, ConfigError, ConfigProblem,
-    DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig, GitProvider, GraphConfig, GuardianConfig,
-    JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig, RegistryConfig, SandboxConfig, TddConfig,
-    WriteStrategy,
-};
 pub use kernel::{Kernel, OpenWork};
-pub use knowledge::Knowledge;
-pub use queries::{QueryRequest, ResumedQuery, RunInfo, RunState, Runs, choose_query};
-pub use records::{open_records, restart_records};
-pub use scaffold::{ScaffoldError, Scaffolded, initialise};
-pub use sessions::{
-    Bounds, ModelChoice, Replay, ResumeRequest, Sealed, SessionInfo, SessionRequest, SessionState, Sessions,
-};
-pub use tgp_agent::{
-    AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopLevel,
-    StopSignal, Summary, TestCount, TouchedFile,
-};
-pub use tgp_aql::{
-    Compiled, Estimate, Explanation as QueryExplanation, Plan, PlannedCall, PlannedStep, PredictedVerdict,
-    Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, ValueSource, format as format_queries,
-};
-pub use tgp_audit::{AuditReader, Entry, Filter, Format, Redaction, Report, Restarted, VERDICTS};
 pub use tgp_builtins::results;
-pub use tgp_chronicle::{Migration, MigrationReport, Report as ChronicleReport};
 pub use tgp_contract as contract;
-pub use tgp_fs::open_plain;
-pub use tgp_git::Status as RepositoryStatus;
-pub use tgp_guardian::{
-    Assertion, Gravity, Guardian, PlanOutcome, PlanReport, Reconciled, Review, StepStatus,
-};
-pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};
-pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
-pub use tgp_router::files::unified_diff;
-pub use tgp_router::gates::{ForeignRules, StateGate};
-pub use tgp_router::{DenyAll, RecentCalls};
-pub use tgp_sandbox::{WORKER_ARGUMENT, release_free_memory};
-pub use tgp_tdd::{Scope, ScopeStatus};
-pub use tgp_tool_runtime::native_type_checker;
-pub use tgp_valve::{
-    Look, Persona, PersonaStatus, Personas, ScanReport, Status as ValveStatus, Valve, ValveEvent,
-};
-pub use trust::{
-    Confirmations, ConfirmedFields, ConfirmedRules, SensitiveField, Trust, TrustPrompt, TrustRequest,
-    TrustStore, fields_hash, rules_hash, trust_request,
-};
-pub use valve::ValveRequest;
+
+/// Sessions of an agent: requests, events, budgets and recorded transcripts.
+pub mod agent {
+    pub use crate::sessions::{
+        Bounds, ModelChoice, ResumeRequest, SessionInfo, SessionReplay, SessionRequest, SessionState,
+        Sessions, TranscriptIntegrity,
+    };
+    pub use tgp_agent::{
+        AgentEvent, AuditRange, Budgets, Ending, Prices, Replayed, StopHandle, StopLevel, StopSignal,
+        Summary, TestCount, TouchedFile, TranscriptLine, TranscriptLineKind,
+    };
+}
+
+/// Queries: compiling, explaining and running AQL files.
+pub mod aql {
+    pub use crate::queries::{QueryRequest, ResumedQuery, RunInfo, RunState, Runs, choose_query};
+    pub use tgp_aql::{
+        CompiledQuery, Estimate, PlannedCall, PlannedStep, PredictedVerdict, QueryExplanation, QueryPlan,
+        QueryProblem, QueryProblems, QueryType, RunEvent, RunReport, Source, ValueSource,
+        format as format_queries,
+    };
+}
+
+/// The tamper-evident record of calls: reading, verifying, exporting and restarting it.
+pub mod audit {
+    pub use crate::records::{open_records, restart_records};
+    pub use tgp_audit::{
+        AuditEntry, AuditFilter, AuditReader, ExportFormat, Redaction, Restarted, VERDICTS, VerifyReport,
+    };
+}
+
+/// The chronicles of a project: verifying and migrating them.
+pub mod chronicle {
+    pub use tgp_chronicle::{ChronicleReport, Migration, MigrationReport};
+}
+
+/// Files as the kernel reads and shows them.
+pub mod files {
+    pub use tgp_fs::open_plain;
+    pub use tgp_router::files::unified_diff;
+}
+
+/// Gates that an embedding program uses or replaces: approval, TDD state, policy.
+pub mod gates {
+    pub use tgp_policy::{
+        Caveats, Grant, PolicyExplanation, RuleEffect, RuleFinding, attenuate as attenuate_token,
+    };
+    pub use tgp_router::gates::{ForeignRules, StateGate};
+    pub use tgp_router::{DenyAll, RecentCalls};
+    pub use tgp_tdd::{Scope, ScopeStatus};
+}
+
+/// The Guardian: invariants, reviews of plans and reconciliation.
+pub mod guardian {
+    pub use tgp_guardian::{
+        Assertion, FindingSeverity, Guardian, PlanOutcome, PlanReport, Reconciled, Review, StepStatus,
+    };
+}
+
+/// Projects: making one, its tool repository and its code graph.
+pub mod project {
+    pub use crate::clients::ClientClaim;
+    pub use crate::knowledge::Knowledge;
+    pub use crate::scaffold::{ScaffoldError, Scaffolded, initialise};
+    pub use tgp_git::RepositoryStatus;
+}
+
+/// What isolates tools and commands on this machine.
+pub mod sandbox {
+    pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};
+    pub use tgp_sandbox::{WORKER_ARGUMENT, release_free_memory};
+    pub use tgp_tool_runtime::native_type_checker;
+}
+
+/// What most embedding programs need: `use tgp::prelude::*;`.
+pub mod prelude {
+    pub use crate::audit::{AuditFilter, AuditReader, open_records};
+    pub use crate::contract::{
+        Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Gate, GateRequest,
+        Stage, ToolCall, ToolError, ToolResult, Verdict,
+    };
+    pub use crate::project::initialise;
+    pub use crate::trust::Trust;
+    pub use crate::{BootError, BootOptions, Kernel, worker_main};
+}
 
 /// Serves as a sandbox worker when the process was started as one; call it first thing in `main`.
 #[must_use]

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use tgp_agent::Clock;
-use tgp_aql::Plan;
+use tgp_agent::AgentClock;
+use tgp_aql::QueryPlan;
 use tgp_contract::{
     Actor, AgentFailure, AgentRunner, AgentTask, CallContext, Cancellation, CapabilityToken, Code, Consent,
     RelativePath, ToolCall, ToolError, ToolResult,
 };
 use tgp_policy::Caveats;
-use tgp_valve::{
-    Action, ActionFailure, ActionReport, Actions, AgentAction, Look, Status, Trigger, Valve, ValveOptions,
-};
+use tgp_valve::{Action, ActionFailure, ActionReport, Actions, AgentAction, Trigger, ValveOptions};
+pub use tgp_valve::{Persona, PersonaStatus, Personas, ScanReport, ValveEvent};
+pub use tgp_valve::{ScanRequest, Valve, ValveStatus};
 use tokio::sync::mpsc;
 
 use crate::Kernel;
@@ -42,7 +42,7 @@ pub struct ValveRequest {
     pub agreed: bool,
     /// The model of personas that name none.
     pub model: ModelChoice,
-    pub look: Look,
+    pub look: ScanRequest,
 }
 
 impl Kernel {
@@ -75,7 +75,7 @@ impl Kernel {
     ///
     /// # Errors
     /// When its journal cannot be read.
-    pub fn valve_status(&self) -> Result<Status, ToolError> {
+    pub fn valve_status(&self) -> Result<ValveStatus, ToolError> {
         let journal = state_directory(self.root()).join(JOURNAL);
         Valve::status(self.project(), &journal, &RelativePath::new(PERSONAS)?)
     }
@@ -238,7 +238,7 @@ fn session_of(trigger: &Trigger) -> String {
 const TOLD: [&str; 7] = ["path", "change", "from", "before", "after", "persona", "trigger"];
 
 /// What is given, and of what the query wants besides whatever the trigger tells.
-fn inputs_of(plan: &Plan, given: &Map<String, Value>, trigger: &Trigger) -> Map<String, Value> {
+fn inputs_of(plan: &QueryPlan, given: &Map<String, Value>, trigger: &Trigger) -> Map<String, Value> {
     let told = json!(trigger);
     let known = |name: &str| match name {
         "trigger" => told.clone(),

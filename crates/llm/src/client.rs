@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::failure::{Failure, ProviderMessage};
 use crate::limits::{MAX_ERROR_BODY_BYTES, MAX_WHOLE_BYTES};
-use crate::options::Timeouts;
+use crate::options::ProviderTimeouts;
 use crate::retry;
 use crate::transport::{broken_off, unanswered};
 
@@ -25,7 +25,7 @@ const IDLE_CONNECTION_LIFE: Duration = Duration::from_secs(90);
 #[derive(Debug)]
 pub(crate) struct Client {
     headers: HeaderMap,
-    patience: Timeouts,
+    patience: ProviderTimeouts,
     inner: OnceCell<reqwest::Client>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Body {
 }
 
 impl Client {
-    pub(crate) fn new(headers: HeaderMap, patience: Timeouts) -> Self {
+    pub(crate) fn new(headers: HeaderMap, patience: ProviderTimeouts) -> Self {
         Self { headers, patience, inner: OnceCell::new() }
     }
 
@@ -117,7 +117,7 @@ impl Client {
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = T>, deadline: Instant) -> Result<T, Failure> {
-        let Timeouts { idle, total, .. } = self.patience;
+        let ProviderTimeouts { idle, total, .. } = self.patience;
         let silent_at = Instant::now() + idle;
         timeout_at(silent_at.min(deadline), work)
             .await

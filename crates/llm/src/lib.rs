@@ -20,6 +20,6 @@ mod transport;
 mod turn;
 mod wire;
 
-pub use options::{HttpOptions, Jitter, OnRetry, Retries, RetryNotice, Timeouts, Wire};
+pub use options::{HttpOptions, Jitter, OnRetry, ProviderTimeouts, Retries, RetryNotice, Wire};
 pub use provider::provider;
 pub use script::Script;

@@ -40,7 +40,7 @@ impl Wire {
 
 /// How long is waited for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct ProviderTimeouts {
     /// For a connection.
     pub connect: Duration,
     /// For the next byte; models that think in silence need minutes.
@@ -49,7 +49,7 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-impl Default for Timeouts {
+impl Default for ProviderTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(15),
@@ -128,7 +128,7 @@ pub struct HttpOptions {
     /// Fields of every request for a turn, such as `{"reasoning": {"effort": "high"}}`. They take the place of ours, but
     /// for `model`, `messages`, `input`, `tools` and `stream`.
     pub body: Map<String, Value>,
-    pub patience: Timeouts,
+    pub patience: ProviderTimeouts,
     pub retries: Retries,
     /// Is told before each pause between two attempts.
     pub on_wait: Option<OnRetry>,
@@ -144,7 +144,7 @@ impl HttpOptions {
             key_variable: None,
             headers: Vec::new(),
             body: Map::new(),
-            patience: Timeouts::default(),
+            patience: ProviderTimeouts::default(),
             retries: Retries::default(),
             on_wait: None,
         }

@@ -14,7 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::{Failure, ProviderMessage, Reporter};
 use crate::lessons::LearnedQuirks;
 use crate::limits::{LONGEST_PATIENCE, MAX_ATTEMPTS, MAX_MODEL_PAGES, MAX_MODELS, MAX_MODELS_BYTES};
-use crate::options::{HttpOptions, RetryNotice, Timeouts, Wire};
+use crate::options::{HttpOptions, ProviderTimeouts, RetryNotice, Wire};
 use crate::turn::{self, Turn};
 use crate::wire::{self, Dialect};
 
@@ -36,12 +36,12 @@ pub fn provider(
 ) -> Result<Arc<dyn ModelProvider>, ToolError> {
     let name = name.into();
     let endpoint = Endpoint::new(&options)?;
-    let Timeouts { connect, idle, total } = options.patience;
+    let ProviderTimeouts { connect, idle, total } = options.patience;
     if connect.is_zero() || idle.is_zero() || total.is_zero() {
         return Err(ToolError::new(Code::Config, format!("the provider `{name}` has a time-out of zero"))
             .help("leave it out for the default, or write a positive number of seconds"));
     }
-    options.patience = Timeouts {
+    options.patience = ProviderTimeouts {
         connect: connect.min(LONGEST_PATIENCE),
         idle: idle.min(LONGEST_PATIENCE),
         total: total.min(LONGEST_PATIENCE),

@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::advice::Asked;
 use crate::failure::{Failure, Reporter};
 use crate::limits::{MAX_BEGINNING_BYTES, MAX_EVENT_BYTES, MAX_TURN_BYTES, PATIENCE_AFTER_FINISH};
-use crate::options::Timeouts;
+use crate::options::ProviderTimeouts;
 use crate::transport::broken_off;
 use crate::wire::{Decoder, Progress};
 
@@ -30,14 +30,14 @@ pub(crate) struct Turn {
     /// Set when everything was said, with the reason.
     finish: Option<Option<StopReason>>,
     is_over: bool,
-    patience: Timeouts,
+    patience: ProviderTimeouts,
 }
 
 impl Turn {
     pub(crate) fn new(
         response: reqwest::Response,
         decoder: Box<dyn Decoder>,
-        patience: Timeouts,
+        patience: ProviderTimeouts,
         deadline: Instant,
     ) -> Self {
         let gauge = Arc::new(StreamLimits::default());

@@ -37,7 +37,7 @@ impl fmt::Display for RuleEffect {
 
 /// The answer to a question, with the rule that gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct PolicyDecision {
     pub effect: RuleEffect,
     /// The rule's id: of a file, `builtin/…`, `default/…` or `extension/…`.
     pub rule: String,
@@ -51,7 +51,7 @@ pub struct Decision {
     pub is_default: bool,
 }
 
-impl Decision {
+impl PolicyDecision {
     pub(crate) fn new(effect: RuleEffect, rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { effect, rule: rule.into(), reason: reason.into(), source: None, is_default: false }
     }

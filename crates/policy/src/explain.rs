@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Serialize;
 use tgp_contract::{RUNS_LATER, SourceLocation};
 
-use crate::{Decision, RuleEffect};
+use crate::{PolicyDecision, RuleEffect};
 
 /// What became of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finding {
+pub enum RuleFinding {
     /// It gave the answer.
     Decided,
     /// It means this call too, but another one decided.
@@ -24,7 +24,7 @@ pub enum Finding {
 pub struct RuleReport {
     pub rule: String,
     pub effect: RuleEffect,
-    pub finding: Finding,
+    pub finding: RuleFinding,
     pub why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceLocation>,
@@ -35,18 +35,18 @@ pub struct RuleReport {
 
 /// The decision and every rule's part in it. Its `Display` is a text for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Explanation {
-    pub decision: Decision,
+pub struct PolicyExplanation {
+    pub decision: PolicyDecision,
     /// The deciding rule first, then those that matched, then the others.
     pub rules: Vec<RuleReport>,
 }
 
-impl Explanation {
-    pub(crate) fn new(decision: Decision, mut rules: Vec<RuleReport>) -> Self {
+impl PolicyExplanation {
+    pub(crate) fn new(decision: PolicyDecision, mut rules: Vec<RuleReport>) -> Self {
         for report in rules.iter_mut().filter(|report| report.rule == decision.rule) {
-            report.finding = Finding::Decided;
+            report.finding = RuleFinding::Decided;
         }
-        for report in rules.iter_mut().filter(|report| report.finding == Finding::Matched) {
+        for report in rules.iter_mut().filter(|report| report.finding == RuleFinding::Matched) {
             // A default that gives way to none but a rule that names the file.
             if report.rule == RUNS_LATER {
                 continue;
@@ -64,18 +64,20 @@ impl Explanation {
     }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for PolicyExplanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Decision { effect, rule, reason, source, .. } = &self.decision;
+        let PolicyDecision { effect, rule, reason, source, .. } = &self.decision;
         match source {
             Some(place) => writeln!(formatter, "{effect} by `{rule}` ({place})")?,
             None => writeln!(formatter, "{effect} by `{rule}`")?,
         }
         writeln!(formatter, "  {reason}")?;
         let others: Vec<&RuleReport> =
-            self.rules.iter().filter(|report| report.finding != Finding::Decided).collect();
+            self.rules.iter().filter(|report| report.finding != RuleFinding::Decided).collect();
         let width = others.iter().map(|report| report.rule.len()).max().unwrap_or(0);
-        for (finding, title) in [(Finding::Matched, "matched as well:"), (Finding::Idle, "did not match:")] {
+        for (finding, title) in
+            [(RuleFinding::Matched, "matched as well:"), (RuleFinding::Idle, "did not match:")]
+        {
             let mut reports = others.iter().filter(|report| report.finding == finding).peekable();
             if reports.peek().is_some() {
                 writeln!(formatter, "{title}")?;

@@ -4,7 +4,7 @@ mod replay;
 
 use std::collections::BTreeMap;
 
-pub use replay::{MissingDetails, Replay};
+pub use replay::{HistoryReplay, MissingDetails};
 use serde_json::Value;
 use tgp_contract::{Actor, Effect, Target, TddMode, TddState};
 
@@ -22,7 +22,7 @@ pub struct HistoryReservation(u64);
 
 /// What became of a call that was let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PastOutcome {
     /// It ran, with whatever result: what it touched is touched.
     Ran,
     /// Another gate, a person or a cancellation stopped it before it began.
@@ -280,9 +280,9 @@ impl SessionHistory {
         policy: &Policy,
         ticket: HistoryReservation,
         question: &PolicyRequest<'_>,
-        outcome: Outcome,
+        outcome: PastOutcome,
     ) {
-        if outcome == Outcome::Ran && !self.belongs_to(policy) {
+        if outcome == PastOutcome::Ran && !self.belongs_to(policy) {
             return;
         }
         match self.flights.remove(&ticket) {
@@ -291,7 +291,7 @@ impl SessionHistory {
                 for (index, mark) in marks {
                     let Some(track) = self.tracks.get_mut(index) else { continue };
                     track.fly(mark, false);
-                    if let (Outcome::Ran, Some(rule)) = (outcome, policy.sequences().get(index)) {
+                    if let (PastOutcome::Ran, Some(rule)) = (outcome, policy.sequences().get(index)) {
                         track.apply(&rule.automaton, mark);
                     }
                 }
@@ -300,7 +300,7 @@ impl SessionHistory {
                 for track in &mut self.tracks {
                     track.strangers = track.strangers.saturating_sub(1);
                 }
-                if outcome == Outcome::Ran {
+                if outcome == PastOutcome::Ran {
                     self.advance(policy, question);
                 }
             }

@@ -1,6 +1,6 @@
 //! What may happen: built-in rules, rules of files, sequence rules, and tokens that narrow them further.
 //!
-//! A [`Policy`] is loaded from files and answers a [`PolicyRequest`] with a [`Decision`]. The strictest rule wins whatever
+//! A [`Policy`] is loaded from files and answers a [`PolicyRequest`] with a [`PolicyDecision`]. The strictest rule wins whatever
 //! the order; only the defaults give way, and only to an `allow`. Nothing here reads a clock or an environment, and no
 //! file but the token ledger.
 #![forbid(unsafe_code)]
@@ -22,13 +22,13 @@ mod selector;
 mod token;
 mod yaml;
 
-pub use decision::{Decision, ExtensionVerdict, RuleEffect};
-pub use explain::{Explanation, Finding, RuleReport};
-pub use history::{HistoryReservation, MissingDetails, Outcome, PastCall, Replay, SessionHistory};
+pub use decision::{ExtensionVerdict, PolicyDecision, RuleEffect};
+pub use explain::{PolicyExplanation, RuleFinding, RuleReport};
+pub use history::{HistoryReplay, HistoryReservation, MissingDetails, PastCall, PastOutcome, SessionHistory};
 pub use policy::{
-    Catalogue, Judgement, Policy, PolicySettings, PolicySource, RuleSummary, SourceTrust, ToolInfo,
+    Judgement, Policy, PolicySettings, PolicySource, PolicyTool, RuleSummary, SourceTrust, ToolCatalogue,
 };
-pub use problem::{PolicyError, Problem};
+pub use problem::{PolicyError, PolicyProblem};
 pub use protect::{Protection, Protections, protected};
 pub use question::PolicyRequest;
 pub use runs_later::{always_runs_later, may_run_later, runs_later};

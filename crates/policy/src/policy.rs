@@ -6,14 +6,14 @@ use tgp_contract::{
     canonical, has_chronicle_name,
 };
 
-use crate::explain::{Explanation, Finding, RuleReport};
+use crate::explain::{PolicyExplanation, RuleFinding, RuleReport};
 use crate::history::{HistoryReservation, SequenceMatch, SessionHistory};
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
 use crate::runs_later::{always_runs_later, may_run_later};
 use crate::selector::{Prepared, Selector, Test};
-use crate::{Decision, PolicyError, PolicyRequest, Problem, RuleEffect};
+use crate::{PolicyDecision, PolicyError, PolicyProblem, PolicyRequest, RuleEffect};
 
 /// A policy file: its name for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Default for PolicySettings {
 
 /// What is known of a tool, so that a rule's example need not repeat it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ToolInfo {
+pub struct PolicyTool {
     pub name: String,
     pub aliases: Vec<String>,
     pub effect: Effect,
@@ -77,16 +77,16 @@ pub struct ToolInfo {
 }
 
 /// Knows the tools. Examples of rules ask it for what they leave out.
-pub trait Catalogue {
+pub trait ToolCatalogue {
     /// The tool with this name or alias, and what `arguments` would touch; `None` when there is no such tool or the
     /// arguments do not fit it.
-    fn look_up(&self, tool: &str, arguments: &Value) -> Option<ToolInfo>;
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<PolicyTool>;
 }
 
 /// A decision, and what was reserved for the call in its session's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    pub decision: Decision,
+    pub decision: PolicyDecision,
     /// To be given back with [`SessionHistory::settle`]; a denied call has none.
     pub ticket: Option<HistoryReservation>,
 }
@@ -152,7 +152,7 @@ impl Policy {
     pub fn load_with(
         sources: &[PolicySource],
         settings: &PolicySettings,
-        catalogue: &dyn Catalogue,
+        catalogue: &dyn ToolCatalogue,
     ) -> Result<Self, PolicyError> {
         Ok(Self::new(sources, settings, parse::parse(sources, Some(catalogue))?))
     }
@@ -182,7 +182,7 @@ impl Policy {
         if history.is_full() {
             let reason = "too many calls of this session are under way";
             return Judgement {
-                decision: Decision::new(RuleEffect::Deny, "builtin/calls", reason),
+                decision: PolicyDecision::new(RuleEffect::Deny, "builtin/calls", reason),
                 ticket: None,
             };
         }
@@ -192,13 +192,13 @@ impl Policy {
 
     /// Decides without reserving anything.
     #[must_use]
-    pub fn preview(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> Decision {
+    pub fn preview(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> PolicyDecision {
         self.decide(&Prepared::new(question), history)
     }
 
     /// The decision, and of every other rule why it did not decide.
     #[must_use]
-    pub fn explain(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> Explanation {
+    pub fn explain(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> PolicyExplanation {
         let call = Prepared::new(question);
         let mut decision = self.decide(&call, history);
         let mut rules = Vec::new();
@@ -255,16 +255,16 @@ impl Policy {
                 decision = found;
             }
         }
-        Explanation::new(decision, rules)
+        PolicyExplanation::new(decision, rules)
     }
 
     /// The strictest rule that matches; of equals the built-in one, then the one with the first id, then a sequence
     /// rule. Only when none matches, the default.
-    fn decide(&self, call: &Prepared<'_>, history: &SessionHistory) -> Decision {
+    fn decide(&self, call: &Prepared<'_>, history: &SessionHistory) -> PolicyDecision {
         let protection = self.protection(call.question);
         // Whether a file is a chronicle is told by its content, and a rule may hide that: its own denial comes first.
         if let Some(protection) = protection {
-            let decision = Decision::new(RuleEffect::Deny, protection.rule, protection.reason);
+            let decision = PolicyDecision::new(RuleEffect::Deny, protection.rule, protection.reason);
             if !protection.is_by_content() || !history.belongs_to(self) {
                 return decision;
             }
@@ -275,13 +275,13 @@ impl Policy {
         }
         if !history.belongs_to(self) {
             let reason = "the session's history belongs to other rules";
-            return Decision::new(RuleEffect::Deny, "builtin/history", reason);
+            return PolicyDecision::new(RuleEffect::Deny, "builtin/history", reason);
         }
         let found = self.strictest(call, history, |_| true);
         let denied = found.as_ref().is_some_and(|decision| decision.effect == RuleEffect::Deny);
         if !denied && self.hides_chronicle(call.question, history) {
             let protection = protect::CHRONICLE;
-            return Decision::new(RuleEffect::Deny, protection.rule, protection.reason);
+            return PolicyDecision::new(RuleEffect::Deny, protection.rule, protection.reason);
         }
         found.unwrap_or_else(|| self.default_decision(call.question))
     }
@@ -314,7 +314,7 @@ impl Policy {
         &self,
         question: &PolicyRequest<'_>,
         history: &SessionHistory,
-    ) -> Option<Decision> {
+    ) -> Option<PolicyDecision> {
         let by_path = |selector: &Selector| !selector.paths.is_empty();
         let found = self.strictest(&Prepared::new(question), history, by_path);
         found.filter(|decision| decision.effect > RuleEffect::Allow)
@@ -326,7 +326,7 @@ impl Policy {
         call: &Prepared<'_>,
         history: &SessionHistory,
         wanted: impl Fn(&Selector) -> bool,
-    ) -> Option<Decision> {
+    ) -> Option<PolicyDecision> {
         let mut strictest: Option<(RuleEffect, &Head, DoubtKind)> = None;
         let rules = self.rules.iter().filter(|rule| wanted(&rule.selector)).filter_map(|rule| {
             match rule.selector.test(call, rule.leaning()) {
@@ -371,18 +371,18 @@ impl Policy {
     /// What holds for files that run later, which are the targets of the question: a person has to see the change, unless
     /// a rule that allows it names the file.
     #[must_use]
-    pub fn judge_runs_later(&self, question: &PolicyRequest<'_>) -> Decision {
+    pub fn judge_runs_later(&self, question: &PolicyRequest<'_>) -> PolicyDecision {
         let call = Prepared::new(question);
         let mut allowing = self.rules.iter().filter(|rule| rule.head.effect == RuleEffect::Allow);
         match allowing.find(|rule| rule.selector.names_what_runs_later(&call)) {
             Some(rule) => from_head(RuleEffect::Allow, &rule.head, &rule.head.reason),
-            None => Decision::by_default(RuleEffect::Ask, RUNS_LATER, RUNS_LATER_REASON),
+            None => PolicyDecision::by_default(RuleEffect::Ask, RUNS_LATER, RUNS_LATER_REASON),
         }
     }
 
     /// What is said of a call that changes files which may run later and that no rule names, and whether it counts
     /// whatever the contents are.
-    fn unnamed_runs_later(&self, question: &PolicyRequest<'_>) -> Option<(Decision, bool)> {
+    fn unnamed_runs_later(&self, question: &PolicyRequest<'_>) -> Option<(PolicyDecision, bool)> {
         let changes = |access| matches!(access, Access::Write | Access::Delete);
         let later: Vec<Target> = question
             .targets
@@ -466,7 +466,7 @@ impl Policy {
 
     /// Patterns of rules that match none of these names and aliases of tools: most likely misspelt.
     #[must_use]
-    pub fn idle_patterns(&self, names: &[&str]) -> Vec<Problem> {
+    pub fn idle_patterns(&self, names: &[&str]) -> Vec<PolicyProblem> {
         let of_rules = self.rules.iter().map(|rule| (&rule.head, &rule.selector));
         let of_sequences = self.sequences.iter().flat_map(|sequence| {
             sequence.automaton.selectors().map(move |selector| (&sequence.head, selector))
@@ -475,7 +475,7 @@ impl Policy {
             .chain(of_sequences)
             .filter_map(|(head, selector)| selector.tools.as_ref().map(|tools| (head, tools)))
             .flat_map(|(head, tools)| tools.idle(names).map(move |word| (head, word.to_owned())))
-            .map(|(head, word)| Problem {
+            .map(|(head, word)| PolicyProblem {
                 place: head.place.clone(),
                 message: format!("`{word}` of rule `{}` is the name of no tool", head.id),
                 help: "correct the name, or leave it when the tool comes later".to_owned(),
@@ -485,7 +485,7 @@ impl Policy {
 
     /// Kinds of statements in rules that no statement has: most likely misspelt. Such a rule never matches.
     #[must_use]
-    pub fn unknown_kinds(&self, kinds: &[&str]) -> Vec<Problem> {
+    pub fn unknown_kinds(&self, kinds: &[&str]) -> Vec<PolicyProblem> {
         let of_rules = self.rules.iter().map(|rule| (&rule.head, &rule.selector));
         let of_sequences = self.sequences.iter().flat_map(|sequence| {
             sequence.automaton.selectors().map(move |selector| (&sequence.head, selector))
@@ -494,7 +494,7 @@ impl Policy {
             .chain(of_sequences)
             .flat_map(|(head, selector)| selector.statement_kinds().map(move |kind| (head, kind)))
             .filter(|(_, kind)| !kinds.contains(kind))
-            .map(|(head, kind)| Problem {
+            .map(|(head, kind)| PolicyProblem {
                 place: head.place.clone(),
                 message: format!(
                     "unknown kind of statement `{kind}` in rule `{}`: it matches no statement",
@@ -506,10 +506,10 @@ impl Policy {
     }
 
     /// What holds when no rule matches.
-    fn default_decision(&self, question: &PolicyRequest<'_>) -> Decision {
+    fn default_decision(&self, question: &PolicyRequest<'_>) -> PolicyDecision {
         if self.free_reads && question.only_queries() {
             let reason = "statements that only read are allowed by `db.freeReads`";
-            return Decision::by_default(RuleEffect::Allow, "default/free-reads", reason);
+            return PolicyDecision::by_default(RuleEffect::Allow, "default/free-reads", reason);
         }
         default_by_effect(question)
     }
@@ -530,8 +530,11 @@ const FIELDS_RUN_LATER: &str =
 
 const OPAQUE: &str = "a value of the call is too long or too large to be matched against this rule";
 
-fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> Decision {
-    Decision { source: Some(head.place.clone()), ..Decision::new(effect, head.id.as_str(), reason) }
+fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> PolicyDecision {
+    PolicyDecision {
+        source: Some(head.place.clone()),
+        ..PolicyDecision::new(effect, head.id.as_str(), reason)
+    }
 }
 
 fn report(
@@ -541,7 +544,7 @@ fn report(
     why: &str,
     source: Option<&SourceLocation>,
 ) -> RuleReport {
-    let finding = if matched { Finding::Matched } else { Finding::Idle };
+    let finding = if matched { RuleFinding::Matched } else { RuleFinding::Idle };
     RuleReport {
         rule: rule.to_owned(),
         effect,
@@ -552,7 +555,7 @@ fn report(
     }
 }
 
-fn default_by_effect(question: &PolicyRequest<'_>) -> Decision {
+fn default_by_effect(question: &PolicyRequest<'_>) -> PolicyDecision {
     let (effect, rule, reason) = match question.strongest_effect() {
         Effect::Read => (RuleEffect::Allow, "default/read", "reads are allowed unless a rule says otherwise"),
         Effect::Write => (RuleEffect::Ask, "default/write", "writes are asked for unless a rule allows them"),
@@ -563,5 +566,5 @@ fn default_by_effect(question: &PolicyRequest<'_>) -> Decision {
             (RuleEffect::Ask, "default/network", "the network is asked for unless a rule allows it")
         }
     };
-    Decision::by_default(effect, rule, reason)
+    PolicyDecision::by_default(effect, rule, reason)
 }

@@ -11,13 +11,13 @@ pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// One thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Problem {
+pub struct PolicyProblem {
     pub place: SourceLocation,
     pub message: String,
     pub help: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PolicyProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {} ({})", self.place, self.message, self.help)
     }
@@ -26,14 +26,14 @@ impl fmt::Display for Problem {
 /// Why rules were not loaded. There is at least one problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct PolicyError {
-    first: Problem,
-    rest: Vec<Problem>,
+    first: PolicyProblem,
+    rest: Vec<PolicyProblem>,
     left_out: usize,
 }
 
 impl PolicyError {
     /// The problems, by file and place, at most fifty of them.
-    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+    pub fn problems(&self) -> impl Iterator<Item = &PolicyProblem> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
@@ -72,14 +72,14 @@ impl From<PolicyError> for ToolError {
 /// Collects problems while files are read.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
-    found: Vec<Problem>,
+    found: Vec<PolicyProblem>,
     left_out: usize,
 }
 
 impl Problems {
     pub(crate) fn add(&mut self, place: SourceLocation, message: impl Into<String>, help: impl Into<String>) {
         if self.found.len() < MAX_PROBLEMS {
-            self.found.push(Problem { place, message: message.into(), help: help.into() });
+            self.found.push(PolicyProblem { place, message: message.into(), help: help.into() });
         } else {
             self.left_out = self.left_out.saturating_add(1);
         }

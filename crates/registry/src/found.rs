@@ -10,7 +10,7 @@ use crate::calibration::{REUSE, REVIEW};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ReuseVerdict {
     /// Nothing does it: write it.
     Forge,
     /// Perhaps one of these does it: look at their signatures.
@@ -19,7 +19,7 @@ pub enum Verdict {
     Reuse,
 }
 
-impl Verdict {
+impl ReuseVerdict {
     #[must_use]
     pub fn of(score: f32) -> Self {
         match score {
@@ -40,7 +40,7 @@ pub struct Hit {
     pub signature: String,
     /// Where the score comes from, for people and models.
     pub why: String,
-    pub verdict: Verdict,
+    pub verdict: ReuseVerdict,
 }
 
 /// The answer to a question.
@@ -49,7 +49,7 @@ pub struct SearchOutcome {
     /// Best first.
     pub results: Vec<Hit>,
     /// That of the best.
-    pub verdict: Verdict,
+    pub verdict: ReuseVerdict,
     /// Tools that could be compared by words only, because their vectors are not there yet.
     pub pending: usize,
     /// Why the search was not as good as it could be.

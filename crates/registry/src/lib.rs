@@ -26,7 +26,7 @@ pub use calibration::{Calibration, Coefficients, REUSE, REVIEW};
 pub use embed::MiniLm;
 pub use embed::{Embedder, MAX_DIMENSIONS, OpenAiCompatible};
 pub use features::Features;
-pub use found::{Hit, SearchOutcome, Verdict};
+pub use found::{Hit, ReuseVerdict, SearchOutcome};
 pub use index::{Index, IndexError, is_tool};
 pub use search::{MAX_LIMIT, Searcher, Shown, Updated};
 

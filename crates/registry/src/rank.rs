@@ -6,7 +6,7 @@ use crate::calibration::{BELOW_REUSE, Calibration, Coefficients};
 use crate::document::Document;
 use crate::explain::{self, Basis};
 use crate::features::{Evidence, Features, QueryFeatures, WordSpace};
-use crate::found::{Hit, Verdict};
+use crate::found::{Hit, ReuseVerdict};
 use crate::library::{Entry, Library};
 use crate::vectors::QueryVector;
 
@@ -178,6 +178,6 @@ fn hit(tool: &ToolMetadata, score: f32, why: String) -> Hit {
         description: tool.description.clone(),
         signature: tool.signature.clone(),
         why,
-        verdict: Verdict::of(score),
+        verdict: ReuseVerdict::of(score),
     }
 }

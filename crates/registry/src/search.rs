@@ -10,7 +10,7 @@ use crate::calibration::Calibration;
 use crate::document::{self, Document};
 use crate::embed::Embedder;
 use crate::features::{Features, QueryFeatures};
-use crate::found::{Hit, SearchOutcome, Verdict};
+use crate::found::{Hit, ReuseVerdict, SearchOutcome};
 use crate::library::Library;
 use crate::rank::{self, Scale};
 use crate::vectors::{MAX_VECTORS, PackedVector, QueryVector, VectorStore};
@@ -375,8 +375,8 @@ fn found(mut hits: Vec<Hit>, limit: usize, pending: usize, warning: Option<Strin
     for hit in &mut hits {
         ceiling = ceiling.min(hit.score);
         hit.score = ceiling;
-        hit.verdict = Verdict::of(ceiling);
+        hit.verdict = ReuseVerdict::of(ceiling);
     }
-    let verdict = hits.first().map_or(Verdict::Forge, |hit| hit.verdict);
+    let verdict = hits.first().map_or(ReuseVerdict::Forge, |hit| hit.verdict);
     SearchOutcome { results: hits, verdict, pending, warning }
 }

@@ -13,5 +13,6 @@ mod router;
 pub use files::Workspace;
 pub use router::{
     ApprovedSnapshot, CallsInFlight, DenyAll, DynTool, FanoutRecorder, FileDiff, FileSnapshot, Invocation,
-    Outcome, OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool, ToolInfo, typed,
+    OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool, ToolOutcome, ToolSpec,
+    typed,
 };

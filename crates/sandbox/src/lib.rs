@@ -11,8 +11,8 @@ mod protocol;
 mod worker;
 
 pub use host::{
-    Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput,
-    RunOptions, RunReport, RunStats, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
+    Bridge, CompileFailure, CompiledSource, LogLine, Program, RunError, RunErrorKind, RunInput, RunLimits,
+    RunStats, Sandbox, SandboxError, SandboxOptions, ToolRunOptions, ToolRunReport, WorkerCommand,
     release_free_memory,
 };
 pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind};

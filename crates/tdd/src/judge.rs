@@ -30,7 +30,7 @@ impl<F: Fn(Root, &RelativePath) -> Option<String>> FileHasher for F {
 
 /// A call that wants to be allowed.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct WriteRequest<'a> {
     pub actor: &'a Actor,
     pub tool: &'a str,
     pub targets: &'a [Target],
@@ -42,7 +42,7 @@ const NO_WRITE: &str = "no-write";
 impl Tdd {
     /// Judges a call by what it would touch. A store that cannot be read denies.
     #[must_use]
-    pub fn judge(&self, request: Request<'_>, current: &dyn FileHasher) -> Verdict {
+    pub fn judge(&self, request: WriteRequest<'_>, current: &dyn FileHasher) -> Verdict {
         let files: Vec<(Root, &RelativePath, Access)> =
             request.targets.iter().filter_map(Target::file).collect();
         let writes: Vec<Write> = files
@@ -66,7 +66,7 @@ impl Tdd {
     /// The verdict on a call that only reads, when it is known without waiting for the store or the disk. Everything else
     /// is for [`Tdd::judge`].
     #[must_use]
-    pub fn judge_at_once(&self, request: Request<'_>) -> Option<Verdict> {
+    pub fn judge_at_once(&self, request: WriteRequest<'_>) -> Option<Verdict> {
         let is_open =
             |scope: &Scope| self.store.state_at_once(scope).filter(|state| *state != TddState::Halted);
         is_open(&Scope::Project)?;
@@ -105,7 +105,7 @@ impl Tdd {
         current: &dyn FileHasher,
     ) -> Result<(), ToolError> {
         let actor = Actor::Agent(String::new());
-        let request = Request { actor: &actor, tool, targets: std::slice::from_ref(target) };
+        let request = WriteRequest { actor: &actor, tool, targets: std::slice::from_ref(target) };
         match self.judge(request, current) {
             Verdict::Deny { error, .. } => Err(error),
             Verdict::Allow { .. } | Verdict::Ask(_) => Ok(()),

@@ -18,10 +18,10 @@ mod store;
 mod tdd;
 
 pub use classify::{Classified, FileKind, TddOptions};
-pub use judge::{FileHasher, Request};
+pub use judge::{FileHasher, WriteRequest};
 pub use rules::{Permissions, Write, WriteKind};
-pub use run::{Outcome, RecordedRun, Selection, TestRun, Transition};
+pub use run::{RecordedRun, Selection, TestOutcome, TestRun, Transition};
 pub use scope::Scope;
-pub use snapshot::{Snapshot, SnapshotError};
+pub use snapshot::{SnapshotError, SourceSnapshot};
 pub use store::Store;
 pub use tdd::{ScopeStatus, Tdd};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tgp_contract::{RelativePath, TddState, chronicled};
 
 use crate::rules::Freshness;
-use crate::{FileKind, Outcome, Selection};
+use crate::{FileKind, Selection, TestOutcome};
 
 /// The most files that a machine follows: twice a whole snapshot. What is beyond admits nothing.
 const MAX_FOLLOWED: usize = 100_000;
@@ -69,7 +69,7 @@ pub(crate) fn known(hashes: &Hashes) -> FileHashes {
 /// A run, as far as the machine cares.
 #[derive(Clone, Debug)]
 pub(crate) struct RunSummary<'a> {
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     pub selection: Selection,
     pub failing_files: Option<&'a [RelativePath]>,
     pub files: RunFiles,
@@ -163,12 +163,12 @@ impl Machine {
             return RunReason::Halted;
         }
         match (run.outcome, run.selection) {
-            (Outcome::Stale, _) => RunReason::Stale,
-            (Outcome::Inconclusive, Selection::Part) => RunReason::PartIsUnknown,
-            (Outcome::Inconclusive, Selection::Whole) => RunReason::Inconclusive,
-            (Outcome::Passed, Selection::Part) => RunReason::OnlyAPart,
-            (Outcome::Passed, Selection::Whole) => self.pass(&run.files),
-            (Outcome::Failed, _) => self.fail(run),
+            (TestOutcome::Stale, _) => RunReason::Stale,
+            (TestOutcome::Inconclusive, Selection::Part) => RunReason::PartIsUnknown,
+            (TestOutcome::Inconclusive, Selection::Whole) => RunReason::Inconclusive,
+            (TestOutcome::Passed, Selection::Part) => RunReason::OnlyAPart,
+            (TestOutcome::Passed, Selection::Whole) => self.pass(&run.files),
+            (TestOutcome::Failed, _) => self.fail(run),
         }
     }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{RelativePath, TddState};
 
-use crate::{Scope, Snapshot};
+use crate::{Scope, SourceSnapshot};
 
 /// What a shell says when a command could not be executed or was not found: then no test has run.
 const NOT_STARTED: [i32; 2] = [126, 127];
@@ -34,8 +34,8 @@ pub struct TestRun {
     /// The test files in which something failed; `None` when not all of them are known.
     pub failing_files: Option<Vec<RelativePath>>,
     /// Test and code files just before the run, and just after it.
-    pub before: Snapshot,
-    pub after: Snapshot,
+    pub before: SourceSnapshot,
+    pub after: SourceSnapshot,
     /// Milliseconds since the epoch.
     pub started_ms: u64,
     pub duration_ms: u64,
@@ -44,7 +44,7 @@ pub struct TestRun {
 /// What a run says of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum TestOutcome {
     /// Some test ran, and none failed.
     Passed,
     /// A test failed.
@@ -55,7 +55,7 @@ pub enum Outcome {
     Stale,
 }
 
-impl Outcome {
+impl TestOutcome {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -76,20 +76,20 @@ impl Outcome {
 impl TestRun {
     /// What the run says, whatever the machine makes of it.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> TestOutcome {
         if self.before != self.after {
-            return Outcome::Stale;
+            return TestOutcome::Stale;
         }
         if self.before.is_empty() {
-            return Outcome::Inconclusive;
+            return TestOutcome::Inconclusive;
         }
         match (self.exit_code, self.passed, self.failed) {
-            (Some(0), None | Some(1..), None | Some(0)) => Outcome::Passed,
+            (Some(0), None | Some(1..), None | Some(0)) => TestOutcome::Passed,
             // A filter may have matched nothing: then nobody knows whether the new test was among what failed.
-            (Some(code), _, _) if code != 0 && self.is_unknown_part() => Outcome::Inconclusive,
-            (Some(code), _, None) if code != 0 && !NOT_STARTED.contains(&code) => Outcome::Failed,
-            (Some(code), _, Some(1..)) if code != 0 => Outcome::Failed,
-            _ => Outcome::Inconclusive,
+            (Some(code), _, _) if code != 0 && self.is_unknown_part() => TestOutcome::Inconclusive,
+            (Some(code), _, None) if code != 0 && !NOT_STARTED.contains(&code) => TestOutcome::Failed,
+            (Some(code), _, Some(1..)) if code != 0 => TestOutcome::Failed,
+            _ => TestOutcome::Inconclusive,
         }
     }
 
@@ -102,7 +102,7 @@ impl TestRun {
 /// What the machine made of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Transition {
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     pub state_before: TddState,
     pub state_after: TddState,
     /// A sentence that says why the state is what it is now, and what to do next.
@@ -120,7 +120,7 @@ pub struct RecordedRun {
     pub exit_code: Option<i32>,
     pub passed: Option<u64>,
     pub failed: Option<u64>,
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     pub state_before: TddState,
     pub state_after: TddState,
     /// SHA-256 of the canonical JSON of the files before the run.

@@ -23,11 +23,11 @@ pub enum SnapshotError {
 
 /// Test and code files of one scope, relative to its root, with the SHA-256 of their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct SourceSnapshot {
     files: BTreeMap<RelativePath, String>,
 }
 
-impl Snapshot {
+impl SourceSnapshot {
     #[must_use]
     pub fn new() -> Self {
         Self::default()

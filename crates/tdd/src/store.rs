@@ -9,7 +9,7 @@ use tgp_contract::{RelativePath, TddState, ToolError};
 
 use crate::machine::{Cycle, FileHashes, Machine, known};
 use crate::schema::{self, StoreError};
-use crate::{Outcome, RecordedRun, Scope, Selection};
+use crate::{RecordedRun, Scope, Selection, TestOutcome};
 
 /// The runs that are kept of each scope: some days of work.
 const MAX_RUNS: i64 = 200;
@@ -346,7 +346,7 @@ fn recorded(row: &Row<'_>) -> Result<RecordedRun, StoreError> {
         exit_code: row.get(4)?,
         passed: count(5)?,
         failed: count(6)?,
-        outcome: Outcome::parse(&outcome)
+        outcome: TestOutcome::parse(&outcome)
             .ok_or_else(|| StoreError::Damaged(format!("the outcome `{outcome}`")))?,
         state_before: parse_state(&word(8)?)?,
         state_after: parse_state(&word(9)?)?,

@@ -9,8 +9,8 @@ use crate::refusal;
 use crate::rules::Freshness;
 use crate::schema::StoreError;
 use crate::{
-    Classified, FileHasher, FileKind, Outcome, Permissions, RecordedRun, Scope, Snapshot, Store, TddOptions,
-    TestRun, Transition,
+    Classified, FileHasher, FileKind, Permissions, RecordedRun, Scope, SourceSnapshot, Store, TddOptions,
+    TestOutcome, TestRun, Transition,
 };
 
 /// Where a scope stands, for people and programs to read.
@@ -72,7 +72,7 @@ impl Tdd {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn begin(&self, scope: &Scope, snapshot: &Snapshot) -> Result<(), ToolError> {
+    pub fn begin(&self, scope: &Scope, snapshot: &SourceSnapshot) -> Result<(), ToolError> {
         if self.store.machine(scope)?.baseline_is_complete {
             return Ok(());
         }
@@ -118,8 +118,8 @@ impl Tdd {
         let files = self.sort_out(&run.scope, &run.before);
         let outcome = match run.outcome() {
             // Only exempt files were hashed, so the run is tied to nothing.
-            Outcome::Passed | Outcome::Failed if files.tests.is_empty() && files.code.is_empty() => {
-                Outcome::Inconclusive
+            TestOutcome::Passed | TestOutcome::Failed if files.tests.is_empty() && files.code.is_empty() => {
+                TestOutcome::Inconclusive
             }
             outcome => outcome,
         };
@@ -289,7 +289,7 @@ impl Tdd {
 
     /// The files of a snapshot that belong to the scope's work, told apart. A tool's run may rest on other tools; to
     /// this scope they are code.
-    fn sort_out(&self, scope: &Scope, snapshot: &Snapshot) -> RunFiles {
+    fn sort_out(&self, scope: &Scope, snapshot: &SourceSnapshot) -> RunFiles {
         let mut files = RunFiles::default();
         for (path, hash) in snapshot.iter() {
             let file = self.classify(scope.root(), path);

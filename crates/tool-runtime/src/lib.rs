@@ -1,6 +1,6 @@
 //! The tools of agents: compiled, run in the sandbox, kept in git and found again.
 //!
-//! [`Forge`] turns a tool's source into a program and runs it, with every call it makes through the router. [`Library`]
+//! [`ToolRuntime`] turns a tool's source into a program and runs it, with every call it makes through the router. [`ToolLibrary`]
 //! is the repository of the tools.
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ pub mod forge;
 pub mod memory;
 
 pub use forge::{
-    BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, TestFailure, TestReport, TestResult,
-    native_type_checker,
+    BytecodeCache, ForgeFrontend, TestFailure, TestReport, TestResult, ToolRuntime, ToolRuntimeError,
+    ToolRuntimeOptions, native_type_checker,
 };
-pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
+pub use memory::{DuplicatePolicy, STATE_DIRECTORY, StartupNotices, ToolLibrary};

@@ -15,7 +15,7 @@ use crate::decide::{MAX_CHAIN, tell_outcome};
 use crate::engine::{Core, blocking};
 use crate::failure::Failure;
 use crate::journal::{Which, Work};
-use crate::outlet::Outlet;
+use crate::outlet::EventSink;
 use crate::tree::{ContentError, Hashing};
 use crate::{Action, ActionFailure, ActionReport, ActionState, Actions, Trigger, ValveEvent};
 
@@ -65,7 +65,7 @@ impl Runner {
     }
 
     /// What was begun when the process ended is not begun again; it is told that nobody knows how it ended.
-    pub(crate) async fn recover(core: &Arc<Core>, outlet: &mut Outlet) -> Result<(), Failure> {
+    pub(crate) async fn recover(core: &Arc<Core>, outlet: &mut EventSink) -> Result<(), Failure> {
         let works = blocking(core, |core| core.transact(|ledger| ledger.works(Which::Begun))).await?;
         for work in works {
             interrupt(core, outlet, work.trigger).await?;
@@ -74,7 +74,7 @@ impl Runner {
     }
 
     /// Begins what can be begun now.
-    pub(crate) async fn start(&mut self, core: &Arc<Core>, outlet: &mut Outlet) -> Result<(), Failure> {
+    pub(crate) async fn start(&mut self, core: &Arc<Core>, outlet: &mut EventSink) -> Result<(), Failure> {
         loop {
             if self.running.len() >= MAX_RUNNING {
                 return Ok(());
@@ -122,7 +122,7 @@ impl Runner {
     pub(crate) async fn finish(
         &mut self,
         core: &Arc<Core>,
-        outlet: &mut Outlet,
+        outlet: &mut EventSink,
         ended: Joined,
     ) -> Result<(), Failure> {
         let (id, ended) = match ended {
@@ -141,7 +141,7 @@ impl Runner {
     }
 
     /// Tells all to end, and waits for them for a while.
-    pub(crate) async fn end(mut self, core: &Arc<Core>, outlet: &mut Outlet) -> Result<(), Failure> {
+    pub(crate) async fn end(mut self, core: &Arc<Core>, outlet: &mut EventSink) -> Result<(), Failure> {
         self.stop.send_replace(true);
         let limit = tokio::time::Instant::now() + END_WAIT;
         while !self.is_idle() {
@@ -275,7 +275,7 @@ fn left_behind(core: &Core, trigger: &Trigger) -> Option<Option<String>> {
     (content != trigger.after).then_some(content)
 }
 
-async fn interrupt(core: &Arc<Core>, outlet: &mut Outlet, trigger: Trigger) -> Result<(), Failure> {
+async fn interrupt(core: &Arc<Core>, outlet: &mut EventSink, trigger: Trigger) -> Result<(), Failure> {
     let error = ToolError::new(Code::Internal, "the valve ended while the action was carried out").help(
         "look at what it has done, and repeat it by hand where that is right; it is not repeated by itself",
     );

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tgp_contract::{Cancellation, FileEffect, RelativePath, ToolError};
 
 use crate::event::TriggerCause;
-use crate::{ChangeKind, ValveEvent};
+use crate::{FileChangeKind, ValveEvent};
 
 /// What a persona does when it is triggered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub struct Trigger {
     pub sequence: u64,
     pub persona: String,
     pub file_path: RelativePath,
-    pub change: ChangeKind,
+    pub change: FileChangeKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<RelativePath>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

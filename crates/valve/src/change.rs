@@ -5,14 +5,14 @@ use tgp_contract::RelativePath;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ChangeKind {
+pub enum FileChangeKind {
     Created,
     Changed,
     Deleted,
     Renamed,
 }
 
-impl ChangeKind {
+impl FileChangeKind {
     pub const ALL: [Self; 4] = [Self::Created, Self::Changed, Self::Deleted, Self::Renamed];
 
     #[must_use]
@@ -29,7 +29,7 @@ impl ChangeKind {
 /// One difference between what was known of a file and what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Change {
-    pub(crate) kind: ChangeKind,
+    pub(crate) kind: FileChangeKind,
     pub(crate) path: RelativePath,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<RelativePath>,
@@ -47,9 +47,9 @@ impl Change {
         let kind = match (&before, &later.after) {
             (None, None) => return None,
             (Some(before), Some(after)) if before == after => return None,
-            (None, Some(_)) => ChangeKind::Created,
-            (Some(_), Some(_)) => ChangeKind::Changed,
-            (Some(_), None) => ChangeKind::Deleted,
+            (None, Some(_)) => FileChangeKind::Created,
+            (Some(_), Some(_)) => FileChangeKind::Changed,
+            (Some(_), None) => FileChangeKind::Deleted,
         };
         Some(Self { kind, path: later.path, from: None, before, after: later.after })
     }

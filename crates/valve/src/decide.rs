@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 use tgp_contract::{ChronicleEvent, EventActor, RelativePath, chronicle_of};
 use tgp_text::rfc3339;
 
-use crate::change::{Change, ChangeKind};
+use crate::change::{Change, FileChangeKind};
 use crate::event::{ACTION_EVENT, PROJECT_CHRONICLE, TRIGGER_EVENT, TriggerCause, TriggerType};
 use crate::failure::Failure;
-use crate::journal::{Held, Ledger, NewWork, Number, Waiting};
+use crate::journal::{Held, JournalTx, MetaKey, NewWork, Waiting};
 use crate::personas::{Persona, Personas};
 use crate::reconcile::Found;
 use crate::{Action, Trigger};
@@ -19,8 +19,8 @@ pub(crate) const MAX_CHAIN: u32 = 3;
 const MAX_PENDING: u64 = 100_000;
 
 /// Decides about changes that were found at one moment.
-pub(crate) struct Decider<'a, 't> {
-    pub(crate) ledger: &'a Ledger<'t>,
+pub(crate) struct TriggerMatcher<'a, 't> {
+    pub(crate) ledger: &'a JournalTx<'t>,
     pub(crate) personas: &'a Personas,
     pub(crate) now_ms: u64,
     /// The actions that are carried out now.
@@ -28,9 +28,9 @@ pub(crate) struct Decider<'a, 't> {
     pending: u64,
 }
 
-impl<'a, 't> Decider<'a, 't> {
+impl<'a, 't> TriggerMatcher<'a, 't> {
     pub(crate) fn new(
-        ledger: &'a Ledger<'t>,
+        ledger: &'a JournalTx<'t>,
         personas: &'a Personas,
         now_ms: u64,
         suspects: &'a [u64],
@@ -60,7 +60,7 @@ impl<'a, 't> Decider<'a, 't> {
             self.ledger.forget_made(&change.path)?;
         }
         for (number, persona) in self.personas.iter().enumerate() {
-            if change.kind == ChangeKind::Renamed {
+            if change.kind == FileChangeKind::Renamed {
                 // What was gathered of either name belongs before it, and is told at once.
                 for path in change.from.iter().chain([&change.path]) {
                     if let Some(held) = self.ledger.take_held(&persona.name, path)? {
@@ -95,7 +95,7 @@ impl<'a, 't> Decider<'a, 't> {
         change: &Change,
         cause: TriggerCause,
     ) -> Result<(), Failure> {
-        if change.kind == ChangeKind::Renamed {
+        if change.kind == FileChangeKind::Renamed {
             return self.tell(persona, change, cause);
         }
         let Some(until) = self.ledger.cooldown(&persona.name, &change.path, self.now_ms)? else {
@@ -173,12 +173,12 @@ fn cause_of(persona: &Persona, change: &Change, pattern: Option<&String>) -> Opt
     let here = persona.filter_of(&change.path);
     let there = change.from.as_ref().and_then(|from| persona.filter_of(from));
     let filter = here.or(there)?;
-    let wants = |kind: ChangeKind| persona.changes.contains(&kind);
+    let wants = |kind: FileChangeKind| persona.changes.contains(&kind);
     let is_wanted = wants(change.kind)
-        || (change.kind == ChangeKind::Renamed
-            && ((change.before != change.after && wants(ChangeKind::Changed))
-                || (there.is_none() && wants(ChangeKind::Created))
-                || (here.is_none() && wants(ChangeKind::Deleted))));
+        || (change.kind == FileChangeKind::Renamed
+            && ((change.before != change.after && wants(FileChangeKind::Changed))
+                || (there.is_none() && wants(FileChangeKind::Created))
+                || (here.is_none() && wants(FileChangeKind::Deleted))));
     if !is_wanted {
         return None;
     }
@@ -190,7 +190,7 @@ fn cause_of(persona: &Persona, change: &Change, pattern: Option<&String>) -> Opt
 
 /// Puts down what came of an action.
 pub(crate) fn tell_outcome(
-    ledger: &Ledger<'_>,
+    ledger: &JournalTx<'_>,
     trigger: &Trigger,
     mut outcome: Map<String, Value>,
     now_ms: u64,
@@ -205,14 +205,14 @@ pub(crate) fn tell_outcome(
 
 /// Gives an event its number, its time and so its id, which it keeps whatever happens.
 fn put(
-    ledger: &Ledger<'_>,
+    ledger: &JournalTx<'_>,
     kind: &str,
     persona: &str,
     path: &RelativePath,
     mut fields: Map<String, Value>,
     now_ms: u64,
 ) -> Result<Waiting, Failure> {
-    let sequence = ledger.count_up(Number::LastSequence)?;
+    let sequence = ledger.count_up(MetaKey::LastSequence)?;
     fields.insert("sequence".to_owned(), sequence.into());
     let mut event = ChronicleEvent {
         event_id: None,

@@ -10,7 +10,7 @@ use crate::engine::{Core, blocking};
 use crate::event::{PROJECT_CHRONICLE, TRIGGER_EVENT, ValveEvent};
 use crate::failure::Failure;
 use crate::journal::Waiting;
-use crate::outlet::Outlet;
+use crate::outlet::EventSink;
 
 /// Events that are taken out of the journal at once.
 const BATCH: usize = 256;
@@ -21,14 +21,14 @@ const MAX_COMPLAINTS: usize = 1_000;
 
 /// What became of the events that waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Delivery {
+pub(crate) struct PublishResult {
     /// Events whose chronicle could not take them for now.
     pub(crate) waiting: u64,
 }
 
 /// Gives events to chronicles, and remembers what was said of which.
 #[derive(Debug, Default)]
-pub(crate) struct Deliverer {
+pub(crate) struct Publisher {
     /// The last complaint about each chronicle, which is told once.
     complaints: BTreeMap<RelativePath, String>,
     /// What cannot take one event gets no later one of the same file, or their order would be lost.
@@ -46,9 +46,13 @@ enum Fate {
     Waits(ToolError),
 }
 
-impl Deliverer {
-    pub(crate) async fn run(&mut self, core: &Arc<Core>, outlet: &mut Outlet) -> Result<Delivery, Failure> {
-        let mut delivery = Delivery::default();
+impl Publisher {
+    pub(crate) async fn run(
+        &mut self,
+        core: &Arc<Core>,
+        outlet: &mut EventSink,
+    ) -> Result<PublishResult, Failure> {
+        let mut delivery = PublishResult::default();
         self.blocked.clear();
         let mut last = 0;
         loop {
@@ -64,7 +68,7 @@ impl Deliverer {
     async fn give_all(
         &mut self,
         core: &Arc<Core>,
-        outlet: &mut Outlet,
+        outlet: &mut EventSink,
         batch: Vec<Waiting>,
     ) -> Result<u64, Failure> {
         let project =
@@ -165,7 +169,7 @@ impl Deliverer {
     }
 
     /// Says once what is wrong with a chronicle.
-    async fn complain(&mut self, outlet: &mut Outlet, chronicle: &RelativePath, error: ToolError) {
+    async fn complain(&mut self, outlet: &mut EventSink, chronicle: &RelativePath, error: ToolError) {
         if self.complaints.len() >= MAX_COMPLAINTS {
             self.complaints.clear();
         }
@@ -226,7 +230,7 @@ async fn belongs_beside(core: &Core, event: &Waiting) -> bool {
 /// Takes events that are kept or refused for good out of the journal, then tells of them.
 async fn settle(
     core: &Arc<Core>,
-    outlet: &mut Outlet,
+    outlet: &mut EventSink,
     kept: Vec<Waiting>,
     refused: Vec<(Waiting, String)>,
 ) -> Result<(), Failure> {

@@ -8,15 +8,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{Cancellation, Chronicle, Code, RelativePath, ToolError};
 
-use crate::decide::Decider;
+use crate::decide::TriggerMatcher;
 use crate::failure::Failure;
-use crate::journal::{Journal, Known, Ledger, Number};
+use crate::journal::{Journal, JournalTx, Known, MetaKey};
 use crate::lock::Lock;
 use crate::mutex::locked;
 use crate::personas::Personas;
-use crate::reconcile::{Comparison, Deletions, Doubtful};
-use crate::tree::{Blind, Hashing, RULE_FILES, Rules, Scope, Seen, Stamp, Tree, Walk, WalkError};
-use crate::{Actions, Clock};
+use crate::reconcile::{Comparison, Deletions, UncertainDeletion};
+use crate::tree::{Hashing, RULE_FILES, Rules, ScanObstacle, Scope, Seen, Stamp, Tree, Walk, WalkError};
+use crate::{Actions, ValveClock};
 
 /// Events that may wait for a chronicle before nothing more is looked for. The changes stay on the disk meanwhile, and
 /// are found when there is room again.
@@ -35,11 +35,11 @@ const TICK: Duration = Duration::from_millis(20);
 pub(crate) struct Core {
     pub(crate) tree: Tree,
     journal: Mutex<Journal>,
-    personas: Mutex<InUse>,
+    personas: Mutex<ActivePersonas>,
     pub(crate) personas_file: RelativePath,
     pub(crate) chronicle: Arc<dyn Chronicle>,
     pub(crate) actions: Arc<dyn Actions>,
-    pub(crate) clock: Clock,
+    pub(crate) clock: ValveClock,
     pub(crate) all: bool,
     pub(crate) lock: Mutex<Lock>,
     reported: Mutex<HashSet<String>>,
@@ -48,7 +48,7 @@ pub(crate) struct Core {
 }
 
 /// The personas in use, and the text that was read last, which may be broken.
-struct InUse {
+struct ActivePersonas {
     personas: Arc<Personas>,
     text: Option<String>,
 }
@@ -63,19 +63,19 @@ pub(crate) struct Parts {
 
 /// What one look has found.
 #[derive(Debug, Default)]
-pub(crate) struct Looked {
+pub(crate) struct ScanResult {
     pub(crate) files: u64,
     pub(crate) is_baseline: bool,
     pub(crate) changes: u64,
     pub(crate) problems: Vec<ToolError>,
     /// Files that are gone and were not told as deleted yet.
-    pub(crate) doubtful: Vec<Doubtful>,
+    pub(crate) doubtful: Vec<UncertainDeletion>,
     /// The rules are others than at the last look, so only the whole tree says what they mean. Nothing was written down.
     pub(crate) wants_whole: bool,
 }
 
 /// One look.
-pub(crate) struct Look<'a> {
+pub(crate) struct ScanRequest<'a> {
     pub(crate) scope: Scope,
     pub(crate) deletions: Deletions,
     /// Is told of each directory before it is read.
@@ -92,7 +92,7 @@ impl Core {
         Ok(Self {
             tree: parts.tree,
             journal: Mutex::new(parts.journal),
-            personas: Mutex::new(InUse { personas: Arc::new(personas), text: Some(text) }),
+            personas: Mutex::new(ActivePersonas { personas: Arc::new(personas), text: Some(text) }),
             personas_file: options.personas_file.clone(),
             chronicle: Arc::clone(&options.chronicle),
             actions: Arc::clone(&options.actions),
@@ -137,18 +137,18 @@ impl Core {
     /// One transaction.
     pub(crate) fn transact<T>(
         &self,
-        work: impl FnOnce(&Ledger<'_>) -> Result<T, Failure>,
+        work: impl FnOnce(&JournalTx<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         locked(&self.journal).transact(work)
     }
 
     /// Compares the tree, or a part of it, with the journal, and writes down what follows from it.
-    pub(crate) fn look(&self, look: Look<'_>) -> Result<Looked, Failure> {
-        let Look { scope, deletions, enter, suspects, stop } = look;
+    pub(crate) fn look(&self, look: ScanRequest<'_>) -> Result<ScanResult, Failure> {
+        let ScanRequest { scope, deletions, enter, suspects, stop } = look;
         let began_ns = system_ns();
         let (stored, last_look, waiting) = self.transact(|ledger| {
-            let is_known = ledger.number(Number::HasBaseline)?.is_some();
-            let last_look = ledger.number(Number::LastLookNs)?.unwrap_or_default();
+            let is_known = ledger.number(MetaKey::HasBaseline)?.is_some();
+            let last_look = ledger.number(MetaKey::LastLookNs)?.unwrap_or_default();
             let last_look = is_known.then(|| i64::try_from(last_look).unwrap_or(i64::MAX));
             Ok((ledger.rules()?, last_look, ledger.event_count()?))
         })?;
@@ -159,7 +159,7 @@ impl Core {
         let (mut known, seen) = self.compared(&scope, enter, stop)?;
         let is_whole = scope == Scope::Whole;
         if !is_whole && (is_first || rules_differ(&seen, &stored)) {
-            return Ok(Looked { wants_whole: true, ..Looked::default() });
+            return Ok(ScanResult { wants_whole: true, ..ScanResult::default() });
         }
         let texts = seen.rules.texts.clone();
         let old_rules = (is_whole && texts != stored).then(|| Rules::from_texts(stored, self.tree.layout()));
@@ -204,19 +204,19 @@ impl Core {
             if old_rules.is_some() {
                 ledger.set_rules(&texts)?;
             }
-            let mut decider = Decider::new(ledger, &personas, now_ms, suspects)?;
+            let mut decider = TriggerMatcher::new(ledger, &personas, now_ms, suspects)?;
             decider.release()?;
             for found in &difference.found {
                 decider.decide(found)?;
             }
             if is_whole {
-                ledger.set_number(Number::HasBaseline, 1)?;
-                ledger.set_number(Number::LastScanMs, now_ms)?;
-                ledger.set_number(Number::LastLookNs, began_ns)?;
+                ledger.set_number(MetaKey::HasBaseline, 1)?;
+                ledger.set_number(MetaKey::LastScanMs, now_ms)?;
+                ledger.set_number(MetaKey::LastLookNs, began_ns)?;
             }
             ledger.file_count()
         })?;
-        Ok(Looked {
+        Ok(ScanResult {
             files,
             is_baseline: is_first && !self.all,
             changes: difference.found.len() as u64,
@@ -266,11 +266,11 @@ impl Core {
     /// Tells what has waited for the end of a cooldown.
     pub(crate) fn release(&self, suspects: &[u64]) -> Result<(), Failure> {
         let (personas, now_ms) = (self.personas(), self.now_ms());
-        self.transact(|ledger| Decider::new(ledger, &personas, now_ms, suspects)?.release())
+        self.transact(|ledger| TriggerMatcher::new(ledger, &personas, now_ms, suspects)?.release())
     }
 
     /// What was not reported before.
-    fn news(&self, blind: &[Blind], is_whole: bool) -> Vec<ToolError> {
+    fn news(&self, blind: &[ScanObstacle], is_whole: bool) -> Vec<ToolError> {
         let mut reported = locked(&self.reported);
         let mut current = HashSet::new();
         let mut news = Vec::new();
@@ -299,20 +299,20 @@ fn system_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn problem(blind: &Blind) -> ToolError {
+fn problem(blind: &ScanObstacle) -> ToolError {
     match blind {
-        Blind::Unreadable(path, error) => {
+        ScanObstacle::Unreadable(path, error) => {
             ToolError::new(Code::Permission, format!("`{path}` cannot be read: {error}"))
                 .help("make it readable, or ignore it; until then it counts as unchanged")
                 .detail("path", path.as_str())
         }
-        Blind::Unspeakable(directory, name) => ToolError::new(
+        ScanObstacle::Unspeakable(directory, name) => ToolError::new(
             Code::Validation,
             format!("`{name}` in `{directory}` has a name no event can tell"),
         )
         .help("rename it to UTF-8 without control characters and backslashes, or ignore it")
         .detail("path", directory.as_str()),
-        Blind::Rules(path, what) => {
+        ScanObstacle::Rules(path, what) => {
             ToolError::new(Code::Config, format!("the rules of `{path}` are not applied: {what}"))
                 .help("keep the file small and readable")
                 .detail("path", path.as_str())

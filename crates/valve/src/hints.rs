@@ -46,12 +46,12 @@ struct Inner {
 
 /// Hints that were not looked at yet. The thread of the watcher adds, the loop takes.
 #[derive(Debug, Default)]
-pub(crate) struct Hints {
+pub(crate) struct FsEventQueue {
     inner: Mutex<Inner>,
     bell: Notify,
 }
 
-impl Hints {
+impl FsEventQueue {
     /// Waits for the first hint.
     pub(crate) async fn any(&self) {
         loop {

@@ -7,14 +7,14 @@ use tgp_contract::RelativePath;
 use tokio::time::Instant;
 
 use crate::hints::{Batch, LONGEST, Leaving, QUIET};
-use crate::reconcile::Doubtful;
+use crate::reconcile::UncertainDeletion;
 
 /// How long a deletion is held of which the system says nothing, or something new at each look.
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
 
 /// Deletions that are not told yet. Nothing of them is written down: whoever looks next finds the files gone again.
 #[derive(Debug, Default)]
-pub(crate) struct Holds {
+pub(crate) struct PendingDeletions {
     all: BTreeMap<RelativePath, Hold>,
 }
 
@@ -30,7 +30,7 @@ struct Hold {
     leaving: Option<Leaving>,
 }
 
-impl Holds {
+impl PendingDeletions {
     /// When to look again, if nothing happens before.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.all.values().map(|hold| hold.looked + QUIET).min()
@@ -71,9 +71,9 @@ impl Holds {
     }
 
     /// Holds what a look for a batch has found gone, and nothing else.
-    pub(crate) fn keep(&mut self, doubtful: Vec<Doubtful>, batch: &Batch, now: Instant) {
+    pub(crate) fn keep(&mut self, doubtful: Vec<UncertainDeletion>, batch: &Batch, now: Instant) {
         let mut before = std::mem::take(&mut self.all);
-        for Doubtful { path, met } in doubtful {
+        for UncertainDeletion { path, met } in doubtful {
             let hold = match (before.remove(&path), met) {
                 (_, Some(at)) => Hold { at, since: now, looked: now, leaving: None },
                 (Some(hold), None) => Hold { looked: now, ..hold },

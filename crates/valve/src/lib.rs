@@ -30,9 +30,9 @@ mod watch;
 mod watches;
 
 pub use action::{Action, ActionFailure, ActionReport, Actions, AgentAction, Trigger};
-pub use change::ChangeKind;
+pub use change::FileChangeKind;
 pub use event::{ACTION_EVENT, PROJECT_CHRONICLE, TRIGGER_EVENT, TriggerCause, TriggerType, ValveEvent};
-pub use options::{Clock, Look, ValveOptions};
+pub use options::{ScanRequest, ValveClock, ValveOptions};
 pub use personas::{Persona, Personas};
-pub use report::{ActionState, PersonaStatus, ScanReport, Skip, Status, UnfinishedAction, Watcher};
+pub use report::{ActionState, PersonaStatus, ScanReport, Skip, UnfinishedAction, ValveStatus, Watcher};
 pub use valve::{Rescanner, Valve};

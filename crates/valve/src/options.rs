@@ -9,12 +9,12 @@ use tgp_contract::{Chronicle, ChronicleLayout, RelativePath};
 use crate::Actions;
 
 /// Milliseconds since the epoch.
-pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub type ValveClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// How a running watch learns that it should look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Look {
-    /// The system tells; when it cannot watch so many directories, as [`Look::Every`].
+pub enum ScanRequest {
+    /// The system tells; when it cannot watch so many directories, as [`ScanRequest::Every`].
     #[default]
     WhenTold,
     /// The whole tree again and again, for file systems on which nobody is told of changes.
@@ -34,10 +34,10 @@ pub struct ValveOptions {
     /// Where its files are.
     pub layout: ChronicleLayout,
     pub actions: Arc<dyn Actions>,
-    pub clock: Clock,
+    pub clock: ValveClock,
     /// Whether a first look tells of every file as created. Otherwise it is only remembered.
     pub all: bool,
-    pub look: Look,
+    pub look: ScanRequest,
 }
 
 impl std::fmt::Debug for ValveOptions {

@@ -16,7 +16,7 @@ const MAX_LISTED: usize = 10_000;
 const LISTENER_WAIT: Duration = Duration::from_secs(2);
 
 /// A listener of a running watch, or the report of one pass.
-pub(crate) enum Outlet {
+pub(crate) enum EventSink {
     Listener {
         sender: mpsc::Sender<ValveEvent>,
         /// Events that it did not take since the last one that it took.
@@ -25,7 +25,7 @@ pub(crate) enum Outlet {
     Report(Box<ScanReport>),
 }
 
-impl Outlet {
+impl EventSink {
     /// A listener that is slow is waited for a little, then it misses some: what is shown never holds up what is recorded.
     pub(crate) async fn send(&mut self, event: ValveEvent) {
         match self {

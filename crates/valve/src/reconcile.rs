@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tgp_contract::RelativePath;
 
-use crate::change::{Change, ChangeKind};
+use crate::change::{Change, FileChangeKind};
 use crate::failure::Failure;
 use crate::journal::Known;
 use crate::personas::Personas;
-use crate::tree::{Blind, ContentError, Hashing, Rules, Seen, Stamp};
+use crate::tree::{ContentError, Hashing, Rules, ScanObstacle, Seen, Stamp};
 
 /// A change, and what of its content some personas were looking for.
 #[derive(Debug)]
@@ -28,10 +28,10 @@ pub(crate) struct Difference {
     pub(crate) remembered: Vec<(RelativePath, Known)>,
     pub(crate) forgotten: Vec<RelativePath>,
     /// What is gone and may come under another name yet. It is as it was until the next look.
-    pub(crate) doubtful: Vec<Doubtful>,
+    pub(crate) doubtful: Vec<UncertainDeletion>,
     /// What is ignored from now on, with the content that was told last.
     pub(crate) hidden: Vec<(RelativePath, String)>,
-    pub(crate) blind: Vec<Blind>,
+    pub(crate) blind: Vec<ScanObstacle>,
 }
 
 /// Files that may be renamed rather than deleted; whoever removes more at once has not renamed them one by one, and the
@@ -40,7 +40,7 @@ const MAX_DOUBTFUL: usize = 10_000;
 
 /// A file that is gone, and may not be deleted.
 #[derive(Debug)]
-pub(crate) struct Doubtful {
+pub(crate) struct UncertainDeletion {
     pub(crate) path: RelativePath,
     /// The name under which it was there a moment ago.
     pub(crate) met: Option<RelativePath>,
@@ -95,7 +95,7 @@ impl Comparison<'_, '_> {
                     continue;
                 }
                 Err(ContentError::Unreadable(error)) => {
-                    difference.blind.push(Blind::Unreadable(path, error));
+                    difference.blind.push(ScanObstacle::Unreadable(path, error));
                     continue;
                 }
                 Err(ContentError::Stopped) => return Err(Failure::Stopped),
@@ -106,7 +106,7 @@ impl Comparison<'_, '_> {
                 Some(before) => {
                     let patterns = self.patterns();
                     let change = Change {
-                        kind: ChangeKind::Changed,
+                        kind: FileChangeKind::Changed,
                         path: path.clone(),
                         from: None,
                         before: Some(before.sha256),
@@ -147,7 +147,7 @@ impl Comparison<'_, '_> {
 
 fn order(found: &Found) -> (bool, i64, &RelativePath) {
     match found.change.kind {
-        ChangeKind::Deleted => (false, 0, &found.change.path),
+        FileChangeKind::Deleted => (false, 0, &found.change.path),
         _ => (true, found.changed_ns, &found.change.path),
     }
 }
@@ -166,8 +166,8 @@ fn gone(
         .blind
         .iter()
         .filter_map(|blind| match blind {
-            Blind::Unreadable(path, _) => Some(path.clone()),
-            Blind::Unspeakable(..) | Blind::Rules(..) => None,
+            ScanObstacle::Unreadable(path, _) => Some(path.clone()),
+            ScanObstacle::Unspeakable(..) | ScanObstacle::Rules(..) => None,
         })
         .collect();
     let is_hidden = |path: &RelativePath| {
@@ -207,21 +207,21 @@ struct Doubts<'a> {
 }
 
 impl Doubts<'_> {
-    fn about(&self, path: &RelativePath, known: &Known) -> Option<Doubtful> {
+    fn about(&self, path: &RelativePath, known: &Known) -> Option<UncertainDeletion> {
         let Deletions::Only(certain) = self.deletions else { return None };
         let met = self.escaped.get(&(known.stamp.device, known.stamp.inode));
         let met = met.filter(|(_, stamp)| stamp.is_same_inode(&known.stamp)).map(|(path, _)| path.clone());
-        (met.is_some() || !certain.contains(path)).then(|| Doubtful { path: path.clone(), met })
+        (met.is_some() || !certain.contains(path)).then(|| UncertainDeletion { path: path.clone(), met })
     }
 }
 
 /// Which new file is which old one.
-struct Pairs {
+struct RenameMatcher {
     old_of: HashMap<usize, usize>,
     is_used: Vec<bool>,
 }
 
-impl Pairs {
+impl RenameMatcher {
     /// Joins two, unless one of them has found another already.
     fn join(&mut self, new: usize, old: usize) {
         if self.old_of.contains_key(&new) || self.is_used(old) {
@@ -251,7 +251,7 @@ fn pair(
         by_inode.entry((known.stamp.device, known.stamp.inode)).or_default().push(number);
         by_hash.entry(&known.sha256).or_default().push(number);
     }
-    let mut pairs = Pairs { old_of: HashMap::new(), is_used: vec![false; gone.len()] };
+    let mut pairs = RenameMatcher { old_of: HashMap::new(), is_used: vec![false; gone.len()] };
     // The same inode with the same content, then the same inode with another one.
     for is_same_content in [true, false] {
         for (new, file) in created.iter().enumerate().filter(|(_, file)| file.known.stamp.inode != 0) {
@@ -290,7 +290,7 @@ fn pair(
     for (new, file) in created.into_iter().enumerate() {
         let from = pairs.old_of.get(&new).and_then(|old| gone.get(*old));
         let change = Change {
-            kind: if from.is_some() { ChangeKind::Renamed } else { ChangeKind::Created },
+            kind: if from.is_some() { FileChangeKind::Renamed } else { FileChangeKind::Created },
             path: file.path.clone(),
             from: from.map(|(path, _)| path.clone()),
             before: from.map(|(_, known)| known.sha256.clone()),
@@ -311,7 +311,7 @@ fn pair(
         difference.forgotten.push(path.clone());
         if is_deleted {
             let change = Change {
-                kind: ChangeKind::Deleted,
+                kind: FileChangeKind::Deleted,
                 path,
                 from: None,
                 before: Some(known.sha256),

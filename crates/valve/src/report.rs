@@ -31,7 +31,7 @@ pub struct ScanReport {
 /// How a valve stands, whether one runs or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct ValveStatus {
     pub personas: Vec<PersonaStatus>,
     /// Why the file of personas cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,21 +8,21 @@ use tokio::sync::mpsc;
 
 use crate::engine::{Core, Parts, Stop, read_personas};
 use crate::failure::Failure;
-use crate::hints::Hints;
+use crate::hints::FsEventQueue;
 use crate::lock::{self, Lock};
 use crate::mutex::locked;
-use crate::outlet::Outlet;
+use crate::outlet::EventSink;
 use crate::personas::Personas;
-use crate::report::{PersonaStatus, ScanReport, Status, Watcher};
+use crate::report::{PersonaStatus, ScanReport, ValveStatus, Watcher};
 use crate::tree::Tree;
 use crate::watch::Run;
-use crate::{Action, Look, ValveEvent, ValveOptions, journal};
+use crate::{Action, ScanRequest, ValveEvent, ValveOptions, journal};
 
 /// The valve of one project. While it lives, no other process can open one.
 pub struct Valve {
     core: Arc<Core>,
-    hints: Arc<Hints>,
-    look: Look,
+    hints: Arc<FsEventQueue>,
+    look: ScanRequest,
 }
 
 impl std::fmt::Debug for Valve {
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Valve {
 /// Asks a running watch to look at the whole tree.
 #[derive(Clone, Debug)]
 pub struct Rescanner {
-    hints: Arc<Hints>,
+    hints: Arc<FsEventQueue>,
 }
 
 impl Rescanner {
@@ -68,11 +68,11 @@ impl Valve {
     /// `details.cancelled` when it was stopped. What was not written down is found again by the next look.
     pub async fn scan(&mut self, cancelled: Cancellation<'_>) -> Result<ScanReport, ToolError> {
         self.purpose("scan");
-        let outlet = Outlet::Report(Box::default());
+        let outlet = EventSink::Report(Box::default());
         let run = Run::new(Arc::clone(&self.core), outlet, Stop::new(cancelled));
         match run.once().await? {
-            Outlet::Report(report) => Ok(*report),
-            Outlet::Listener { .. } => Ok(ScanReport::default()),
+            EventSink::Report(report) => Ok(*report),
+            EventSink::Listener { .. } => Ok(ScanReport::default()),
         }
     }
 
@@ -88,12 +88,12 @@ impl Valve {
     ) -> Result<(), ToolError> {
         self.purpose("watch");
         let every = match self.look {
-            Look::WhenTold => None,
-            Look::Every(every) => Some(every),
+            ScanRequest::WhenTold => None,
+            ScanRequest::Every(every) => Some(every),
         };
         let run = Run::new(
             Arc::clone(&self.core),
-            Outlet::Listener { sender: events, missed: 0 },
+            EventSink::Listener { sender: events, missed: 0 },
             Stop::new(cancelled),
         );
         Ok(run.watch(&self.hints, every).await?)
@@ -109,8 +109,12 @@ impl Valve {
     ///
     /// # Errors
     /// When the project or its journal cannot be read.
-    pub fn status(project: &Path, journal: &Path, personas_file: &RelativePath) -> Result<Status, ToolError> {
-        let mut status = Status { watcher: lock::holder(journal), ..Status::default() };
+    pub fn status(
+        project: &Path,
+        journal: &Path,
+        personas_file: &RelativePath,
+    ) -> Result<ValveStatus, ToolError> {
+        let mut status = ValveStatus { watcher: lock::holder(journal), ..ValveStatus::default() };
         let tallies = match journal::peek(journal)? {
             Some(mut connection) => journal::standing(&mut connection, &mut status)?,
             None => std::collections::BTreeMap::new(),

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::ValveEvent;
 use crate::act::{Joined, Runner};
-use crate::deliver::Deliverer;
-use crate::engine::{Core, Look, Looked, Stop, blocking};
+use crate::deliver::Publisher;
+use crate::engine::{Core, ScanRequest, ScanResult, Stop, blocking};
 use crate::failure::Failure;
-use crate::hints::{Batch, Hints};
-use crate::holds::Holds;
+use crate::hints::{Batch, FsEventQueue};
+use crate::holds::PendingDeletions;
 use crate::mutex::locked;
-use crate::outlet::Outlet;
+use crate::outlet::EventSink;
 use crate::reconcile::Deletions;
 use crate::tree::Scope;
 use crate::watches::Watches;
@@ -42,10 +42,10 @@ enum Wake {
 /// One run, as a watch or as a single pass.
 pub(crate) struct Run<'a> {
     core: Arc<Core>,
-    outlet: Outlet,
+    outlet: EventSink,
     stop: Stop<'a>,
     runner: Runner,
-    deliverer: Deliverer,
+    deliverer: Publisher,
     /// Ends a look that is under way, also when the run itself is dropped.
     halt: Halt,
 }
@@ -59,22 +59,22 @@ impl Drop for Halt {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(core: Arc<Core>, outlet: Outlet, stop: Stop<'a>) -> Self {
+    pub(crate) fn new(core: Arc<Core>, outlet: EventSink, stop: Stop<'a>) -> Self {
         Self {
             core,
             outlet,
             stop,
             runner: Runner::new(),
-            deliverer: Deliverer::default(),
+            deliverer: Publisher::default(),
             halt: Halt(Arc::new(AtomicBool::new(false))),
         }
     }
 
     /// One pass over the whole tree, with all that follows from it.
-    pub(crate) async fn once(mut self) -> Result<Outlet, Failure> {
+    pub(crate) async fn once(mut self) -> Result<EventSink, Failure> {
         self.begin().await?;
         let (_, looked) = self.look(Scope::Whole, Deletions::Certain, None).await?;
-        if let Outlet::Report(report) = &mut self.outlet {
+        if let EventSink::Report(report) = &mut self.outlet {
             report.files = looked.files;
             report.baseline = looked.is_baseline;
             report.changes = looked.changes;
@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
         self.started(&looked).await;
         loop {
             let delivery = self.deliverer.run(&self.core, &mut self.outlet).await?;
-            if let Outlet::Report(report) = &mut self.outlet {
+            if let EventSink::Report(report) = &mut self.outlet {
                 report.pending = delivery.waiting;
             }
             if self.stop.is_wanted() {
@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
         Runner::recover(&self.core, &mut self.outlet).await
     }
 
-    async fn started(&mut self, looked: &Looked) {
+    async fn started(&mut self, looked: &ScanResult) {
         let event = ValveEvent::Started {
             files: looked.files,
             baseline: looked.is_baseline,
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         scope: Scope,
         deletions: Deletions,
         watches: Option<Watches>,
-    ) -> Result<(Option<Watches>, Looked), Failure> {
+    ) -> Result<(Option<Watches>, ScanResult), Failure> {
         let (suspects, halt) = (self.runner.suspects(), Arc::clone(&self.halt.0));
         let work = blocking(&self.core, move |core| {
             let mut watches = watches;
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
                     watches.enter(directory);
                 }
             };
-            let look = Look { scope, deletions, enter: &mut enter, suspects: &suspects, stop: &halt };
+            let look = ScanRequest { scope, deletions, enter: &mut enter, suspects: &suspects, stop: &halt };
             let looked = core.look(look)?;
             Ok((watches, looked))
         });
@@ -162,7 +162,11 @@ impl<'a> Run<'a> {
     }
 
     /// Watches until nobody wants it any more.
-    pub(crate) async fn watch(mut self, hints: &Arc<Hints>, every: Option<Duration>) -> Result<(), Failure> {
+    pub(crate) async fn watch(
+        mut self,
+        hints: &Arc<FsEventQueue>,
+        every: Option<Duration>,
+    ) -> Result<(), Failure> {
         self.begin().await?;
         let watched = self.until_stopped(hints, every).await;
         let ended = self.runner.end(&self.core, &mut self.outlet).await;
@@ -173,13 +177,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn until_stopped(&mut self, hints: &Arc<Hints>, every: Option<Duration>) -> Result<(), Failure> {
+    async fn until_stopped(
+        &mut self,
+        hints: &Arc<FsEventQueue>,
+        every: Option<Duration>,
+    ) -> Result<(), Failure> {
         let mut watching = Watching {
             hints: Arc::clone(hints),
             watches: None,
             every,
             is_started: false,
-            holds: Holds::default(),
+            holds: PendingDeletions::default(),
         };
         let mut batch = Batch { whole: Some("start".to_owned()), ..Batch::default() };
         let mut retry = FIRST_RETRY;
@@ -328,7 +336,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn wake(&mut self, hints: &Hints, wake_at: Option<Instant>) -> Wake {
+    async fn wake(&mut self, hints: &FsEventQueue, wake_at: Option<Instant>) -> Wake {
         let time = async {
             match wake_at {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -345,7 +353,7 @@ impl<'a> Run<'a> {
     }
 
     /// Waits until the changes are over, and a little for the actions that may have caused them.
-    async fn settle(&mut self, hints: &Hints) -> Result<(), Failure> {
+    async fn settle(&mut self, hints: &FsEventQueue) -> Result<(), Failure> {
         let limit = Instant::now() + GRACE;
         loop {
             tokio::select! {
@@ -377,11 +385,11 @@ async fn next_due(core: &Arc<Core>) -> Result<Option<Instant>, Failure> {
 
 /// How a run learns that it should look.
 struct Watching {
-    hints: Arc<Hints>,
+    hints: Arc<FsEventQueue>,
     watches: Option<Watches>,
     /// Without watches: how often.
     every: Option<Duration>,
     is_started: bool,
     /// Deletions that are not told yet.
-    holds: Holds,
+    holds: PendingDeletions,
 }

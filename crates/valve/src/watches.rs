@@ -7,7 +7,7 @@ use std::sync::Arc;
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tgp_contract::{ChronicleLayout, RelativePath};
 
-use crate::hints::Hints;
+use crate::hints::FsEventQueue;
 use crate::tree::EXCLUDE;
 
 /// The directories that are watched.
@@ -26,7 +26,7 @@ pub(crate) struct Watches {
 impl Watches {
     pub(crate) fn new(
         root: PathBuf,
-        hints: &Arc<Hints>,
+        hints: &Arc<FsEventQueue>,
         personas_file: &RelativePath,
         layout: ChronicleLayout,
     ) -> Result<Self, notify::Error> {

@@ -16,7 +16,7 @@ pub struct Project {
 impl Project {
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("tgp-hostile-").tempdir().unwrap();
-        tgp::initialise(directory.path()).unwrap();
+        tgp::project::initialise(directory.path()).unwrap();
         std::fs::remove_file(directory.path().join("tgp.config.ts")).unwrap();
         let project = Self { directory };
         project.put(".tgp/tools/good.ts", GOOD);

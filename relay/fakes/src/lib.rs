@@ -17,7 +17,7 @@ mod valve;
 
 pub use chronicle::MemoryChronicle;
 pub use graph::MemoryGraph;
-pub use model::{FakeModel, Puppet};
+pub use model::{FakeModel, ScriptedModel};
 pub use questions::Question;
 pub use runner::FakeRunner;
 pub use tools::FakeTools;

@@ -22,9 +22,9 @@ const MODEL: &str = "test-1";
 ///    events. The turn is played whose number is the number of assistant messages after that text.
 /// 2. `Echo` is offered and the last thing said is a text of the user: `Echo` is called with `{"text": …}`.
 /// 3. Otherwise the answer is `ok:` and the last thing said, be it a text or a tool's result.
-pub struct Puppet;
+pub struct ScriptedModel;
 
-impl Puppet {
+impl ScriptedModel {
     /// A task that makes a puppet play these turns.
     #[must_use]
     pub fn task(turns: &[Vec<StreamEvent>]) -> String {
@@ -92,7 +92,7 @@ fn ended(mut events: Vec<StreamEvent>) -> Vec<StreamEvent> {
     events
 }
 
-/// A model in memory: first the turns it was given, then what [`Puppet`] says.
+/// A model in memory: first the turns it was given, then what [`ScriptedModel`] says.
 #[derive(Default)]
 pub struct FakeModel {
     turns: Mutex<VecDeque<Vec<StreamEvent>>>,
@@ -121,7 +121,7 @@ impl ModelProvider for FakeModel {
         let given = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let events = match given {
             Some(events) => ended(events),
-            None => Puppet::turn(&options)?,
+            None => ScriptedModel::turn(&options)?,
         };
         Ok(Box::pin(futures_util::stream::iter(events)))
     }

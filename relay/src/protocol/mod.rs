@@ -10,7 +10,7 @@ mod peer;
 mod serve;
 
 pub use message::PartKind;
-pub use serve::{Origin, ServeOptions, serve};
+pub use serve::{Origin, RelayServeOptions, serve};
 
 pub(crate) use parts::{connect_chronicle, connect_graph, connect_model, connect_tools};
 pub(crate) use peer::{Peer, PeerOptions};

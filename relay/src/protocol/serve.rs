@@ -40,7 +40,7 @@ pub enum Origin {
 
 /// What is served.
 #[derive(Clone, Debug)]
-pub struct ServeOptions {
+pub struct RelayServeOptions {
     pub part: PartKind,
     pub origin: Origin,
     /// The program `tgp`, which serves as worker of real tools.
@@ -67,7 +67,7 @@ enum Served {
 ///
 /// # Errors
 /// When the other side does not keep to the protocol, or the part cannot be made.
-pub async fn serve<R, W>(options: &ServeOptions, input: R, output: W) -> Result<(), ToolError>
+pub async fn serve<R, W>(options: &RelayServeOptions, input: R, output: W) -> Result<(), ToolError>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -96,7 +96,7 @@ async fn write<W: AsyncWrite + Unpin>(
 }
 
 async fn answer_all<R: AsyncRead + Unpin + Send>(
-    options: &ServeOptions,
+    options: &RelayServeOptions,
     mut input: BufReader<R>,
     sender: mpsc::Sender<Value>,
 ) -> Result<(), ToolError> {
@@ -174,7 +174,7 @@ async fn say(sender: &mpsc::Sender<Value>, id: u64, answer: Result<Value, ToolEr
     let _ = sender.send(line).await;
 }
 
-async fn introduce(options: &ServeOptions, request: &Request) -> Result<(Arc<Served>, Held), ToolError> {
+async fn introduce(options: &RelayServeOptions, request: &Request) -> Result<(Arc<Served>, Held), ToolError> {
     if request.method != "hello" {
         let message = format!("`{}` came before `hello`", request.method);
         return Err(ToolError::new(Code::Validation, message).help("say hello first"));
@@ -192,7 +192,7 @@ async fn introduce(options: &ServeOptions, request: &Request) -> Result<(Arc<Ser
     make(options, Path::new(&hello.directory)).await
 }
 
-async fn make(options: &ServeOptions, directory: &Path) -> Result<(Arc<Served>, Held), ToolError> {
+async fn make(options: &RelayServeOptions, directory: &Path) -> Result<(Arc<Served>, Held), ToolError> {
     let is_real = options.origin == Origin::Real;
     let served = match options.part {
         // A real model is one of somebody else; what can be had without a key is the puppet.

@@ -20,7 +20,7 @@ impl KernelTools {
             ToolError::new(Code::Config, format!("the kernel cannot {what}: {error}"))
                 .help("run `tgp doctor` to see what is missing on this machine")
         };
-        tgp::initialise(project).map_err(|error| failed("be set up", &error))?;
+        tgp::project::initialise(project).map_err(|error| failed("be set up", &error))?;
         let cache = tempfile::tempdir().map_err(|error| failed("keep its cache", &error))?;
         let options = BootOptions {
             worker: Some(tgp.to_owned()),
@@ -44,7 +44,7 @@ impl KernelTools {
 
 /// Why commands cannot be run by real tools on this machine.
 pub(crate) fn no_commands() -> Option<String> {
-    if tgp::process_support().complete() {
+    if tgp::sandbox::process_support().complete() {
         return None;
     }
     Some("this machine has no namespaces to confine a command with".to_owned())

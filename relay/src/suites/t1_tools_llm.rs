@@ -246,7 +246,7 @@ fn backpressure(world: &World) -> Running<'_> {
         turn.push(end());
         let turns = [turn];
         let model = world.model(&turns).await?;
-        let task = tgp_relay_fakes::Puppet::task(&turns);
+        let task = tgp_relay_fakes::ScriptedModel::task(&turns);
         let mut stream = model.chat(request(&task, Vec::new())).await.expecting("a turn of the model")?;
         let (mut text, mut later) = (String::new(), Vec::new());
         let mut number = 0;

@@ -8,7 +8,7 @@ use tgp_contract::{
     ChronicleEvent, Code, Decision, EventActor, Plan, PlanStep, RelativePath, ToolCaller, Visibility,
 };
 use tgp_guardian::{
-    Assertion, Delegator, Edit, GUARDIAN_CHRONICLE, Guardian, GuardianParts, Invariants, PlanOutcome,
+    Assertion, Delegator, GUARDIAN_CHRONICLE, Guardian, GuardianParts, Invariants, PlanOutcome, ReconcileEdit,
 };
 use tgp_relay_fakes::Question;
 use tokio::task::JoinSet;
@@ -83,8 +83,8 @@ fn plan(steps: Value) -> Result<Plan, Fault> {
     Ok(Plan { id: "plan-123".to_owned(), steps })
 }
 
-fn edit(file: &str) -> Edit {
-    Edit { file_path: file.to_owned(), diff_ref: "abc123".to_owned(), invariant: None, reason: None }
+fn edit(file: &str) -> ReconcileEdit {
+    ReconcileEdit { file_path: file.to_owned(), diff_ref: "abc123".to_owned(), invariant: None, reason: None }
 }
 
 /// The types of a chronicle's events.

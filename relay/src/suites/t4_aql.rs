@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tgp_aql::{
-    AttemptScope, Cache, Catalogue, EarlierOutcome, ForgedToolSchema, Journal, Line, Plan, Ports, RunOptions,
-    RunReport, Tokens, compile, run,
+    AttemptScope, Cache, EarlierOutcome, ForgedToolSchema, JournalLine, QueryCatalogue, QueryJournal,
+    QueryPlan, QueryPorts, RunOptions, RunReport, TokenUsage, compile, run,
 };
 use tgp_contract::{
     Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, Cancellation, CapabilityToken, Code, Consent,
@@ -46,11 +46,11 @@ const WAITING_EVENTS: usize = 64;
 const NOTES: &str = "notes.md";
 
 /// What there is besides a query: the tools of the row.
-struct Shelf {
+struct ToolSet {
     tools: Vec<ToolDefinition>,
 }
 
-impl Catalogue for Shelf {
+impl QueryCatalogue for ToolSet {
     fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
@@ -69,21 +69,21 @@ impl Catalogue for Shelf {
 }
 
 /// Everything else that a run needs, as little as it can be.
-struct Rest;
+struct StubPorts;
 
-impl Tokens for Rest {
+impl TokenUsage for StubPorts {
     fn attenuated(&self, _scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError> {
         Ok(None)
     }
 }
 
-impl Journal for Rest {
-    fn append(&self, _line: &Line) -> Result<(), ToolError> {
+impl QueryJournal for StubPorts {
+    fn append(&self, _line: &JournalLine) -> Result<(), ToolError> {
         Ok(())
     }
 }
 
-impl Cache for Rest {
+impl Cache for StubPorts {
     fn get(&self, _key: &str) -> Option<Value> {
         None
     }
@@ -92,7 +92,7 @@ impl Cache for Rest {
 }
 
 #[async_trait]
-impl tgp_aql::QueryHost for Rest {
+impl tgp_aql::QueryHost for StubPorts {
     fn now_ms(&self) -> u64 {
         0
     }
@@ -115,21 +115,21 @@ impl tgp_aql::QueryHost for Rest {
 }
 
 /// The only query of a text.
-fn planned(tools: &dyn ToolCaller, text: &str) -> Result<Arc<Plan>, ToolError> {
-    let shelf = Shelf { tools: tools.definitions() };
+fn planned(tools: &dyn ToolCaller, text: &str) -> Result<Arc<QueryPlan>, ToolError> {
+    let shelf = ToolSet { tools: tools.definitions() };
     let compiled = compile("relay.aql", text, &shelf).map_err(|problems| problems.to_error())?;
     let only = compiled.queries.into_iter().next();
     only.ok_or_else(|| ToolError::new(Code::Validation, "there is no query in the text"))
 }
 
 async fn carried_out(
-    plan: &Plan,
+    plan: &QueryPlan,
     tools: Arc<dyn ToolCaller>,
     agents: Arc<dyn AgentRunner>,
     inputs: Map<String, Value>,
 ) -> Result<RunReport, Fault> {
-    let rest = Arc::new(Rest);
-    let ports = Ports {
+    let rest = Arc::new(StubPorts);
+    let ports = QueryPorts {
         tools,
         agents,
         tokens: rest.clone(),
@@ -231,13 +231,13 @@ fn tool_schema(world: &World) -> Running<'_> {
 }
 
 /// Agents of somebody else that wait for each other: none answers before both are at work.
-struct Meeting {
+struct Rendezvous {
     inner: Arc<dyn AgentRunner>,
     barrier: Barrier,
 }
 
 #[async_trait]
-impl AgentRunner for Meeting {
+impl AgentRunner for Rendezvous {
     async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentResult, AgentFailure> {
         let met = tokio::time::timeout(MEETING, self.barrier.wait()).await;
         met.map_err(|_| {
@@ -253,7 +253,7 @@ fn parallel(world: &World) -> Running<'_> {
         let tools = world.tools()?;
         let model = world.model(&[vec![say("ok:hi"), end()]]).await?;
         // Steps that take turns never meet, however fast or slow the machine is.
-        let agents = Arc::new(Meeting { inner: world.agents(model)?, barrier: Barrier::new(2) });
+        let agents = Arc::new(Rendezvous { inner: world.agents(model)?, barrier: Barrier::new(2) });
         let query = r#"
             query X budget(parallel: 2) {
               left: agent(model: "t") { prompt: "hi" }

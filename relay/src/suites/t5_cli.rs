@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::StreamEvent;
-use tgp_relay_fakes::Puppet;
+use tgp_relay_fakes::ScriptedModel;
 
 use super::{Case, Running};
 use crate::conversation::{end, say, wants};
@@ -54,7 +54,7 @@ fn session(world: &World, turns: &[Vec<StreamEvent>]) -> Result<Vec<String>, Fau
             vec!["--provider".to_owned(), base, "--model".to_owned(), "test-1".to_owned()]
         }
     };
-    Ok([Puppet::task(turns)].into_iter().chain(model).collect())
+    Ok([ScriptedModel::task(turns)].into_iter().chain(model).collect())
 }
 
 async fn start(world: &World, options: &[&str], turns: &[Vec<StreamEvent>]) -> Result<Ran, Fault> {

@@ -1,13 +1,13 @@
 //! The example implementation in Python, which knows nothing of this product but the protocol.
 
-use tgp_relay::{Outcome, PartKind};
+use tgp_relay::{PartKind, SuiteOutcome};
 
 use crate::support::{PATIENCE, externals, python, run};
 
 async fn check(part: PartKind, program: &str, suites: &[&str]) {
     let command = python(&format!("examples/python/{program}"), "");
     let report = run(externals(part, command), &[], PATIENCE).await;
-    let failed: Vec<_> = report.rows.iter().filter(|row| row.result != Outcome::Passed).collect();
+    let failed: Vec<_> = report.rows.iter().filter(|row| row.result != SuiteOutcome::Passed).collect();
     assert!(failed.is_empty(), "{failed:#?}");
     for suite in suites {
         assert!(report.rows.iter().any(|row| row.suite == *suite), "{suite} was not run");

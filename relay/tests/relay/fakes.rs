@@ -9,17 +9,17 @@ use tgp_contract::{
     Actor, Block, CallContext, ChatOptions, Code, Consent, FileSystem, Message, ModelProvider, RelativePath,
     Role, StreamEvent, ToolCall, ToolCaller,
 };
-use tgp_relay::{Against, Externals, Kit, KitOptions, Outcome};
+use tgp_relay::{Against, Externals, Kit, KitOptions, SuiteOutcome};
 
 use tgp_fs::MemoryFs;
-use tgp_relay_fakes::{FakeModel, FakeTools, Puppet};
+use tgp_relay_fakes::{FakeModel, FakeTools, ScriptedModel};
 
 use crate::support::{PATIENCE, place, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fake_keeps_the_contract() {
     let report = run(Externals::default(), &[], PATIENCE).await;
-    let failed: Vec<_> = report.rows.iter().filter(|row| row.result != Outcome::Passed).collect();
+    let failed: Vec<_> = report.rows.iter().filter(|row| row.result != SuiteOutcome::Passed).collect();
     assert!(failed.is_empty(), "{failed:#?}");
     assert!(report.is_green());
     let suites: BTreeSet<&str> = report.rows.iter().map(|row| row.suite.as_str()).collect();
@@ -100,7 +100,7 @@ async fn a_fake_model_plays_its_turns_and_then_what_it_is_told() {
     let said = |text: &str| StreamEvent::Text { value: text.to_owned() };
     let end = StreamEvent::End { reason: None };
     let model = FakeModel::with_turns([vec![said("first")], vec![said("second"), end.clone()]]);
-    let task = Puppet::task(&[vec![said("told")]]);
+    let task = ScriptedModel::task(&[vec![said("told")]]);
     for (text, expected) in [("a", "first"), ("b", "second"), ("c", "ok:c"), (&task, "told")] {
         let events: Vec<StreamEvent> = model.chat(request(text)).await.unwrap().collect().await;
         assert_eq!(events, [said(expected), end.clone()], "{text}");

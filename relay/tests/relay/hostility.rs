@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use tgp_relay::{Outcome, PartKind, Report};
+use tgp_relay::{PartKind, RelayReport, SuiteOutcome};
 
 use crate::support::{PATIENCE, externals, python, run};
 
 /// For programs that answer wrongly; those that do not answer at all use it up.
 const SHORT: Duration = Duration::from_secs(20);
 
-async fn meet(part: PartKind, mode: &str, case: &str, timeout: Duration) -> Report {
+async fn meet(part: PartKind, mode: &str, case: &str, timeout: Duration) -> RelayReport {
     run(externals(part, python("tests/relay/peers/hostile.py", mode)), &[case], timeout).await
 }
 
@@ -35,7 +35,7 @@ async fn a_program_that_breaks_the_protocol_is_told_so() {
     ] {
         let report = meet(PartKind::Chronicle, mode, "fixtures.canonical-json", SHORT).await;
         let [row] = report.rows.as_slice() else { panic!("{mode}: {report:?}") };
-        assert_eq!(row.result, Outcome::Failed, "{mode}");
+        assert_eq!(row.result, SuiteOutcome::Failed, "{mode}");
         let fault = row.fault.as_ref().unwrap();
         assert!(fault.came.contains(told), "{mode}: {fault}");
         if mode != "refused-hello" {

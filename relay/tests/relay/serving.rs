@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tgp_relay::{MAX_LINE, Origin, PartKind, ServeOptions, serve};
+use tgp_relay::{MAX_LINE, Origin, PartKind, RelayServeOptions, serve};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 
@@ -21,7 +21,7 @@ impl Asker {
         let (ours, theirs) = tokio::io::duplex(1 << 10);
         let served = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
-            serve(&ServeOptions { part, origin, tgp: "/nowhere/tgp".into() }, input, output).await
+            serve(&RelayServeOptions { part, origin, tgp: "/nowhere/tgp".into() }, input, output).await
         });
         let (input, output) = tokio::io::split(ours);
         Self { lines: BufReader::new(input).lines(), output, served, folder: tempfile::tempdir().unwrap() }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tgp_relay::{Against, Externals, Kit, KitOptions, PartKind, Report};
+use tgp_relay::{Against, Externals, Kit, KitOptions, PartKind, RelayReport};
 
 /// Generous for one case; a test that waits for silence says less.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +30,7 @@ pub(crate) fn externals(part: PartKind, command: String) -> Externals {
 }
 
 /// Runs the kit against fakes.
-pub(crate) async fn run(externals: Externals, suites: &[&str], timeout: Duration) -> Report {
+pub(crate) async fn run(externals: Externals, suites: &[&str], timeout: Duration) -> RelayReport {
     let options = KitOptions {
         externals,
         suites: suites.iter().map(|suite| (*suite).to_owned()).collect(),

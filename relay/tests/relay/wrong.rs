@@ -1,6 +1,6 @@
 //! Parts with one mistake each: the row that is about it fails, and says what is wrong.
 
-use tgp_relay::{Outcome, PartKind};
+use tgp_relay::{PartKind, SuiteOutcome};
 
 use crate::support::{PATIENCE, externals, python, run};
 
@@ -48,7 +48,7 @@ async fn every_mistake_is_found_by_the_case_that_is_about_it() {
         let command = python("tests/relay/peers/wrong.py", mistake);
         let report = run(externals(part, command), &[case], PATIENCE).await;
         let [row] = report.rows.as_slice() else { panic!("{mistake}: {report:?}") };
-        assert_eq!(row.result, Outcome::Failed, "{mistake} was not found by {case}");
+        assert_eq!(row.result, SuiteOutcome::Failed, "{mistake} was not found by {case}");
         assert_eq!(row.external, [part.as_str()]);
         let fault = row.fault.as_ref().unwrap();
         assert!(fault.expected.contains(expected), "{mistake}: {fault}");

@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, Budgets, Ending, Limits, LineKind, Prices, ResumeOptions, TurnEnding};
+use tgp_agent::{
+    AgentEvent, AgentLimits, Budgets, Ending, Prices, ResumeOptions, TranscriptLineKind, TurnEnding,
+};
 use tgp_contract::{Code, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -50,7 +52,7 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
         // Three lines a step: each second step takes five seconds and more.
         world.clock_step.store(1000, Ordering::SeqCst);
         // 100 in at 3 and 50 out at 10 are 0.0008 a step.
-        let limits = Limits { prices: Some(Prices { input: 3.0, output: 10.0 }), ..limits() };
+        let limits = AgentLimits { prices: Some(Prices { input: 3.0, output: 10.0 }), ..limits() };
         let summary = world.run(tgp_agent::AgentOptions { budgets, limits, ..options() }).await.0.unwrap();
         let error = budget_error(summary.ending, bound);
         assert!(error.message.contains(used), "{}", error.message);
@@ -99,7 +101,7 @@ async fn a_turn_that_hangs_ends_with_the_sessions_time() {
     assert_eq!(world.effects(), ["r1.1"]);
     let lines = world.lines();
     let cut = &lines[lines.len() - 2].kind;
-    assert!(matches!(cut, LineKind::Turn { ending: TurnEnding::OutOfTime, .. }), "{cut:?}");
+    assert!(matches!(cut, TranscriptLineKind::Turn { ending: TurnEnding::OutOfTime, .. }), "{cut:?}");
     assert_same(&lines).await;
 }
 
@@ -146,7 +148,7 @@ async fn options_that_cannot_be_right_are_refused_before_anything_is_written() {
         tgp_agent::AgentOptions { task: "x".repeat(2 << 20), ..options() },
         tgp_agent::AgentOptions { limits: context(10), ..options() },
         tgp_agent::AgentOptions {
-            limits: Limits { prices: Some(Prices { input: f64::NAN, output: 1.0 }), ..limits() },
+            limits: AgentLimits { prices: Some(Prices { input: f64::NAN, output: 1.0 }), ..limits() },
             ..options()
         },
         tgp_agent::AgentOptions { budgets: Budgets { max_cost: Some(-1.0), ..budgets() }, ..options() },
@@ -179,7 +181,7 @@ async fn what_is_left_of_a_budget_bounds_an_answer() {
     ];
     for (bounds, configured, expected) in cases {
         let world = Fixture::said(looks(10));
-        let limits = Limits { prices, max_output_tokens: configured, ..limits() };
+        let limits = AgentLimits { prices, max_output_tokens: configured, ..limits() };
         world.run(tgp_agent::AgentOptions { budgets: bounds, limits, ..options() }).await.0.unwrap();
         let asked: Vec<Option<u64>> =
             world.requests().iter().take(3).map(|request| request.max_output_tokens).collect();
@@ -188,7 +190,7 @@ async fn what_is_left_of_a_budget_bounds_an_answer() {
     }
     // What costs nothing is not bounded by its cost.
     let world = Fixture::said(looks(1));
-    let limits = Limits { prices: Some(Prices { input: 3.0, output: 0.0 }), ..limits() };
+    let limits = AgentLimits { prices: Some(Prices { input: 3.0, output: 0.0 }), ..limits() };
     world.run(tgp_agent::AgentOptions { budgets: cost(0.01), limits, ..options() }).await.0.unwrap();
     assert_eq!(world.requests()[0].max_output_tokens, None);
 }
@@ -206,7 +208,7 @@ async fn a_session_that_is_done_over_its_bounds_says_so() {
     ];
     for (bounds, told) in cases {
         let world = Fixture::said(vec![vec![text("done"), usage(400, 200), end()]]);
-        let limits = Limits { prices, ..limits() };
+        let limits = AgentLimits { prices, ..limits() };
         let (summary, events) =
             world.run(tgp_agent::AgentOptions { budgets: bounds, limits, ..options() }).await;
         assert_eq!(summary.unwrap().ending, Ending::Done);

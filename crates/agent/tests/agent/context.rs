@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Ending, Limits, LineKind, Prices, Replayed, ResumeOptions, replay,
+    AgentEvent, AgentLimits, AgentOptions, Budgets, Ending, Prices, Replayed, ResumeOptions,
+    TranscriptLineKind, replay,
 };
 use tgp_contract::{Block, ChatOptions, Code, StreamEvent};
 
@@ -261,7 +262,7 @@ async fn results_of_the_last_turns_give_way_before_a_session_ends() {
 #[tokio::test]
 async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
     let prices = |input: f64| Some(Prices { input, output: 0.0 });
-    let first = Limits {
+    let first = AgentLimits {
         context_tokens: 8_192,
         max_output_tokens: Some(100),
         temperature: Some(0.9),
@@ -274,7 +275,7 @@ async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
     let few = Budgets { max_steps: 3, ..budgets() };
     let summary = world.run(AgentOptions { limits: first, budgets: few, ..options() }).await.0.unwrap();
     assert_eq!(summary.cost, Some(0.003));
-    let now = Limits {
+    let now = AgentLimits {
         context_tokens: 200_000,
         max_output_tokens: Some(9_000),
         temperature: None,
@@ -287,7 +288,7 @@ async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
     let options = ResumeOptions { limits: now, budgets: dear, ..resumption() };
     let Ending::Budget { error } = world.resume(options).await.0.unwrap().ending else { panic!("the cost") };
     assert!(error.message.contains("cost 0.0160 of 0.0150"), "{error:?}");
-    let without = Limits { prices: None, max_output_tokens: None, ..context(8_192) };
+    let without = AgentLimits { prices: None, max_output_tokens: None, ..context(8_192) };
     let options = ResumeOptions { limits: without, ..resumption() };
     let summary = world.resume(options).await.0.unwrap();
     assert_eq!((summary.ending, summary.cost), (Ending::Done, None));
@@ -302,14 +303,16 @@ async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
     assert_same(&world.lines()).await;
     // The limits stand in their line, so a change of them is found.
     let lines = world.lines();
-    let at = lines.iter().position(|line| matches!(line.kind, LineKind::Resumed { .. })).unwrap();
+    let at = lines.iter().position(|line| matches!(line.kind, TranscriptLineKind::Resumed { .. })).unwrap();
     let mut changed = lines.clone();
-    let LineKind::Resumed { limits: of_now, .. } = &mut changed[at].kind else { panic!("a resumption") };
+    let TranscriptLineKind::Resumed { limits: of_now, .. } = &mut changed[at].kind else {
+        panic!("a resumption")
+    };
     of_now.temperature = Some(0.3);
     let found = replay(&changed).await.unwrap();
     assert!(matches!(found, Replayed::Differs { line, .. } if line == at as u64 + 1), "{found:?}");
     // What cannot be right is refused before a line is written.
-    for wrong in [context(10), Limits { prices: prices(f64::NAN), ..limits() }] {
+    for wrong in [context(10), AgentLimits { prices: prices(f64::NAN), ..limits() }] {
         let options = ResumeOptions { limits: wrong, message: Some("on".to_owned()), ..resumption() };
         assert_eq!(world.resume(options).await.0.unwrap_err().code, Code::Config);
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_agent::{Ending, Line, LineKind, RecoveredOutcome, ResumeOptions};
+use tgp_agent::{Ending, RecoveredOutcome, ResumeOptions, TranscriptLine, TranscriptLineKind};
 use tgp_contract::{CallVerdict, Code, StopReason, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -51,9 +51,9 @@ fn long_script() -> Vec<Vec<StreamEvent>> {
 
 const CHANGES: [&str; 4] = ["r2.2", "r2.5", "r5.2", "r6.1"];
 
-fn ending_of(lines: &[Line]) -> Option<&Ending> {
+fn ending_of(lines: &[TranscriptLine]) -> Option<&Ending> {
     match lines.last().map(|line| &line.kind) {
-        Some(LineKind::Stop { summary }) => Some(&summary.ending),
+        Some(TranscriptLineKind::Stop { summary }) => Some(&summary.ending),
         _ => None,
     }
 }
@@ -137,10 +137,10 @@ async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
             });
             assert!(told, "{call} {death:?}: {results:?}");
             let lines = world.lines();
-            let of_call = |line: &&Line| matches!(&line.kind, LineKind::Result { id, .. } if id == call);
-            let found: Vec<&Line> = lines.iter().filter(of_call).collect();
+            let of_call = |line: &&TranscriptLine| matches!(&line.kind, TranscriptLineKind::Result { id, .. } if id == call);
+            let found: Vec<&TranscriptLine> = lines.iter().filter(of_call).collect();
             assert!(
-                matches!(&found[..], [Line { kind: LineKind::Result { verdict, .. }, .. }] if *verdict == CallVerdict::Recovered)
+                matches!(&found[..], [TranscriptLine { kind: TranscriptLineKind::Result { verdict, .. }, .. }] if *verdict == CallVerdict::Recovered)
             );
             assert_same(&lines).await;
         }
@@ -245,7 +245,7 @@ async fn reads_are_made_again_and_their_results_stay_in_order() {
     let begun = world
         .lines()
         .iter()
-        .filter(|line| matches!(&line.kind, LineKind::Call { id, .. } if id == "r1.2"))
+        .filter(|line| matches!(&line.kind, TranscriptLineKind::Call { id, .. } if id == "r1.2"))
         .count();
     assert_eq!(begun, 1, "one call has one line");
 }
@@ -266,7 +266,7 @@ async fn records_that_cannot_be_read_stop_the_session_before_anything_happens() 
     assert_eq!(damaged.0.effects(), ["r2.2"]);
     let (sender, receiver) = tokio::sync::mpsc::channel(4);
     let (_handle, signal) = tgp_agent::StopSignal::new();
-    let ports = tgp_agent::Ports { recovery: &damaged, ..world.ports() };
+    let ports = tgp_agent::AgentPorts { recovery: &damaged, ..world.ports() };
     let session = tgp_agent::resume(world.lines(), resumption(), ports, sender, signal);
     let (summary, _) = tokio::join!(session, collect(receiver));
     let summary = summary.unwrap();
@@ -299,7 +299,7 @@ async fn a_done_session_takes_a_message_and_another_model() {
     assert_eq!((summary.ending, summary.steps), (Ending::Done, 3));
     let request = &world.requests()[1];
     assert_eq!((request.model.as_str(), last_text(request).as_str()), ("m2", "and now the other thing"));
-    assert!(matches!(&world.lines()[before].kind, LineKind::Resumed { message: Some(_), .. }));
+    assert!(matches!(&world.lines()[before].kind, TranscriptLineKind::Resumed { message: Some(_), .. }));
     world.requests().iter().for_each(check_request);
     assert_same(&world.lines()).await;
 }
@@ -309,11 +309,11 @@ async fn lines_that_are_no_transcript_are_refused() {
     let world = Fixture::said(long_script());
     world.run(options()).await.0.unwrap();
     let good = world.lines();
-    let at = |kind: fn(&LineKind) -> bool| good.iter().position(|line| kind(&line.kind)).unwrap();
-    let turn = at(|kind| matches!(kind, LineKind::Turn { .. }));
-    let call = at(|kind| matches!(kind, LineKind::Call { .. }));
-    let result = at(|kind| matches!(kind, LineKind::Result { .. }));
-    type Damage = Box<dyn Fn(&mut Vec<Line>)>;
+    let at = |kind: fn(&TranscriptLineKind) -> bool| good.iter().position(|line| kind(&line.kind)).unwrap();
+    let turn = at(|kind| matches!(kind, TranscriptLineKind::Turn { .. }));
+    let call = at(|kind| matches!(kind, TranscriptLineKind::Call { .. }));
+    let result = at(|kind| matches!(kind, TranscriptLineKind::Result { .. }));
+    type Damage = Box<dyn Fn(&mut Vec<TranscriptLine>)>;
     let damages: Vec<(&str, Damage)> = vec![
         ("no first line", Box::new(|lines| drop(lines.remove(0)))),
         ("a gap", Box::new(move |lines| drop(lines.remove(turn)))),

@@ -1,7 +1,7 @@
 //! Errors: who is given which, and how often the same one is met.
 
 use serde_json::{Value, json};
-use tgp_agent::{Ending, LineKind, TurnEnding};
+use tgp_agent::{Ending, TranscriptLineKind, TurnEnding};
 use tgp_contract::{Code, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -176,7 +176,7 @@ async fn a_turn_that_fails_is_the_users_and_makes_no_call() {
         assert_eq!(error.code == Code::Integrity, matches!(summary.ending, Ending::Broken { .. }));
         assert_eq!((summary.steps, world.effects().len()), (0, 0));
         let lines = world.lines();
-        assert!(matches!(&lines[1].kind, LineKind::Turn { ending: TurnEnding::Failed { .. }, .. }));
+        assert!(matches!(&lines[1].kind, TranscriptLineKind::Turn { ending: TurnEnding::Failed { .. }, .. }));
         assert_same(&lines).await;
         world.plays = vec![Play::Events(vec![text("now it works"), end()])];
         assert_eq!(world.resume(resumption()).await.0.unwrap().answer, "now it works");

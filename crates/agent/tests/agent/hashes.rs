@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tgp_agent::LineKind;
+use tgp_agent::TranscriptLineKind;
 use tgp_contract::{ChatOptions, canonical};
 
 use crate::support::Fixture;
@@ -38,7 +38,7 @@ pub(crate) fn check_hashes(world: &Fixture) {
     let sent: BTreeSet<String> = world.requests().iter().map(request_hash).collect();
     let lines = world.lines();
     let hashes = lines.iter().filter_map(|line| match &line.kind {
-        LineKind::Turn { request, .. } => Some(request),
+        TranscriptLineKind::Turn { request, .. } => Some(request),
         _ => None,
     });
     for (turn, hash) in hashes.enumerate() {

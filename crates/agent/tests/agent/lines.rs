@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tgp_agent::{Line, LineKind, StopSignal, replay, resume, run};
+use tgp_agent::{StopSignal, TranscriptLine, TranscriptLineKind, replay, resume, run};
 use tgp_contract::{CallVerdict, Code, Execution, StreamEvent, TddState, ToolResult};
 use tokio::sync::mpsc;
 
@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_line_is_read_back(value in values(), sequence: u64, at_ms: u64, text: String) {
-        let turn = LineKind::Turn {
+        let turn = TranscriptLineKind::Turn {
             step: 1,
             request: text.clone(),
             events: vec![
@@ -41,7 +41,7 @@ proptest! {
             ],
             ending: tgp_agent::TurnEnding::Complete,
         };
-        let result = LineKind::Result {
+        let result = TranscriptLineKind::Result {
             id: text,
             result: ToolResult::Done(value),
             verdict: CallVerdict::Allowed,
@@ -54,10 +54,10 @@ proptest! {
             state: TddState::Red,
         };
         for kind in [turn, result] {
-            let line = Line { sequence, at_ms, kind };
+            let line = TranscriptLine { sequence, at_ms, kind };
             let text = line.encode();
             prop_assert!(!text.contains('\n'));
-            let read = Line::parse(&text).unwrap();
+            let read = TranscriptLine::parse(&text).unwrap();
             prop_assert_eq!(read.encode(), text);
             prop_assert_eq!(read, line);
         }
@@ -78,7 +78,7 @@ async fn a_line_that_somebody_touched_is_refused() {
             format!("{text}{text}"),
         ];
         for touched in touched {
-            assert_eq!(Line::parse(&touched).unwrap_err().code, Code::Integrity, "{touched}");
+            assert_eq!(TranscriptLine::parse(&touched).unwrap_err().code, Code::Integrity, "{touched}");
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, ResumeOptions, StopLevel};
+use tgp_agent::{
+    AgentOptions, Budgets, Ending, ResumeOptions, StopLevel, TranscriptLine, TranscriptLineKind,
+};
 use tgp_contract::{Block, ChatOptions, Code, Role, StopReason, StreamEvent, ToolError};
 
 use crate::hashes::check_hashes;
@@ -102,9 +104,9 @@ fn last_results_whole(request: &ChatOptions) -> bool {
     turns <= KEPT || blocks.iter().any(|block| silent(&block)) || blocks.iter().all(whole)
 }
 
-fn begun(lines: &[Line]) -> Vec<String> {
-    let call = |line: &Line| match &line.kind {
-        LineKind::Call { id, .. } => Some(id.clone()),
+fn begun(lines: &[TranscriptLine]) -> Vec<String> {
+    let call = |line: &TranscriptLine| match &line.kind {
+        TranscriptLineKind::Call { id, .. } => Some(id.clone()),
         _ => None,
     };
     lines.iter().filter_map(call).collect()

@@ -1,7 +1,7 @@
 //! The relay's suite of tools and models: the loop, malformed arguments, and order under a slow reader.
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, AgentOptions, Ending, LineDurability, LineKind, StopSignal, run};
+use tgp_agent::{AgentEvent, AgentOptions, Ending, LineDurability, StopSignal, TranscriptLineKind, run};
 use tgp_contract::{Actor, CallVerdict, CapabilityToken, Code, StreamEvent, TddState};
 use tokio::sync::mpsc;
 
@@ -83,7 +83,7 @@ async fn a_call_is_made_and_its_result_reaches_the_model() {
     let changes: Vec<bool> = world
         .lines()
         .iter()
-        .map(|line| matches!(&line.kind, LineKind::Call { tool, .. } if tool == "change"))
+        .map(|line| matches!(&line.kind, TranscriptLineKind::Call { tool, .. } if tool == "change"))
         .collect();
     assert_eq!(synced, changes);
     assert_same(&world.lines()).await;

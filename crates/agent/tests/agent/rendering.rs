@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tgp_agent::{AgentOptions, LineKind};
+use tgp_agent::{AgentOptions, TranscriptLineKind};
 
 use crate::support::*;
 
@@ -13,7 +13,7 @@ async fn read(answer: Value, context_tokens: u64) -> (String, String) {
     world.run(AgentOptions { limits: context(context_tokens), ..options() }).await.0.unwrap();
     let lines = world.lines();
     assert_same(&lines).await;
-    let LineKind::Result { result, .. } = &lines[3].kind else { panic!("the result") };
+    let TranscriptLineKind::Result { result, .. } = &lines[3].kind else { panic!("the result") };
     let request = &world.requests()[1];
     check_request(request);
     (last_results(request).swap_remove(0).1, serde_json::to_string(result).unwrap())

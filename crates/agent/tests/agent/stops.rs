@@ -1,7 +1,7 @@
 //! A wish to stop: after the call, in the middle of a turn, at once; and going on from there.
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, Ending, LineKind, StopLevel, TurnEnding};
+use tgp_agent::{AgentEvent, Ending, StopLevel, TranscriptLineKind, TurnEnding};
 use tgp_contract::StreamEvent;
 
 use crate::support::*;
@@ -21,8 +21,8 @@ fn script() -> Vec<Vec<StreamEvent>> {
 
 fn results(world: &Fixture) -> Vec<(String, String)> {
     let lines = world.lines();
-    let result = |kind: &LineKind| match kind {
-        LineKind::Result { id, verdict, .. } => Some((id.clone(), verdict.to_string())),
+    let result = |kind: &TranscriptLineKind| match kind {
+        TranscriptLineKind::Result { id, verdict, .. } => Some((id.clone(), verdict.to_string())),
         _ => None,
     };
     lines.iter().filter_map(|line| result(&line.kind)).collect()
@@ -92,7 +92,7 @@ async fn a_model_that_talks_is_cut_off_and_asked_again_later() {
     let (summary, _) = world.run(options()).await;
     assert_eq!(summary.unwrap().ending, Ending::Interrupted);
     let lines = world.lines();
-    assert!(matches!(&lines[1].kind, LineKind::Turn { ending: TurnEnding::Interrupted, .. }));
+    assert!(matches!(&lines[1].kind, TranscriptLineKind::Turn { ending: TurnEnding::Interrupted, .. }));
     assert_eq!(world.effects(), Vec::<String>::new(), "a turn that was cut makes no call");
     assert_same(&lines).await;
     *world.wish_at_turn.lock().unwrap() = None;
@@ -126,7 +126,7 @@ async fn what_is_kept_of_a_cut_turn_is_what_was_shown() {
     let (summary, shown) = tokio::join!(tgp_agent::run(options(), world.ports(), sender, signal), reader);
     assert_eq!(summary.unwrap().ending, Ending::Interrupted);
     let lines = world.lines();
-    let LineKind::Turn { events, .. } = &lines[1].kind else { panic!("a turn") };
+    let TranscriptLineKind::Turn { events, .. } = &lines[1].kind else { panic!("a turn") };
     assert_eq!(events[..], [text(&shown)]);
     assert!(shown.starts_with("0 1 2 "));
     assert_same(&lines).await;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Journal, Limits, Line, LineDurability, Ports, RecoveredOutcome,
-    Recovery, Replayed, ResumeOptions, StopHandle, StopLevel, StopSignal, Summary, TddStateSource, replay,
-    resume, run,
+    AgentClock, AgentEvent, AgentLimits, AgentOptions, AgentPorts, Budgets, LineDurability, RecoveredOutcome,
+    Recovery, Replayed, ResumeOptions, StopHandle, StopLevel, StopSignal, Summary, TddStateSource,
+    TranscriptJournal, TranscriptLine, replay, resume, run,
 };
 use tgp_contract::{
     Block, CallContext, CallRecord, Cancellation, ChatOptions, Code, Consent, Effect, EventStream, Execution,
@@ -52,7 +52,7 @@ pub(crate) struct Fixture {
     /// What `exec_tool` answers.
     pub(crate) answer: Value,
     pub(crate) requests: Mutex<Vec<ChatOptions>>,
-    pub(crate) lines: Mutex<Vec<Line>>,
+    pub(crate) lines: Mutex<Vec<TranscriptLine>>,
     pub(crate) safeties: Mutex<Vec<LineDurability>>,
     /// Lines after which the journal dies.
     pub(crate) journal_dies_after: AtomicUsize,
@@ -103,11 +103,11 @@ impl Fixture {
         Self::new(turns.into_iter().map(Play::Events).collect())
     }
 
-    pub(crate) fn ports(&self) -> Ports<'_> {
-        Ports { provider: self, tools: self, journal: self, clock: self, standing: self, recovery: self }
+    pub(crate) fn ports(&self) -> AgentPorts<'_> {
+        AgentPorts { provider: self, tools: self, journal: self, clock: self, standing: self, recovery: self }
     }
 
-    pub(crate) fn lines(&self) -> Vec<Line> {
+    pub(crate) fn lines(&self) -> Vec<TranscriptLine> {
         self.lines.lock().unwrap().clone()
     }
 
@@ -253,20 +253,20 @@ pub(crate) async fn collect(mut receiver: mpsc::Receiver<AgentEvent>) -> Vec<Age
     events
 }
 
-impl Clock for Fixture {
+impl AgentClock for Fixture {
     fn now_ms(&self) -> u64 {
         self.clock.fetch_add(self.clock_step.load(Ordering::SeqCst), Ordering::SeqCst)
     }
 }
 
-impl Journal for Fixture {
-    fn append(&self, line: &Line, safety: LineDurability) -> Result<(), ToolError> {
+impl TranscriptJournal for Fixture {
+    fn append(&self, line: &TranscriptLine, safety: LineDurability) -> Result<(), ToolError> {
         let mut lines = self.lines.lock().unwrap();
         if lines.len() >= self.journal_dies_after.load(Ordering::SeqCst) {
             return Err(ToolError::new(Code::Internal, "the power is gone"));
         }
         // What is resumed and replayed is what a reader of the file gets.
-        lines.push(Line::parse(&line.encode()).unwrap());
+        lines.push(TranscriptLine::parse(&line.encode()).unwrap());
         self.safeties.lock().unwrap().push(safety);
         Ok(())
     }
@@ -441,13 +441,13 @@ pub(crate) fn options() -> AgentOptions {
     }
 }
 
-pub(crate) fn limits() -> Limits {
-    Limits { context_tokens: 100_000, max_output_tokens: None, temperature: Some(0.1), prices: None }
+pub(crate) fn limits() -> AgentLimits {
+    AgentLimits { context_tokens: 100_000, max_output_tokens: None, temperature: Some(0.1), prices: None }
 }
 
 /// A context of another size.
-pub(crate) fn context(context_tokens: u64) -> Limits {
-    Limits { context_tokens, ..limits() }
+pub(crate) fn context(context_tokens: u64) -> AgentLimits {
+    AgentLimits { context_tokens, ..limits() }
 }
 
 pub(crate) fn budgets() -> Budgets {
@@ -566,7 +566,7 @@ fn ids_of(message: &Message, role: Role) -> Vec<String> {
         .collect()
 }
 
-pub(crate) async fn assert_same(lines: &[Line]) {
+pub(crate) async fn assert_same(lines: &[TranscriptLine]) {
     let replayed = replay(lines).await.unwrap();
     assert_eq!(replayed, Replayed::Same { lines: lines.len() as u64 });
 }

@@ -1,7 +1,7 @@
 //! A transcript that was changed does not replay: the first line that the loop would have written otherwise is named.
 
 use serde_json::{Value, json};
-use tgp_agent::{AgentOptions, Limits, Line, Prices, Replayed, replay};
+use tgp_agent::{AgentLimits, AgentOptions, Prices, Replayed, TranscriptLine, replay};
 use tgp_contract::StreamEvent;
 
 use crate::support::*;
@@ -21,17 +21,17 @@ fn script() -> Vec<Vec<StreamEvent>> {
 }
 
 /// 0 session, 1 turn, 2 call, 3 result, 4 call, 5 result, 6 turn, 7 call, 8 result, 9 turn, 10 stop
-async fn recorded() -> Vec<Line> {
+async fn recorded() -> Vec<TranscriptLine> {
     let world = Fixture::said(script());
     let prices = Some(Prices { input: 3.0, output: 15.0 });
-    world.run(AgentOptions { limits: Limits { prices, ..limits() }, ..options() }).await.0.unwrap();
+    world.run(AgentOptions { limits: AgentLimits { prices, ..limits() }, ..options() }).await.0.unwrap();
     let lines = world.lines();
     assert_eq!(lines.len(), 11);
     assert_same(&lines).await;
     lines
 }
 
-fn with(lines: &[Line], at: usize, change: impl FnOnce(&mut Value)) -> Vec<Line> {
+fn with(lines: &[TranscriptLine], at: usize, change: impl FnOnce(&mut Value)) -> Vec<TranscriptLine> {
     let mut lines = lines.to_vec();
     let mut value: Value = serde_json::to_value(&lines[at]).unwrap();
     let before = value.clone();
@@ -41,7 +41,7 @@ fn with(lines: &[Line], at: usize, change: impl FnOnce(&mut Value)) -> Vec<Line>
     lines
 }
 
-async fn check(lines: &[Line], at: usize, found_at: u64, pointer: &str, new: Value) {
+async fn check(lines: &[TranscriptLine], at: usize, found_at: u64, pointer: &str, new: Value) {
     let changed = with(lines, at, |value| *value.pointer_mut(pointer).unwrap() = new);
     match replay(&changed).await.unwrap() {
         Replayed::Differs { line, expected, actual } => {

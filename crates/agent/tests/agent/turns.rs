@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use tgp_agent::{AgentEvent, AgentOptions, Ending, Limits, LineKind, ResumeOptions, TestCount};
+use tgp_agent::{
+    AgentEvent, AgentLimits, AgentOptions, Ending, ResumeOptions, TestCount, TranscriptLineKind,
+};
 use tgp_contract::{Block, Code, Root, StopReason, StreamEvent, ToolName};
 
 use crate::support::*;
@@ -56,7 +58,7 @@ async fn three_cut_answers_without_a_call_are_for_the_user() {
     assert_same(&fine.lines()).await;
     for turns in [vec![half(), half(), half()], vec![thought(), broken("a"), broken("b")]] {
         let world = Fixture::said(turns);
-        let small = Limits { max_output_tokens: Some(64), ..limits() };
+        let small = AgentLimits { max_output_tokens: Some(64), ..limits() };
         let summary = world.run(AgentOptions { limits: small, ..options() }).await.0.unwrap();
         let Ending::NeedsUser { error } = summary.ending else { panic!("it does not get on") };
         assert_eq!((error.code, summary.steps), (Code::Config, 3));
@@ -65,7 +67,7 @@ async fn three_cut_answers_without_a_call_are_for_the_user() {
         assert_eq!(world.effects(), Vec::<String>::new());
         assert_same(&world.lines()).await;
         // With a larger one it goes on, without another word.
-        let larger = Limits { max_output_tokens: Some(4096), ..limits() };
+        let larger = AgentLimits { max_output_tokens: Some(4096), ..limits() };
         let summary = world.resume(ResumeOptions { limits: larger, ..resumption() }).await.0.unwrap();
         assert_eq!(summary.ending, Ending::Done);
         let requests = world.requests();
@@ -219,7 +221,7 @@ async fn ids_that_repeat_are_empty_or_too_long_are_replaced() {
     let ids: Vec<(&str, &str)> = lines
         .iter()
         .filter_map(|line| match &line.kind {
-            LineKind::Call { id, call_id, .. } => Some((id.as_str(), call_id.as_str())),
+            TranscriptLineKind::Call { id, call_id, .. } => Some((id.as_str(), call_id.as_str())),
             _ => None,
         })
         .collect();
@@ -301,7 +303,7 @@ async fn results_that_no_line_can_hold_are_cut_and_counted() {
     assert_eq!((summary.files.len(), summary.files_omitted), (1_000, 11_000));
     let lines = world.lines();
     assert!(lines.iter().all(|line| line.encode().len() < 5 << 20));
-    let LineKind::Result { result, .. } = &lines[4].kind else { panic!("the first result") };
+    let TranscriptLineKind::Result { result, .. } = &lines[4].kind else { panic!("the first result") };
     assert!(result.data().unwrap()["cut"].as_str().unwrap().starts_with("6000"), "{result:?}");
     assert_same(&lines).await;
 }
@@ -312,7 +314,9 @@ async fn files_of_a_line_are_bounded_by_their_bytes() {
     let world = Fixture::said(vec![vec![call("change", "", json!({ "files": MANY, "wide": 200 })), end()]]);
     let summary = world.run(options()).await.0.unwrap();
     let lines = world.lines();
-    let LineKind::Result { files, files_omitted, .. } = &lines[3].kind else { panic!("the result") };
+    let TranscriptLineKind::Result { files, files_omitted, .. } = &lines[3].kind else {
+        panic!("the result")
+    };
     assert!(*files_omitted > 0 && files.len() as u64 + files_omitted == MANY, "{files_omitted}");
     let bytes = lines[3].encode().len();
     assert!(((1 << 20) - 1_000..(1 << 20) + 1_000).contains(&bytes), "{bytes}");

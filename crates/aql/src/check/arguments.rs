@@ -7,12 +7,12 @@ use super::expression::{Typed, constant, object_form};
 use super::fields::{ARGUMENTS, FieldLabels};
 use super::schema;
 use super::scope::CheckContext;
-use crate::plan::Form;
+use crate::plan::StepForm;
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::token::Unescaped;
 use crate::syntax::tree::{Argument, Entry, Expr, ExprForm, Name, Object, Step};
-use crate::{Expression, Type};
+use crate::{Expression, QueryType};
 
 /// Problems of one constant that a schema tells. One wrong object can be wrong in any number of ways.
 const MAX_SCHEMA_PROBLEMS: usize = 10;
@@ -194,7 +194,7 @@ impl CheckContext<'_> {
         let object = body.unwrap_or(&none);
         let wanted = schema::to_type(schema);
         let typed = match &wanted {
-            Type::Record(record) => self.object(object, record, owner, ARGUMENTS),
+            QueryType::Record(record) => self.object(object, record, owner, ARGUMENTS),
             _ => self.free(object),
         };
         if self.findings.len() == before {
@@ -219,8 +219,8 @@ impl CheckContext<'_> {
     ) -> Vec<(String, Expression)> {
         let typed = self.object(object, wanted, owner, words);
         match typed.expression.form {
-            Form::Object(entries) => entries,
-            Form::Value(Value::Object(values)) => {
+            StepForm::Object(entries) => entries,
+            StepForm::Value(Value::Object(values)) => {
                 let place = |name: &str| {
                     object
                         .entries
@@ -232,7 +232,7 @@ impl CheckContext<'_> {
                     .into_iter()
                     .map(|(name, value)| {
                         let span = place(&name);
-                        (name, self.expression(Form::Value(value), span))
+                        (name, self.expression(StepForm::Value(value), span))
                     })
                     .collect()
             }
@@ -247,7 +247,7 @@ impl CheckContext<'_> {
             schema.as_object().is_some_and(|schema| schema.keys().all(|key| LOCAL.contains(&key.as_str())));
         let (instance, schema) = match (whole, &arguments.form) {
             (Some(value), _) => (value, schema.clone()),
-            (None, Form::Object(entries)) if local => {
+            (None, StepForm::Object(entries)) if local => {
                 let values: Map<String, Value> = entries
                     .iter()
                     .filter_map(|(name, value)| Some((name.clone(), constant(value)?)))
@@ -295,6 +295,6 @@ fn span_at(object: &Object, pointer: &str) -> Span {
 }
 
 /// An object without fields.
-pub(super) fn nothing() -> Form {
+pub(super) fn nothing() -> StepForm {
     object_form(Vec::new())
 }

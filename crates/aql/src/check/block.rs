@@ -7,11 +7,11 @@ use super::options::AROUND;
 use super::order::{FreeNames, ordered};
 use super::scope::{CheckContext, Frame};
 use super::step_kinds::LoweredStep;
-use crate::plan::{Block, Form, Kind, Step};
+use crate::plan::{Kind, PlanBlock, Step, StepForm};
 use crate::syntax::text::Span;
 use crate::syntax::tree::{self, Body};
 use crate::types::union;
-use crate::{Record, Type};
+use crate::{QueryType, Record};
 
 /// Items of a `map` at the same time, where it says nothing of it.
 const DEFAULT_CONCURRENCY: usize = 4;
@@ -21,7 +21,7 @@ const RESERVED: [&str; 4] = ["true", "false", "null", "not"];
 
 impl CheckContext<'_> {
     /// A block with its item, where it is the body of a `map`.
-    pub fn block(&mut self, block: &tree::Block, item: Option<(String, Type)>) -> Block {
+    pub fn block(&mut self, block: &tree::PlanBlock, item: Option<(String, QueryType)>) -> PlanBlock {
         let mut frame = Frame {
             item,
             lost: block.lost.names.iter().cloned().collect(),
@@ -62,14 +62,14 @@ impl CheckContext<'_> {
             None => self.unused(block, &used),
         };
         if block.returned.is_none() && (block.broken || block.steps.iter().any(|step| step.broken)) {
-            value.ty = Type::Any;
+            value.ty = QueryType::Any;
         }
         self.frames.pop();
         // A step that is missing has told a problem, so nobody gets to see these numbers.
-        Block { steps: steps.into_iter().flatten().collect(), value: value.expression, ty: value.ty }
+        PlanBlock { steps: steps.into_iter().flatten().collect(), value: value.expression, ty: value.ty }
     }
 
-    fn names(&mut self, block: &tree::Block, frame: &mut Frame) {
+    fn names(&mut self, block: &tree::PlanBlock, frame: &mut Frame) {
         for (at, step) in block.steps.iter().enumerate() {
             let name = &step.name;
             frame.types.push(None);
@@ -99,7 +99,7 @@ impl CheckContext<'_> {
     /// What each step waits for, and which steps are used by another.
     fn needs(
         &self,
-        block: &tree::Block,
+        block: &tree::PlanBlock,
         names: &HashMap<String, usize>,
     ) -> (Vec<BTreeSet<usize>>, BTreeSet<usize>) {
         let mut used = BTreeSet::new();
@@ -118,7 +118,7 @@ impl CheckContext<'_> {
         (waits, used)
     }
 
-    fn circle(&mut self, block: &tree::Block, circle: &[usize]) {
+    fn circle(&mut self, block: &tree::PlanBlock, circle: &[usize]) {
         let steps: Vec<&tree::Step> = circle.iter().filter_map(|at| block.steps.get(*at)).collect();
         let Some(first) = steps.first() else { return };
         let mut names: Vec<String> = steps.iter().map(|step| format!("`{}`", step.name.text)).collect();
@@ -138,16 +138,16 @@ impl CheckContext<'_> {
     }
 
     /// An object of the steps that no other step uses.
-    fn unused(&mut self, block: &tree::Block, used: &BTreeSet<usize>) -> Typed {
+    fn unused(&mut self, block: &tree::PlanBlock, used: &BTreeSet<usize>) -> Typed {
         let mut entries = Vec::new();
         for (at, step) in block.steps.iter().enumerate().filter(|(at, _)| !used.contains(at)) {
             let span = step.name.span;
-            let ty = self.find(&step.name.text).map_or(Type::Any, |found| found.ty);
-            entries.push((step.name.text.clone(), self.typed(Form::Step { up: 0, index: at }, span, ty)));
+            let ty = self.find(&step.name.text).map_or(QueryType::Any, |found| found.ty);
+            entries.push((step.name.text.clone(), self.typed(StepForm::Step { up: 0, index: at }, span, ty)));
         }
         let span = Span::new(block.span.start, block.span.start + 1);
         if entries.is_empty() {
-            let record = Type::Record(Record::default());
+            let record = QueryType::Record(Record::default());
             return self.typed(object_form(Vec::new()), span, record);
         }
         self.record(entries, span)
@@ -164,7 +164,7 @@ impl CheckContext<'_> {
             // Without its item nobody knows what the steps of a `map` mean.
             Some(Body::Block(_)) if step.kind.text == "map" && item.is_none() => {}
             Some(Body::Block(block)) => {
-                self.block(block, item.map(|item| (item.text.clone(), Type::Any)));
+                self.block(block, item.map(|item| (item.text.clone(), QueryType::Any)));
             }
             None => {}
         }
@@ -220,11 +220,14 @@ impl CheckContext<'_> {
         let argument = self.only(&given, "`item in list`", help);
         let concurrency = self.concurrency(&given).unwrap_or(DEFAULT_CONCURRENCY);
         let list = argument.map(|argument| {
-            (argument, self.fitting(&argument.value, &Type::list(Type::Any), "what `map` goes through"))
+            (
+                argument,
+                self.fitting(&argument.value, &QueryType::list(QueryType::Any), "what `map` goes through"),
+            )
         });
         let item_type = match list.as_ref().map(|(_, typed)| &typed.ty) {
-            Some(Type::List(item)) => (**item).clone(),
-            _ => Type::Any,
+            Some(QueryType::List(item)) => (**item).clone(),
+            _ => QueryType::Any,
         };
         let item = argument.and_then(|argument| argument.item.as_ref());
         if let Some(item) = item {
@@ -238,7 +241,7 @@ impl CheckContext<'_> {
             return None;
         };
         let body = self.block(body, item.map(|name| (name.text.clone(), item_type)));
-        let ty = Type::list(body.ty.clone());
+        let ty = QueryType::list(body.ty.clone());
         let list = list?.1.expression;
         item?;
         Some(LoweredStep { kind: Kind::Map { list, concurrency, body }, ty, given, changes: None })
@@ -248,14 +251,15 @@ impl CheckContext<'_> {
         let given = self.given(step, &AROUND, false);
         let help = "write `when(condition) { … } else { … }`";
         let condition = self.only(&given, "a condition", help);
-        let condition = condition.map(|argument| self.fitting(&argument.value, &Type::Bool, "the condition"));
+        let condition =
+            condition.map(|argument| self.fitting(&argument.value, &QueryType::Bool, "the condition"));
         let Some(Body::Block(then)) = &step.body else {
             self.tell(step.kind.span, "missing-block", "`when` needs steps in braces", help);
             return None;
         };
         let then = self.block(then, None);
         let otherwise = step.otherwise.as_ref().map(|block| self.block(block, None));
-        let other = otherwise.as_ref().map_or(Type::Null, |block| block.ty.clone());
+        let other = otherwise.as_ref().map_or(QueryType::Null, |block| block.ty.clone());
         let ty = union([then.ty.clone(), other]);
         let condition = condition?.expression;
         Some(LoweredStep { kind: Kind::When { condition, then, otherwise }, ty, given, changes: None })

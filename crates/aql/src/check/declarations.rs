@@ -11,7 +11,7 @@ use crate::syntax::Unit;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Item, Name, TypeExpr, TypeForm};
 use crate::types::{MAX_SIZE, union};
-use crate::{Field, Record, Type};
+use crate::{Field, QueryType, Record};
 
 /// Types inside of each other, through names too. It bounds the stack of everybody who walks a type.
 const MAX_DEPTH: usize = 64;
@@ -41,7 +41,7 @@ pub(super) struct Declarations<'a> {
     units: &'a [Unit],
     /// By file: the names it knows, its own and those of the files it imports.
     known: Vec<BTreeMap<String, Id>>,
-    resolved: HashMap<Id, Type>,
+    resolved: HashMap<Id, QueryType>,
     /// By file: names that it would know if all had been parsed; `None` where they can be any.
     lost: Vec<Option<BTreeSet<String>>>,
 }
@@ -111,13 +111,13 @@ impl<'a> Declarations<'a> {
     }
 
     /// What a type that is written in a file means.
-    pub fn resolve(&self, unit: usize, ty: &TypeExpr, findings: &mut Findings) -> Type {
+    pub fn resolve(&self, unit: usize, ty: &TypeExpr, findings: &mut Findings) -> QueryType {
         let mut resolver = Resolver { declarations: self, findings, done: HashMap::new() };
         let resolved = resolver.expression(unit, ty, &mut Vec::new(), 0);
         self.bounded(unit, ty.span, resolved, findings)
     }
 
-    fn bounded(&self, unit: usize, span: Span, ty: Type, findings: &mut Findings) -> Type {
+    fn bounded(&self, unit: usize, span: Span, ty: QueryType, findings: &mut Findings) -> QueryType {
         if ty.size() <= MAX_SIZE {
             return ty;
         }
@@ -126,7 +126,7 @@ impl<'a> Declarations<'a> {
             let problem = unit.text.problem(span, "too-large", message);
             findings.add(problem.help("use `Any` for the parts that need no check"));
         }
-        Type::Any
+        QueryType::Any
     }
 
     /// A query that a file knows.
@@ -164,7 +164,7 @@ fn names_of(unit: &Unit, number: usize) -> impl Iterator<Item = (Id, &Name)> {
     })
 }
 
-fn duplicate(units: &[Unit], unit: &Unit, span: Span, name: &str, first: Id) -> crate::Problem {
+fn duplicate(units: &[Unit], unit: &Unit, span: Span, name: &str, first: Id) -> crate::QueryProblem {
     let problem = unit.text.problem(span, "duplicate-name", format!("`{name}` is there twice"));
     let problem = problem.help("give one of them another name");
     let place = units.get(first.0).and_then(|unit| {
@@ -180,7 +180,7 @@ fn duplicate(units: &[Unit], unit: &Unit, span: Span, name: &str, first: Id) -> 
 struct Resolver<'d, 'a> {
     declarations: &'d Declarations<'a>,
     findings: &'d mut Findings,
-    done: HashMap<Id, Type>,
+    done: HashMap<Id, QueryType>,
 }
 
 impl Resolver<'_, '_> {
@@ -191,19 +191,19 @@ impl Resolver<'_, '_> {
         kind: &'static str,
         message: String,
         help: Option<String>,
-    ) -> Type {
+    ) -> QueryType {
         if let Some(unit) = self.declarations.units.get(unit) {
             self.findings.add(unit.text.problem(span, kind, message).maybe_help(help));
         }
-        Type::Any
+        QueryType::Any
     }
 
     /// A declared type. `open` are those that are being resolved.
-    fn declared(&mut self, id: Id, open: &mut Vec<Id>, depth: usize) -> Type {
+    fn declared(&mut self, id: Id, open: &mut Vec<Id>, depth: usize) -> QueryType {
         if let Some(ty) = self.declarations.resolved.get(&id).or_else(|| self.done.get(&id)) {
             return ty.clone();
         }
-        let Some(Item::Type(item)) = self.declarations.item(id) else { return Type::Any };
+        let Some(Item::Type(item)) = self.declarations.item(id) else { return QueryType::Any };
         open.push(id);
         let ty = self.expression(id.0, &item.ty, open, depth + 1);
         open.pop();
@@ -212,7 +212,7 @@ impl Resolver<'_, '_> {
         ty
     }
 
-    fn expression(&mut self, unit: usize, ty: &TypeExpr, open: &mut Vec<Id>, depth: usize) -> Type {
+    fn expression(&mut self, unit: usize, ty: &TypeExpr, open: &mut Vec<Id>, depth: usize) -> QueryType {
         if depth > MAX_DEPTH {
             let message = format!("this type is more than {MAX_DEPTH} levels deep");
             return self.tell(
@@ -224,11 +224,11 @@ impl Resolver<'_, '_> {
             );
         }
         match &ty.form {
-            TypeForm::Choice(text) => Type::Choice(vec![text.clone()]),
-            TypeForm::List(item) => Type::list(self.expression(unit, item, open, depth + 1)),
+            TypeForm::Choice(text) => QueryType::Choice(vec![text.clone()]),
+            TypeForm::List(item) => QueryType::list(self.expression(unit, item, open, depth + 1)),
             TypeForm::Optional(inner) => self.expression(unit, inner, open, depth + 1).nullable(),
             TypeForm::OneOf(types) => {
-                let types: Vec<Type> =
+                let types: Vec<QueryType> =
                     types.iter().map(|ty| self.expression(unit, ty, open, depth + 1)).collect();
                 union(types)
             }
@@ -245,19 +245,19 @@ impl Resolver<'_, '_> {
                         self.tell(unit, field.name.span, "duplicate-name", message, help);
                     }
                 }
-                Type::Record(record)
+                QueryType::Record(record)
             }
             TypeForm::Name(name) => self.name(unit, name, ty.span, open, depth),
         }
     }
 
-    fn name(&mut self, unit: usize, name: &str, span: Span, open: &mut Vec<Id>, depth: usize) -> Type {
+    fn name(&mut self, unit: usize, name: &str, span: Span, open: &mut Vec<Id>, depth: usize) -> QueryType {
         match name {
-            "String" => return Type::String,
-            "Int" => return Type::Int,
-            "Float" => return Type::Float,
-            "Bool" => return Type::Bool,
-            "Any" => return Type::Any,
+            "String" => return QueryType::String,
+            "Int" => return QueryType::Int,
+            "Float" => return QueryType::Float,
+            "Bool" => return QueryType::Bool,
+            "Any" => return QueryType::Any,
             _ => {}
         }
         let id = self.declarations.known.get(unit).and_then(|known| known.get(name)).copied();
@@ -272,7 +272,7 @@ impl Resolver<'_, '_> {
                 let message = format!("`{name}` is a query, not a type");
                 self.tell(unit, span, "unknown-type", message, None)
             }
-            None if self.declarations.may_be_lost(unit, name) => Type::Any,
+            None if self.declarations.may_be_lost(unit, name) => QueryType::Any,
             None => {
                 let declared = self.declarations.names(unit, |item| matches!(item, Item::Type(_)));
                 let names: Vec<&str> = BUILT_IN.into_iter().chain(declared).collect();

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 use tgp_text::nearest;
 
 use super::scope::CheckContext;
-use crate::plan::{Comparison, Form};
+use crate::plan::{Comparison, StepForm};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object, Text, TextPiece};
 use crate::types::union;
-use crate::{Expression, Type};
+use crate::{Expression, QueryType};
 
 /// Texts up to this length have a type of their own, so that one can be given where one of several is wanted.
 const LONGEST_CHOICE: usize = 64;
@@ -19,27 +19,29 @@ const FUNCTIONS: [&str; 3] = ["length", "join", "contains"];
 /// An expression and its type.
 pub(super) struct Typed {
     pub expression: Expression,
-    pub ty: Type,
+    pub ty: QueryType,
 }
 
 impl CheckContext<'_> {
-    pub fn typed(&self, form: Form, span: Span, ty: Type) -> Typed {
+    pub fn typed(&self, form: StepForm, span: Span, ty: QueryType) -> Typed {
         Typed { expression: self.expression(form, span), ty: self.bounded(ty) }
     }
 
     /// Stands for something of which a problem was told.
     pub fn wrong(&self, span: Span) -> Typed {
-        self.typed(Form::Value(Value::Null), span, Type::Any)
+        self.typed(StepForm::Value(Value::Null), span, QueryType::Any)
     }
 
     pub fn infer(&mut self, expr: &Expr) -> Typed {
         let span = expr.span;
         match &expr.form {
             ExprForm::Wrong => self.wrong(span),
-            ExprForm::Null => self.typed(Form::Value(Value::Null), span, Type::Null),
-            ExprForm::Bool(value) => self.typed(Form::Value(Value::Bool(*value)), span, Type::Bool),
-            ExprForm::Int(value) => self.typed(Form::Value(Value::from(*value)), span, Type::Int),
-            ExprForm::Float(value) => self.typed(Form::Value(Value::from(*value)), span, Type::Float),
+            ExprForm::Null => self.typed(StepForm::Value(Value::Null), span, QueryType::Null),
+            ExprForm::Bool(value) => self.typed(StepForm::Value(Value::Bool(*value)), span, QueryType::Bool),
+            ExprForm::Int(value) => self.typed(StepForm::Value(Value::from(*value)), span, QueryType::Int),
+            ExprForm::Float(value) => {
+                self.typed(StepForm::Value(Value::from(*value)), span, QueryType::Float)
+            }
             ExprForm::Duration(_) => {
                 self.tell(
                     span,
@@ -68,23 +70,23 @@ impl CheckContext<'_> {
             ExprForm::Or(one, other) => {
                 let (one, other) = (self.infer(one), self.infer(other));
                 let ty = match &one.ty {
-                    Type::Null => other.ty,
+                    QueryType::Null => other.ty,
                     ty => union([ty.without_null(), other.ty]),
                 };
-                self.typed(Form::Or(Box::new(one.expression), Box::new(other.expression)), span, ty)
+                self.typed(StepForm::Or(Box::new(one.expression), Box::new(other.expression)), span, ty)
             }
             ExprForm::Compare(comparison, one, other) => self.comparison(*comparison, one, other, span),
             ExprForm::All(parts) => {
                 let parts = self.conditions(parts, "and");
-                self.typed(Form::All(parts), span, Type::Bool)
+                self.typed(StepForm::All(parts), span, QueryType::Bool)
             }
             ExprForm::Some(parts) => {
                 let parts = self.conditions(parts, "or");
-                self.typed(Form::Some(parts), span, Type::Bool)
+                self.typed(StepForm::Some(parts), span, QueryType::Bool)
             }
             ExprForm::Not(inner) => {
-                let inner = self.fitting(inner, &Type::Bool, "the value after `not`");
-                self.typed(Form::Not(Box::new(inner.expression)), span, Type::Bool)
+                let inner = self.fitting(inner, &QueryType::Bool, "the value after `not`");
+                self.typed(StepForm::Not(Box::new(inner.expression)), span, QueryType::Bool)
             }
             ExprForm::Call(name, arguments) => self.call(name, arguments, span),
         }
@@ -129,7 +131,7 @@ impl CheckContext<'_> {
             }
             forms.push((name, typed.expression));
         }
-        let ty = if left > 0 { Type::record(fields) } else { Type::Any };
+        let ty = if left > 0 { QueryType::record(fields) } else { QueryType::Any };
         self.typed(object_form(forms), span, ty)
     }
 
@@ -144,39 +146,39 @@ impl CheckContext<'_> {
             }
             forms.push(item.expression);
         }
-        let ty = if left > 0 { union(types) } else { Type::Any };
+        let ty = if left > 0 { union(types) } else { QueryType::Any };
         let constant: Option<Vec<Value>> = forms.iter().map(constant).collect();
-        let form = constant.map_or(Form::List(forms), |values| Form::Value(Value::Array(values)));
-        self.typed(form, span, Type::list(ty))
+        let form = constant.map_or(StepForm::List(forms), |values| StepForm::Value(Value::Array(values)));
+        self.typed(form, span, QueryType::list(ty))
     }
 
     fn text_value(&mut self, text: &Text) -> Typed {
         if let Some(cooked) = text.constant() {
             let short = cooked.text.len() <= LONGEST_CHOICE;
-            let ty = if short { Type::Choice(vec![cooked.text.clone()]) } else { Type::String };
-            return self.typed(Form::Value(Value::String(cooked.text)), text.span, ty);
+            let ty = if short { QueryType::Choice(vec![cooked.text.clone()]) } else { QueryType::String };
+            return self.typed(StepForm::Value(Value::String(cooked.text)), text.span, ty);
         }
         let mut pieces = Vec::new();
         for piece in &text.pieces {
             pieces.push(match piece {
                 TextPiece::Text(cooked) => {
                     let span = Span::new(cooked.origin(0), cooked.origin(0));
-                    self.expression(Form::Value(Value::String(cooked.text.clone())), span)
+                    self.expression(StepForm::Value(Value::String(cooked.text.clone())), span)
                 }
                 TextPiece::Hole(expr, _) => self.infer(expr).expression,
             });
         }
-        self.typed(Form::Text(pieces), text.span, Type::String)
+        self.typed(StepForm::Text(pieces), text.span, QueryType::String)
     }
 
     fn input(&mut self, name: &str, span: Span) -> Typed {
         if let Some(at) = self.inputs.iter().position(|input| input.name == name) {
-            let ty = self.inputs.get(at).map_or(Type::Any, |input| input.ty.clone());
-            return self.typed(Form::Input(at), span, ty);
+            let ty = self.inputs.get(at).map_or(QueryType::Any, |input| input.ty.clone());
+            return self.typed(StepForm::Input(at), span, ty);
         }
         if self.inputs_lost {
             // Nobody gets to see the number, since there is no plan.
-            return self.typed(Form::Input(usize::MAX), span, Type::Any);
+            return self.typed(StepForm::Input(usize::MAX), span, QueryType::Any);
         }
         let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
         let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean `${near}`?"));
@@ -201,7 +203,7 @@ impl CheckContext<'_> {
     }
 
     /// There is no step of this name; here is what was meant.
-    pub fn unknown_step(&self, name: &str, span: Span) -> crate::Problem {
+    pub fn unknown_step(&self, name: &str, span: Span) -> crate::QueryProblem {
         let problem = self.problem(span, "unknown-step", format!("there is no step `{name}` here"));
         let visible = self.visible();
         let names = visible.iter().map(String::as_str);
@@ -219,14 +221,14 @@ impl CheckContext<'_> {
         let of = self.infer(of);
         if let ExprForm::Text(text) = &index.form
             && let Some(cooked) = text.constant()
-            && !matches!(of.ty.without_null(), Type::List(_))
+            && !matches!(of.ty.without_null(), QueryType::List(_))
         {
             return self.field(of, &Name { text: cooked.text, span: index.span }, span);
         }
         // What null has inside is null.
         let may_be_null = of.ty.may_be_null();
         let (wanted, ty) = match &of.ty {
-            Type::OneOf(_) if may_be_null => elements(&of.ty.without_null()),
+            QueryType::OneOf(_) if may_be_null => elements(&of.ty.without_null()),
             ty => elements(ty),
         };
         let (wanted, ty) = match wanted {
@@ -244,11 +246,11 @@ impl CheckContext<'_> {
             }
         };
         let index = self.fitting(index, &wanted, "the index");
-        self.typed(Form::Element(Box::new(of.expression), Box::new(index.expression)), span, ty)
+        self.typed(StepForm::Element(Box::new(of.expression), Box::new(index.expression)), span, ty)
     }
 
     /// Tells that something may be null where it must not be.
-    pub fn may_be_null(&mut self, span: Span, what: &str, ty: &Type) {
+    pub fn may_be_null(&mut self, span: Span, what: &str, ty: &QueryType) {
         let written = self.text.slice(span);
         let written = if written.len() <= 40 && !written.contains('\n') { written } else { "…" };
         let help = format!("say what to use then: `{written} ?? …`");
@@ -258,7 +260,7 @@ impl CheckContext<'_> {
 
     fn conditions(&mut self, parts: &[Expr], word: &str) -> Vec<Expression> {
         let what = format!("each side of `{word}`");
-        parts.iter().map(|part| self.fitting(part, &Type::Bool, &what).expression).collect()
+        parts.iter().map(|part| self.fitting(part, &QueryType::Bool, &what).expression).collect()
     }
 
     fn comparison(&mut self, comparison: Comparison, one: &Expr, other: &Expr, span: Span) -> Typed {
@@ -267,7 +269,7 @@ impl CheckContext<'_> {
         match comparison {
             Comparison::Equal | Comparison::Different => {}
             Comparison::In => {
-                let list = Type::list(Type::Any);
+                let list = QueryType::list(QueryType::Any);
                 self.compare_types(&other.ty, &list, other_span, "the value after `in`");
             }
             _ => {
@@ -287,8 +289,8 @@ impl CheckContext<'_> {
                 }
             }
         }
-        let form = Form::Compare(comparison, Box::new(one.expression), Box::new(other.expression));
-        self.typed(form, span, Type::Bool)
+        let form = StepForm::Compare(comparison, Box::new(one.expression), Box::new(other.expression));
+        self.typed(form, span, QueryType::Bool)
     }
 
     fn call(&mut self, name: &Name, arguments: &[Expr], span: Span) -> Typed {
@@ -313,20 +315,20 @@ impl CheckContext<'_> {
             self.tell(span, "wrong-arguments", message, help);
             return self.wrong(span);
         }
-        let one = |scope: &mut Self, at: usize, wanted: &Type, what: &str| match arguments.get(at) {
+        let one = |scope: &mut Self, at: usize, wanted: &QueryType, what: &str| match arguments.get(at) {
             Some(argument) => Box::new(scope.fitting(argument, wanted, what).expression),
             None => Box::new(scope.wrong(span).expression),
         };
-        let several = union([Type::String, Type::list(Type::Any)]);
+        let several = union([QueryType::String, QueryType::list(QueryType::Any)]);
         let (form, ty) = match wanted {
-            1 => (Form::Length(one(self, 0, &several, "what `length` counts")), Type::Int),
+            1 => (StepForm::Length(one(self, 0, &several, "what `length` counts")), QueryType::Int),
             _ if name.text == "join" => {
-                let list = one(self, 0, &Type::list(Type::Any), "what `join` puts together");
-                (Form::Join(list, one(self, 1, &Type::String, "the separator")), Type::String)
+                let list = one(self, 0, &QueryType::list(QueryType::Any), "what `join` puts together");
+                (StepForm::Join(list, one(self, 1, &QueryType::String, "the separator")), QueryType::String)
             }
             _ => {
                 let of = one(self, 0, &several, "what `contains` looks into");
-                (Form::Contains(of, one(self, 1, &Type::Any, "what it looks for")), Type::Bool)
+                (StepForm::Contains(of, one(self, 1, &QueryType::Any, "what it looks for")), QueryType::Bool)
             }
         };
         self.typed(form, span, ty)
@@ -334,34 +336,35 @@ impl CheckContext<'_> {
 }
 
 /// What an index into this has to be, and what comes of it; no index where there is nothing inside.
-fn elements(of: &Type) -> (Option<Type>, Type) {
+fn elements(of: &QueryType) -> (Option<QueryType>, QueryType) {
     match of {
-        Type::List(item) => (Some(Type::Int), (**item).clone()),
-        Type::Record(_) => (Some(Type::String), Type::Any),
-        Type::Any => (Some(union([Type::Int, Type::String])), Type::Any),
-        _ => (None, Type::Any),
+        QueryType::List(item) => (Some(QueryType::Int), (**item).clone()),
+        QueryType::Record(_) => (Some(QueryType::String), QueryType::Any),
+        QueryType::Any => (Some(union([QueryType::Int, QueryType::String])), QueryType::Any),
+        _ => (None, QueryType::Any),
     }
 }
 
 /// Whether `<` means something for these.
-fn ordered(one: &Type, other: &Type) -> bool {
-    let number = union([Type::Int, Type::Float]);
-    let both =
-        |wanted: &Type| crate::types::fits(one, wanted).is_ok() && crate::types::fits(other, wanted).is_ok();
-    both(&number) || both(&Type::String)
+fn ordered(one: &QueryType, other: &QueryType) -> bool {
+    let number = union([QueryType::Int, QueryType::Float]);
+    let both = |wanted: &QueryType| {
+        crate::types::fits(one, wanted).is_ok() && crate::types::fits(other, wanted).is_ok()
+    };
+    both(&number) || both(&QueryType::String)
 }
 
 /// The value of an expression that needs no run to have one.
 pub(crate) fn constant(expression: &Expression) -> Option<Value> {
     match &expression.form {
-        Form::Value(value) => Some(value.clone()),
+        StepForm::Value(value) => Some(value.clone()),
         _ => None,
     }
 }
 
 /// An object; a constant where all of it is.
-pub(super) fn object_form(entries: Vec<(String, Expression)>) -> Form {
+pub(super) fn object_form(entries: Vec<(String, Expression)>) -> StepForm {
     let values: Option<Map<String, Value>> =
         entries.iter().map(|(name, value)| Some((name.clone(), constant(value)?))).collect();
-    values.map_or(Form::Object(entries), |values| Form::Value(Value::Object(values)))
+    values.map_or(StepForm::Object(entries), |values| StepForm::Value(Value::Object(values)))
 }

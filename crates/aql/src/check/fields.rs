@@ -4,12 +4,12 @@ use tgp_text::nearest;
 
 use super::expression::Typed;
 use super::scope::CheckContext;
-use crate::plan::Form;
+use crate::plan::StepForm;
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object};
 use crate::types::{FieldMismatch, TypeMismatch, fits, union};
-use crate::{Record, Type};
+use crate::{QueryType, Record};
 
 /// What fields are called where they stand, in messages and in the kinds of problems.
 #[derive(Clone, Copy)]
@@ -30,13 +30,13 @@ impl CheckContext<'_> {
     /// `of.name`
     pub fn field(&mut self, of: Typed, name: &Name, span: Span) -> Typed {
         let ty = self.field_type(&of.ty, name);
-        self.typed(Form::Field(Box::new(of.expression), name.text.clone()), span, ty)
+        self.typed(StepForm::Field(Box::new(of.expression), name.text.clone()), span, ty)
     }
 
-    fn field_type(&mut self, of: &Type, name: &Name) -> Type {
+    fn field_type(&mut self, of: &QueryType, name: &Name) -> QueryType {
         match of {
-            Type::Any => Type::Any,
-            Type::Record(record) => match taken(record, &name.text) {
+            QueryType::Any => QueryType::Any,
+            QueryType::Record(record) => match taken(record, &name.text) {
                 Some(ty) => ty,
                 None => {
                     let problem = self.problem(
@@ -47,18 +47,18 @@ impl CheckContext<'_> {
                     let problem =
                         problem.maybe_help(hint(&name.text, record.fields.keys().map(String::as_str)));
                     self.findings.add(problem);
-                    Type::Any
+                    QueryType::Any
                 }
             },
             // What null has inside is null.
-            Type::OneOf(members) if members.contains(&Type::Null) => {
+            QueryType::OneOf(members) if members.contains(&QueryType::Null) => {
                 self.field_type(&of.without_null(), name).nullable()
             }
-            Type::OneOf(members) => {
-                let types: Option<Vec<Type>> = members
+            QueryType::OneOf(members) => {
+                let types: Option<Vec<QueryType>> = members
                     .iter()
                     .map(|member| match member {
-                        Type::Record(record) => taken(record, &name.text),
+                        QueryType::Record(record) => taken(record, &name.text),
                         _ => None,
                     })
                     .collect();
@@ -70,35 +70,35 @@ impl CheckContext<'_> {
                         message,
                         "give all of them the field, or use one that all of them have",
                     );
-                    return Type::Any;
+                    return QueryType::Any;
                 };
                 union(types)
             }
             _ => {
                 let help = match of {
-                    Type::String | Type::Choice(_) => {
+                    QueryType::String | QueryType::Choice(_) => {
                         "a step whose answer has fields says so with `as { field: Type }`"
                     }
-                    Type::List(_) => {
+                    QueryType::List(_) => {
                         "take one of its elements, `list[0]`, or all of them with `map(item in list) { … }`"
                     }
                     _ => "only objects have fields",
                 };
                 self.tell(name.span, "unknown-field", format!("`{}` has no fields", of.shown()), help);
-                Type::Any
+                QueryType::Any
             }
         }
     }
 
     /// An expression that has to have a type. Where it is written as an object or a list, its parts are looked at one
     /// by one, so that a problem is told where it is.
-    pub fn fitting(&mut self, expr: &Expr, wanted: &Type, what: &str) -> Typed {
+    pub fn fitting(&mut self, expr: &Expr, wanted: &QueryType, what: &str) -> Typed {
         match (&expr.form, wanted) {
             (ExprForm::Object(object), _) => {
                 let records: Vec<&Record> = members(wanted)
                     .iter()
                     .filter_map(|ty| match ty {
-                        Type::Record(record) => Some(record),
+                        QueryType::Record(record) => Some(record),
                         _ => None,
                     })
                     .collect();
@@ -107,10 +107,10 @@ impl CheckContext<'_> {
                 }
             }
             (ExprForm::List(items), _) => {
-                let lists: Vec<&Type> = members(wanted)
+                let lists: Vec<&QueryType> = members(wanted)
                     .iter()
                     .filter_map(|ty| match ty {
-                        Type::List(item) => Some(&**item),
+                        QueryType::List(item) => Some(&**item),
                         _ => None,
                     })
                     .collect();
@@ -152,7 +152,7 @@ impl CheckContext<'_> {
 
     /// Tells which fields are missing. One that was written with another letter is given, and told already.
     fn missing(&mut self, given: &[&str], span: Span, wanted: &Record, what: &str, words: FieldLabels) {
-        let missing: Vec<(&String, &Type)> = wanted
+        let missing: Vec<(&String, &QueryType)> = wanted
             .fields
             .iter()
             .filter(|(name, field)| !field.optional && !given.contains(&name.as_str()))
@@ -167,9 +167,9 @@ impl CheckContext<'_> {
     }
 
     /// Tells where a type does not fit.
-    pub fn compare_types(&mut self, found: &Type, wanted: &Type, span: Span, what: &str) {
+    pub fn compare_types(&mut self, found: &QueryType, wanted: &QueryType, span: Span, what: &str) {
         let Err(misfit) = fits(found, wanted) else { return };
-        if found.may_be_null() && *found != Type::Null && fits(&found.without_null(), wanted).is_ok() {
+        if found.may_be_null() && *found != QueryType::Null && fits(&found.without_null(), wanted).is_ok() {
             self.may_be_null(span, what, found);
             return;
         }
@@ -180,23 +180,28 @@ impl CheckContext<'_> {
 }
 
 /// What a type can be.
-fn members(ty: &Type) -> &[Type] {
+fn members(ty: &QueryType) -> &[QueryType] {
     match ty {
-        Type::OneOf(members) => members,
+        QueryType::OneOf(members) => members,
         ty => std::slice::from_ref(ty),
     }
 }
 
 /// The type of a field that is taken from a record.
-fn taken(record: &Record, name: &str) -> Option<Type> {
+fn taken(record: &Record, name: &str) -> Option<QueryType> {
     match record.fields.get(name) {
         Some(field) if field.optional => Some(field.ty.clone().nullable()),
         Some(field) => Some(field.ty.clone()),
-        None => record.open.then_some(Type::Any),
+        None => record.open.then_some(QueryType::Any),
     }
 }
 
-fn describe(misfit: &TypeMismatch, what: &str, found: &Type, wanted: &Type) -> (String, Option<String>) {
+fn describe(
+    misfit: &TypeMismatch,
+    what: &str,
+    found: &QueryType,
+    wanted: &QueryType,
+) -> (String, Option<String>) {
     let inside = match misfit.path.as_str() {
         "" => what.to_owned(),
         path => format!("`{path}` of {what}"),
@@ -214,19 +219,22 @@ fn describe(misfit: &TypeMismatch, what: &str, found: &Type, wanted: &Type) -> (
     }
     let message = format!("{inside} has to be `{}`, not `{}`", misfit.wanted.shown(), misfit.found.shown());
     let help = match (&misfit.found, &misfit.wanted) {
-        (Type::Choice(given), Type::Choice(all)) => match given.as_slice() {
+        (QueryType::Choice(given), QueryType::Choice(all)) => match given.as_slice() {
             [only] => hint(only, all.iter().map(String::as_str)),
             _ => None,
         },
-        (Type::List(_) | Type::Record(_) | Type::Int | Type::Float | Type::Bool, Type::String) => {
-            Some("put it into a text: \"{{…}}\"".to_owned())
-        }
-        (Type::Choice(given), Type::Int | Type::Float | Type::Bool) if given.len() == 1 => {
+        (
+            QueryType::List(_) | QueryType::Record(_) | QueryType::Int | QueryType::Float | QueryType::Bool,
+            QueryType::String,
+        ) => Some("put it into a text: \"{{…}}\"".to_owned()),
+        (QueryType::Choice(given), QueryType::Int | QueryType::Float | QueryType::Bool)
+            if given.len() == 1 =>
+        {
             Some("write it without quotes".to_owned())
         }
-        (Type::Float, Type::Int) => Some("a whole number is wanted".to_owned()),
-        (Type::Null, _) => Some("give a value, or leave it out".to_owned()),
-        (_, Type::List(_)) => Some("write a list: `[…]`".to_owned()),
+        (QueryType::Float, QueryType::Int) => Some("a whole number is wanted".to_owned()),
+        (QueryType::Null, _) => Some("give a value, or leave it out".to_owned()),
+        (_, QueryType::List(_)) => Some("write a list: `[…]`".to_owned()),
         _ => None,
     };
     (message, help)

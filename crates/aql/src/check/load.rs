@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::order::ordered;
-use crate::Catalogue;
+use crate::QueryCatalogue;
 use crate::problem::Findings;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Import, Item};
@@ -14,7 +14,12 @@ use crate::types::quoted;
 const MAX_FILES: usize = 64;
 
 /// All files, the main one first, each once.
-pub(super) fn all(path: &str, text: &str, catalogue: &dyn Catalogue, findings: &mut Findings) -> Vec<Unit> {
+pub(super) fn all(
+    path: &str,
+    text: &str,
+    catalogue: &dyn QueryCatalogue,
+    findings: &mut Findings,
+) -> Vec<Unit> {
     let mut units = vec![parse(path, text, findings)];
     let mut numbers: BTreeMap<String, usize> = BTreeMap::from([(normal(path), 0)]);
     let mut needs: Vec<BTreeMap<usize, Span>> = Vec::new();
@@ -128,7 +133,7 @@ fn read(
     wanted: &str,
     span: Span,
     files: usize,
-    catalogue: &dyn Catalogue,
+    catalogue: &dyn QueryCatalogue,
     findings: &mut Findings,
 ) -> Option<String> {
     let unit = unit?;

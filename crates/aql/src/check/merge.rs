@@ -10,7 +10,7 @@ use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{self, Body, Expr, ExprForm};
 use crate::types::union;
-use crate::{Record, Type};
+use crate::{QueryType, Record};
 
 const HOW: [&str; 4] = ["record", "text", "list", "object"];
 
@@ -168,9 +168,9 @@ impl CheckContext<'_> {
     fn part(&mut self, expr: &Expr, how: Merge) -> Typed {
         let wanted = match how {
             Merge::Same | Merge::Record => return self.infer(expr),
-            Merge::Text => Type::String,
-            Merge::List => Type::list(Type::Any),
-            Merge::Object => Type::Record(Record { open: true, ..Record::default() }),
+            Merge::Text => QueryType::String,
+            Merge::List => QueryType::list(QueryType::Any),
+            Merge::Object => QueryType::Record(Record { open: true, ..Record::default() }),
         };
         self.fitting(expr, &wanted.nullable(), "every part")
     }
@@ -190,24 +190,26 @@ fn last_word(expr: &Expr) -> Option<String> {
 }
 
 /// What parts come to.
-fn merged(how: Merge, parts: &[(String, Typed)]) -> Type {
-    let present = parts.iter().filter(|(_, typed)| typed.ty != Type::Null);
+fn merged(how: Merge, parts: &[(String, Typed)]) -> QueryType {
+    let present = parts.iter().filter(|(_, typed)| typed.ty != QueryType::Null);
     match how {
-        Merge::Same => parts.first().map_or(Type::Any, |(_, typed)| typed.ty.clone()),
-        Merge::Text => Type::String,
-        Merge::Record => Type::record(parts.iter().map(|(name, typed)| (name.clone(), typed.ty.clone()))),
+        Merge::Same => parts.first().map_or(QueryType::Any, |(_, typed)| typed.ty.clone()),
+        Merge::Text => QueryType::String,
+        Merge::Record => {
+            QueryType::record(parts.iter().map(|(name, typed)| (name.clone(), typed.ty.clone())))
+        }
         Merge::List => {
             let items = present.map(|(_, typed)| match typed.ty.without_null() {
-                Type::List(item) => *item,
-                _ => Type::Any,
+                QueryType::List(item) => *item,
+                _ => QueryType::Any,
             });
-            Type::list(union(items))
+            QueryType::list(union(items))
         }
         Merge::Object => {
             let mut whole = Record::default();
             for (_, typed) in present {
-                let Type::Record(record) = typed.ty.without_null() else {
-                    return Type::Record(Record { open: true, ..Record::default() });
+                let QueryType::Record(record) = typed.ty.without_null() else {
+                    return QueryType::Record(Record { open: true, ..Record::default() });
                 };
                 whole.open |= record.open;
                 for (name, mut field) in record.fields {
@@ -222,10 +224,10 @@ fn merged(how: Merge, parts: &[(String, Typed)]) -> Type {
                 }
                 // What an open one may hold besides can stand over what is known.
                 if record.open {
-                    return Type::Record(Record { open: true, ..Record::default() });
+                    return QueryType::Record(Record { open: true, ..Record::default() });
                 }
             }
-            Type::Record(whole)
+            QueryType::Record(whole)
         }
     }
 }

@@ -24,13 +24,13 @@ use self::declarations::Declarations;
 use crate::problem::Findings;
 use crate::syntax::Unit;
 use crate::syntax::tree::Item;
-use crate::{Catalogue, Plan, Problems, Source};
+use crate::{QueryCatalogue, QueryPlan, QueryProblems, Source};
 
 /// What a source and all it imports came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compiled {
+pub struct CompiledQuery {
     /// Those of the main file, in its order.
-    pub queries: Vec<Arc<Plan>>,
+    pub queries: Vec<Arc<QueryPlan>>,
     /// The main file, then those it imports.
     pub sources: Vec<Source>,
 }
@@ -42,20 +42,24 @@ const STOPPING: [&str; 2] = ["too-many-steps", "too-many-files"];
 ///
 /// # Errors
 /// Everything that is wrong, at once.
-pub fn compile(path: &str, text: &str, catalogue: &dyn Catalogue) -> Result<Compiled, Problems> {
+pub fn compile(
+    path: &str,
+    text: &str,
+    catalogue: &dyn QueryCatalogue,
+) -> Result<CompiledQuery, QueryProblems> {
     let mut findings = Findings::default();
     let units = load::all(path, text, catalogue, &mut findings);
     let sources = units.iter().map(|unit| unit.text.to_source()).collect();
     let stops = findings.has(0, &STOPPING);
     let plans = if stops { Vec::new() } else { plans(&units, catalogue, &mut findings) };
     if findings.is_empty() {
-        return Ok(Compiled { queries: plans, sources });
+        return Ok(CompiledQuery { queries: plans, sources });
     }
     Err(findings.into_problems(sources))
 }
 
 /// The plans of the main file.
-fn plans(units: &[Unit], catalogue: &dyn Catalogue, findings: &mut Findings) -> Vec<Arc<Plan>> {
+fn plans(units: &[Unit], catalogue: &dyn QueryCatalogue, findings: &mut Findings) -> Vec<Arc<QueryPlan>> {
     let mut declarations = Declarations::new(units, findings);
     declarations.types(findings);
     let checked = query::all(units, &declarations, catalogue, findings);

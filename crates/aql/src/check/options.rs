@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::arguments::ParsedArgs;
 use super::scope::CheckContext;
-use crate::Type;
-use crate::plan::{Budget, Form, OnError, Options};
+use crate::QueryType;
+use crate::plan::{Budget, OnError, Options, StepForm};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Arguments, Expr, ExprForm};
@@ -131,7 +131,12 @@ impl CheckContext<'_> {
     }
 
     /// The options of a step, and what its type becomes by them. `changes` says why nothing of it can be cached.
-    pub fn options(&mut self, given: &ParsedArgs<'_>, ty: Type, changes: Option<String>) -> (Options, Type) {
+    pub fn options(
+        &mut self,
+        given: &ParsedArgs<'_>,
+        ty: QueryType,
+        changes: Option<String>,
+    ) -> (Options, QueryType) {
         let retry = self.number(given, "retry", 0, MAX_RETRY).and_then(|retry| u32::try_from(retry).ok());
         let timeout = given.get("timeout").and_then(|expr| self.duration(expr, "timeout"));
         let (on_error, ty) = self.on_error(given, ty);
@@ -146,7 +151,7 @@ impl CheckContext<'_> {
         (Options { retry: retry.unwrap_or(0), timeout, on_error, cache }, ty)
     }
 
-    fn on_error(&mut self, given: &ParsedArgs<'_>, ty: Type) -> (OnError, Type) {
+    fn on_error(&mut self, given: &ParsedArgs<'_>, ty: QueryType) -> (OnError, QueryType) {
         let default = given.get("default").map(|expr| (expr, self.infer(expr)));
         let word = given.get("on_error");
         let said = word.and_then(|expr| match &expr.form {
@@ -190,7 +195,7 @@ impl CheckContext<'_> {
         let ty = match &found {
             OnError::Fail => ty,
             OnError::Skip => ty.nullable(),
-            OnError::Default(_) => union([ty, default.map_or(Type::Any, |(_, typed)| typed.ty)]),
+            OnError::Default(_) => union([ty, default.map_or(QueryType::Any, |(_, typed)| typed.ty)]),
         };
         (found, ty)
     }
@@ -213,7 +218,7 @@ impl CheckContext<'_> {
                 continue;
             };
             match self.find(name).map(|found| found.form) {
-                Some(Form::Step { .. }) => {}
+                Some(StepForm::Step { .. }) => {}
                 Some(_) => self.tell(
                     expr.span,
                     "unknown-step",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::syntax::text::Span;
-use crate::syntax::tree::{Arguments, Block, Body, Expr, ExprForm, Step};
+use crate::syntax::tree::{Arguments, Body, Expr, ExprForm, PlanBlock, Step};
 
 /// An order in which everything comes after what it needs, and circles. Members of a circle are in the order as well.
 pub(super) struct Ordered {
@@ -130,7 +130,7 @@ impl FreeNames {
         }
     }
 
-    fn block(&mut self, block: &Block, items: Vec<&str>) {
+    fn block(&mut self, block: &PlanBlock, items: Vec<&str>) {
         let mut inner = FreeNames::default();
         block.steps.iter().for_each(|step| inner.step(step));
         if let Some(returned) = &block.returned {

@@ -9,12 +9,12 @@ use super::order::ordered;
 use super::scope::CheckContext;
 use serde_json::Value;
 
-use crate::plan::{Input, Plan};
+use crate::plan::{Input, QueryPlan};
 use crate::problem::Findings;
 use crate::syntax::Unit;
 use crate::syntax::text::Span;
-use crate::syntax::tree::{Block, Body, Expr, ExprForm, Item, ParseCompleteness, Query, Step};
-use crate::{Catalogue, Type};
+use crate::syntax::tree::{Body, Expr, ExprForm, Item, ParseCompleteness, PlanBlock, Query, Step};
+use crate::{QueryCatalogue, QueryType};
 
 /// Queries inside of each other. It bounds the stack of everybody who walks plans.
 const MAX_DEPTH: usize = 32;
@@ -23,9 +23,9 @@ const MAX_DEPTH: usize = 32;
 pub(super) fn all(
     units: &[Unit],
     declarations: &Declarations<'_>,
-    catalogue: &dyn Catalogue,
+    catalogue: &dyn QueryCatalogue,
     findings: &mut Findings,
-) -> HashMap<Id, Arc<Plan>> {
+) -> HashMap<Id, Arc<QueryPlan>> {
     let mut queries: Vec<(Id, &Query)> = Vec::new();
     for (number, unit) in units.iter().enumerate() {
         for (at, item) in unit.file.items.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(super) fn all(
     for circle in &order.circles {
         tell_circle(units, &queries, &calls, circle, findings);
     }
-    let mut plans: HashMap<Id, Arc<Plan>> = HashMap::new();
+    let mut plans: HashMap<Id, Arc<QueryPlan>> = HashMap::new();
     let mut nesting: HashMap<Id, usize> = HashMap::new();
     let mut depths: Vec<usize> = vec![1; queries.len()];
     for number in order.order {
@@ -92,7 +92,7 @@ pub(super) fn all(
 }
 
 /// The queries that are called in a block.
-fn called<'t>(block: &'t Block, found: &mut Vec<(&'t str, Span)>) {
+fn called<'t>(block: &'t PlanBlock, found: &mut Vec<(&'t str, Span)>) {
     for step in &block.steps {
         found.extend(callee(step));
         if let Some(Body::Block(inner)) = &step.body {
@@ -153,7 +153,7 @@ fn reference_in(expr: &Expr) -> Option<Span> {
 
 impl CheckContext<'_> {
     /// A value that is there before anything runs.
-    fn default_of(&mut self, name: &str, expr: &Expr, ty: &Type) -> Value {
+    fn default_of(&mut self, name: &str, expr: &Expr, ty: &QueryType) -> Value {
         let reference = reference_in(expr);
         let value = match reference {
             Some(_) => None,
@@ -171,7 +171,7 @@ impl CheckContext<'_> {
         })
     }
 
-    fn plan(&mut self, query: &Query) -> Plan {
+    fn plan(&mut self, query: &Query) -> QueryPlan {
         self.inputs_lost = query.whole == ParseCompleteness::Inputs;
         for input in &query.inputs {
             if self.inputs.iter().any(|known| known.name == input.name.text) {
@@ -189,7 +189,13 @@ impl CheckContext<'_> {
         }
         let budget = self.budget(query.budget.as_ref());
         let body = self.block(&query.body, None);
-        let ty: Type = body.ty.clone();
-        Plan { name: query.name.text.clone(), inputs: std::mem::take(&mut self.inputs), budget, body, ty }
+        let ty: QueryType = body.ty.clone();
+        QueryPlan {
+            name: query.name.text.clone(),
+            inputs: std::mem::take(&mut self.inputs),
+            budget,
+            body,
+            ty,
+        }
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::types::{MAX_SIZE, union};
-use crate::{Field, Record, Type};
+use crate::{Field, QueryType, Record};
 
 /// Schemas inside of each other. References may go round for ever.
 const MAX_DEPTH: usize = 16;
 
-pub(super) fn to_type(schema: &Value) -> Type {
+pub(super) fn to_type(schema: &Value) -> QueryType {
     Reader { root: schema, left: MAX_SIZE }.read(schema, 0)
 }
 
@@ -19,14 +19,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, schema: &Value, depth: usize) -> Type {
-        let Some(left) = self.left.checked_sub(1) else { return Type::Any };
+    fn read(&mut self, schema: &Value, depth: usize) -> QueryType {
+        let Some(left) = self.left.checked_sub(1) else { return QueryType::Any };
         self.left = left;
-        let Some(object) = schema.as_object().filter(|_| depth < MAX_DEPTH) else { return Type::Any };
+        let Some(object) = schema.as_object().filter(|_| depth < MAX_DEPTH) else { return QueryType::Any };
         if let Some(reference) = object.get("$ref") {
             let pointer = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
             let found = pointer.and_then(|pointer| self.root.pointer(pointer)).cloned();
-            return found.map_or(Type::Any, |schema| self.read(&schema, depth + 1));
+            return found.map_or(QueryType::Any, |schema| self.read(&schema, depth + 1));
         }
         if let Some(value) = object.get("const") {
             return constant(value);
@@ -40,41 +40,42 @@ impl Reader<'_> {
                 if object.contains_key("type") || object.contains_key("properties") {
                     break;
                 }
-                let types: Vec<Type> = schemas.iter().map(|schema| self.read(schema, depth + 1)).collect();
+                let types: Vec<QueryType> =
+                    schemas.iter().map(|schema| self.read(schema, depth + 1)).collect();
                 return union(types);
             }
         }
         match object.get("type") {
             Some(Value::String(name)) => self.named(name, object, depth),
             Some(Value::Array(names)) => {
-                let types: Vec<Type> = names
+                let types: Vec<QueryType> = names
                     .iter()
-                    .map(|name| name.as_str().map_or(Type::Any, |name| self.named(name, object, depth)))
+                    .map(|name| name.as_str().map_or(QueryType::Any, |name| self.named(name, object, depth)))
                     .collect();
                 union(types)
             }
             _ if object.contains_key("properties") => self.named("object", object, depth),
-            _ => Type::Any,
+            _ => QueryType::Any,
         }
     }
 
-    fn named(&mut self, name: &str, schema: &Map<String, Value>, depth: usize) -> Type {
+    fn named(&mut self, name: &str, schema: &Map<String, Value>, depth: usize) -> QueryType {
         match name {
-            "string" => Type::String,
-            "integer" => Type::Int,
-            "number" => Type::Float,
-            "boolean" => Type::Bool,
-            "null" => Type::Null,
+            "string" => QueryType::String,
+            "integer" => QueryType::Int,
+            "number" => QueryType::Float,
+            "boolean" => QueryType::Bool,
+            "null" => QueryType::Null,
             "array" => {
                 let item = schema.get("items").filter(|_| !schema.contains_key("prefixItems"));
-                Type::list(item.map_or(Type::Any, |item| self.read(item, depth + 1)))
+                QueryType::list(item.map_or(QueryType::Any, |item| self.read(item, depth + 1)))
             }
             "object" => self.object(schema, depth),
-            _ => Type::Any,
+            _ => QueryType::Any,
         }
     }
 
-    fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+    fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> QueryType {
         let required: Vec<&str> = schema
             .get("required")
             .and_then(Value::as_array)
@@ -88,24 +89,24 @@ impl Reader<'_> {
             record.fields.insert(name.clone(), Field { ty, optional });
         }
         for name in required {
-            let field = Field { ty: Type::Any, optional: false };
+            let field = Field { ty: QueryType::Any, optional: false };
             record.fields.entry(name.to_owned()).or_insert(field);
         }
         let closed = ["additionalProperties", "unevaluatedProperties"]
             .iter()
             .any(|key| schema.get(*key) == Some(&Value::Bool(false)));
         record.open = !closed || schema.contains_key("patternProperties");
-        Type::Record(record)
+        QueryType::Record(record)
     }
 }
 
-fn constant(value: &Value) -> Type {
+fn constant(value: &Value) -> QueryType {
     match value {
-        Value::Null => Type::Null,
-        Value::Bool(_) => Type::Bool,
-        Value::Number(number) if number.is_f64() => Type::Float,
-        Value::Number(_) => Type::Int,
-        Value::String(text) => Type::Choice(vec![text.clone()]),
-        Value::Array(_) | Value::Object(_) => Type::Any,
+        Value::Null => QueryType::Null,
+        Value::Bool(_) => QueryType::Bool,
+        Value::Number(number) if number.is_f64() => QueryType::Float,
+        Value::Number(_) => QueryType::Int,
+        Value::String(text) => QueryType::Choice(vec![text.clone()]),
+        Value::Array(_) | Value::Object(_) => QueryType::Any,
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::declarations::{Declarations, Id};
-use crate::plan::{Form, Input};
+use crate::plan::{Input, StepForm};
 use crate::problem::Findings;
 use crate::syntax::Unit;
 use crate::syntax::text::{Span, Text};
 use crate::types::MAX_SIZE;
-use crate::{Catalogue, Expression, Plan, Problem, Type};
+use crate::{Expression, QueryCatalogue, QueryPlan, QueryProblem, QueryType};
 
 /// Types that are copied while one query is checked, in nodes; beyond it types are `Any`. Only a source that was made
 /// to be slow gets there.
@@ -20,8 +20,8 @@ const MAX_WORK: usize = 500_000;
 pub(super) struct Frame {
     pub names: HashMap<String, usize>,
     /// Of the steps; `None` while it is not known.
-    pub types: Vec<Option<Type>>,
-    pub item: Option<(String, Type)>,
+    pub types: Vec<Option<QueryType>>,
+    pub item: Option<(String, QueryType)>,
     /// Names that may be those of steps which could not be parsed.
     pub lost: HashSet<String>,
     /// Whether there may be any other.
@@ -35,10 +35,10 @@ pub(super) struct CheckContext<'a> {
     pub text: &'a Text,
     pub unit: usize,
     pub declarations: &'a Declarations<'a>,
-    pub catalogue: &'a dyn Catalogue,
+    pub catalogue: &'a dyn QueryCatalogue,
     pub findings: &'a mut Findings,
     /// Queries that were checked before this one.
-    pub plans: &'a HashMap<Id, Arc<Plan>>,
+    pub plans: &'a HashMap<Id, Arc<QueryPlan>>,
     pub inputs: Vec<Input>,
     /// Whether some of them could not be parsed.
     pub inputs_lost: bool,
@@ -53,8 +53,8 @@ pub(super) struct CheckContext<'a> {
 
 /// What a name stands for.
 pub(super) struct Resolved {
-    pub form: Form,
-    pub ty: Type,
+    pub form: StepForm,
+    pub ty: QueryType,
 }
 
 impl<'a> CheckContext<'a> {
@@ -62,8 +62,8 @@ impl<'a> CheckContext<'a> {
         units: &'a [Unit],
         id: Id,
         declarations: &'a Declarations<'a>,
-        catalogue: &'a dyn Catalogue,
-        plans: &'a HashMap<Id, Arc<Plan>>,
+        catalogue: &'a dyn QueryCatalogue,
+        plans: &'a HashMap<Id, Arc<QueryPlan>>,
         nesting: &'a HashMap<Id, usize>,
         findings: &'a mut Findings,
     ) -> Option<Self> {
@@ -85,7 +85,7 @@ impl<'a> CheckContext<'a> {
         })
     }
 
-    pub fn problem(&self, span: Span, kind: &'static str, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, span: Span, kind: &'static str, message: impl Into<String>) -> QueryProblem {
         self.text.problem(span, kind, message)
     }
 
@@ -93,13 +93,13 @@ impl<'a> CheckContext<'a> {
         self.findings.add(self.text.problem(span, kind, message).help(help));
     }
 
-    pub fn expression(&self, form: Form, span: Span) -> Expression {
+    pub fn expression(&self, form: StepForm, span: Span) -> Expression {
         Expression { form, place: self.text.place(span.start) }
     }
 
     /// A type that was put together, unless it has become too large to be of use.
-    pub fn bounded(&self, ty: Type) -> Type {
-        if ty.size() > MAX_SIZE { Type::Any } else { ty }
+    pub fn bounded(&self, ty: QueryType) -> QueryType {
+        if ty.size() > MAX_SIZE { QueryType::Any } else { ty }
     }
 
     /// The innermost thing of this name.
@@ -108,17 +108,17 @@ impl<'a> CheckContext<'a> {
             let (form, ty) = match (frame.names.get(name), &frame.item) {
                 (Some(index), _) => {
                     let ty = frame.types.get(*index).and_then(Option::as_ref);
-                    (Form::Step { up, index: *index }, ty.unwrap_or(&Type::Any))
+                    (StepForm::Step { up, index: *index }, ty.unwrap_or(&QueryType::Any))
                 }
-                (None, Some((item, ty))) if item == name => (Form::Item { up }, ty),
+                (None, Some((item, ty))) if item == name => (StepForm::Item { up }, ty),
                 // Nobody gets to see the number, since there is no plan.
                 _ if frame.any_lost || frame.lost.contains(name) => {
-                    (Form::Step { up, index: usize::MAX }, &Type::Any)
+                    (StepForm::Step { up, index: usize::MAX }, &QueryType::Any)
                 }
                 _ => continue,
             };
             self.work += ty.size();
-            let ty = if self.work > MAX_WORK { Type::Any } else { ty.clone() };
+            let ty = if self.work > MAX_WORK { QueryType::Any } else { ty.clone() };
             return Some(Resolved { form, ty });
         }
         None

@@ -14,7 +14,7 @@ use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::token::Unescaped;
 use crate::syntax::tree::{Body, ExprForm, Object, Step};
-use crate::{Field, Plan, Record, Type};
+use crate::{Field, QueryPlan, QueryType, Record};
 
 /// Turns of an agent that says nothing of it.
 const DEFAULT_TURNS: u64 = 16;
@@ -22,7 +22,7 @@ const DEFAULT_TURNS: u64 = 16;
 /// What a step of some kind came to.
 pub(super) struct LoweredStep<'t> {
     pub kind: Kind,
-    pub ty: Type,
+    pub ty: QueryType,
     pub given: ParsedArgs<'t>,
     /// Why it cannot be cached; `None` when it can.
     pub changes: Option<String>,
@@ -60,7 +60,8 @@ impl CheckContext<'_> {
             Some(model.text)
         });
         let (tools, changes) = self.agent_tools(&given);
-        let system = given.get("system").map(|expr| self.fitting(expr, &Type::String, "`system`").expression);
+        let system =
+            given.get("system").map(|expr| self.fitting(expr, &QueryType::String, "`system`").expression);
         let temperature = self.temperature(&given);
         let max_steps = self.max_steps(&given).unwrap_or(DEFAULT_TURNS);
         let (mut prompt, mut meant) = (None, false);
@@ -68,7 +69,7 @@ impl CheckContext<'_> {
         let body = object_of(step).unwrap_or(&empty);
         self.entries(body, |scope, name, value| {
             if name.text == "prompt" {
-                let typed = scope.fitting(value, &Type::String, "`prompt`");
+                let typed = scope.fitting(value, &QueryType::String, "`prompt`");
                 prompt = Some(typed.expression);
             } else {
                 let problem = scope.problem(
@@ -98,7 +99,7 @@ impl CheckContext<'_> {
             return None;
         };
         let agent = Agent { model, tools, system, temperature, max_steps, prompt };
-        Some(LoweredStep { kind: Kind::Agent(agent), ty: Type::String, given, changes })
+        Some(LoweredStep { kind: Kind::Agent(agent), ty: QueryType::String, given, changes })
     }
 
     fn agent_tools(&mut self, given: &ParsedArgs<'_>) -> (Vec<String>, Option<String>) {
@@ -159,7 +160,7 @@ impl CheckContext<'_> {
         let arguments = self.arguments(step, object_of(step), &tool.input_schema, &owner);
         let changes = changing(&tool);
         let kind = Kind::Tool { tool: tool.name.into(), arguments };
-        Some(LoweredStep { kind, ty: Type::Any, given, changes })
+        Some(LoweredStep { kind, ty: QueryType::Any, given, changes })
     }
 
     pub fn exec<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
@@ -190,16 +191,19 @@ impl CheckContext<'_> {
         let given = self.given(step, &with_effect(&["commit"]), false);
         let argument =
             self.only(&given, "a query in Cypher", "write `graph(\"MATCH (n) RETURN n.name\")`")?;
-        let commit = given.get("commit").map(|expr| self.fitting(expr, &Type::String, "`commit`").expression);
+        let commit =
+            given.get("commit").map(|expr| self.fitting(expr, &QueryType::String, "`commit`").expression);
         let cypher = self.constant_text(&argument.value, "the query");
         let params = match object_of(step) {
             Some(object) => self.free(object).expression,
             None => self.expression(nothing(), step.kind.span),
         };
         let cypher = cypher?;
-        let mut row = Type::Any;
+        let mut row = QueryType::Any;
         match self.catalogue.cypher(&cypher.text) {
-            Ok(Some(columns)) => row = Type::record(columns.into_iter().map(|column| (column, Type::Any))),
+            Ok(Some(columns)) => {
+                row = QueryType::record(columns.into_iter().map(|column| (column, QueryType::Any)))
+            }
             Ok(None) => {}
             Err(error) => {
                 let span = match error.place_of() {
@@ -215,7 +219,7 @@ impl CheckContext<'_> {
             self.parameters(&cypher, &used, object_of(step), "$", step.kind.span);
         }
         let kind = Kind::Graph { cypher: cypher.text, commit, params };
-        Some(LoweredStep { kind, ty: Type::list(row), given, changes: None })
+        Some(LoweredStep { kind, ty: QueryType::list(row), given, changes: None })
     }
 
     pub fn sql<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
@@ -241,13 +245,13 @@ impl CheckContext<'_> {
         let changes = (!is_select(&sql.text)).then(|| "the statement is not a plain `SELECT`".to_owned());
         let field = |ty| Field { ty, optional: false };
         let fields = [
-            ("rows", Type::list(Type::Any)),
-            ("columns", Type::list(Type::String)),
-            ("changed", Type::Int),
-            ("truncated", Type::Bool),
+            ("rows", QueryType::list(QueryType::Any)),
+            ("columns", QueryType::list(QueryType::String)),
+            ("changed", QueryType::Int),
+            ("truncated", QueryType::Bool),
         ];
         let fields = fields.into_iter().map(|(name, ty)| (name.to_owned(), field(ty))).collect();
-        let ty = Type::Record(Record { fields, open: true });
+        let ty = QueryType::Record(Record { fields, open: true });
         Some(LoweredStep { kind: Kind::Sql { sql: sql.text, params }, ty, given, changes })
     }
 
@@ -334,7 +338,7 @@ impl CheckContext<'_> {
 }
 
 /// What a query wants to be given, as a record.
-fn inputs_of(plan: &Plan) -> Record {
+fn inputs_of(plan: &QueryPlan) -> Record {
     let field = |input: &Input| Field { ty: input.ty.clone(), optional: input.default.is_some() };
     let fields = plan.inputs.iter().map(|input| (input.name.clone(), field(input)));
     Record { fields: fields.collect(), open: false }

@@ -17,7 +17,7 @@ use super::path::{Prefix, StepInstance};
 use super::run::{Run, finished};
 use super::scope::{Failure, Position, RunScope, Stopped};
 use super::task_queue::Boxed;
-use super::{Line, RunEvent};
+use super::{JournalLine, RunEvent};
 use crate::{Kind, OnError, Step};
 
 /// A block on its way, and everything that holds for its steps.
@@ -187,7 +187,8 @@ impl<'p> Run<'p> {
             level.scope.fail(failure);
             Stopped
         })?;
-        let line = Line::Excused { step: here.path.clone(), value: value.clone(), error: error.clone() };
+        let line =
+            JournalLine::Excused { step: here.path.clone(), value: value.clone(), error: error.clone() };
         self.keep(&line, &here.path)?;
         let kind = step.kind.name().to_owned();
         self.tell(RunEvent::Excused { step: here.path.clone(), kind, error }).await;

@@ -19,7 +19,7 @@ use super::run::{Run, out_of_time};
 use super::scope::Stopped;
 use super::{RunEvent, ValueSource};
 use crate::types::found;
-use crate::{Block, Expression, Kind, OnError, Plan, Step};
+use crate::{Expression, Kind, OnError, PlanBlock, QueryPlan, Step};
 
 impl<'p> Run<'p> {
     /// A step that is made of others, or of values alone.
@@ -200,7 +200,7 @@ impl<'p> Run<'p> {
     fn nested(
         &self,
         level: &BlockCtx<'p>,
-        query: &'p Arc<Plan>,
+        query: &'p Arc<QueryPlan>,
         given: &'p [(String, Expression)],
         here: &StepInstance,
     ) -> Result<BlockCtx<'p>, ToolError> {
@@ -230,7 +230,7 @@ impl<'p> Run<'p> {
 }
 
 impl<'p> BlockCtx<'p> {
-    fn inside(&self, block: &'p Block, prefix: Prefix) -> Self {
+    fn inside(&self, block: &'p PlanBlock, prefix: Prefix) -> Self {
         Self { frame: Frame::of_block(block, &self.frame, None), prefix, ..self.clone() }
     }
 }

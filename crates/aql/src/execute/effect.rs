@@ -15,8 +15,8 @@ use super::request::Request;
 use super::run::{Run, finished};
 use super::scope::{Failure, Stopped};
 use super::work::Attempt;
-use super::{AttemptScope, Line, RunEvent, ValueSource};
-use crate::{Kind, Step, Type};
+use super::{AttemptScope, JournalLine, RunEvent, ValueSource};
+use crate::{Kind, QueryType, Step};
 
 /// The pause before the second attempt; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -87,7 +87,7 @@ impl<'p> Run<'p> {
         };
         let single_flight = self.single_flight(level, key.as_deref()).await?;
         if let Some(value) = key.as_deref().and_then(|key| self.cached(key, step)) {
-            let line = Line::Done {
+            let line = JournalLine::Done {
                 step: here.path.clone(),
                 value: value.clone(),
                 tokens: 0,
@@ -140,7 +140,10 @@ impl<'p> Run<'p> {
             let part = level.meter.part(&here.path);
             self.reserve(level, step, here, request, &part)?;
             let kind = step.kind.name().to_owned();
-            self.keep(&Line::Begun { step: here.path.clone(), attempt, call: call.clone() }, &here.path)?;
+            self.keep(
+                &JournalLine::Begun { step: here.path.clone(), attempt, call: call.clone() },
+                &here.path,
+            )?;
             self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
             let one = Attempt { step, here, request, call: &call, number: attempt, token, part: &part };
             let came = self.attempt(level, one).await.map_err(|error| self.unkept(error, &here.path))?;
@@ -158,7 +161,7 @@ impl<'p> Run<'p> {
             };
             let miss = match result {
                 Ok(value) => {
-                    let line = Line::Done {
+                    let line = JournalLine::Done {
                         step: here.path.clone(),
                         value: value.clone(),
                         tokens: used.tokens,
@@ -177,7 +180,7 @@ impl<'p> Run<'p> {
             let error = finished(error, &here.path, step);
             // Of a call whose end is not known the journal must not say that it has failed.
             if miss.kind != AttemptErrorKind::Unknown {
-                let line = Line::Failed {
+                let line = JournalLine::Failed {
                     step: here.path.clone(),
                     attempt,
                     error: error.clone(),
@@ -341,10 +344,10 @@ impl<'p> Run<'p> {
 }
 
 /// What a value of an earlier run is checked against.
-fn kept_type(step: &Step) -> Option<&Type> {
+fn kept_type(step: &Step) -> Option<&QueryType> {
     match (&step.checked, &step.kind) {
         (Some(ty), _) => Some(ty),
-        (None, Kind::Agent(_)) => Some(&Type::String),
+        (None, Kind::Agent(_)) => Some(&QueryType::String),
         (None, _) => None,
     }
 }

@@ -4,20 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tgp_contract::{BeforeEffectHook, Code, ToolError};
 
-use super::{Journal, Line};
+use super::{JournalLine, QueryJournal};
 
 /// What the witness of one attempt says. It writes one line, however often it is asked. When this is dropped, an attempt
 /// that has not taken effect will not do so later, whoever still works on it.
 pub(super) struct EffectMarker(Arc<EffectMarkerState>);
 
 struct EffectMarkerState {
-    line: Line,
+    line: JournalLine,
     state: Mutex<State>,
 }
 
 enum State {
     /// Nothing has happened yet. The journal is let go with this state, since others may keep the witness.
-    Waiting(Arc<dyn Journal>),
+    Waiting(Arc<dyn QueryJournal>),
     /// The line is kept; from then on nobody but the records knows what became of the attempt.
     Given,
     /// The line could not be kept, so nothing may happen.
@@ -27,8 +27,8 @@ enum State {
 }
 
 impl EffectMarker {
-    pub(super) fn new(journal: &Arc<dyn Journal>, step: &str, attempt: u32) -> Self {
-        let line = Line::Effecting { step: step.to_owned(), attempt };
+    pub(super) fn new(journal: &Arc<dyn QueryJournal>, step: &str, attempt: u32) -> Self {
+        let line = JournalLine::Effecting { step: step.to_owned(), attempt };
         Self(Arc::new(EffectMarkerState { line, state: Mutex::new(State::Waiting(Arc::clone(journal))) }))
     }
 

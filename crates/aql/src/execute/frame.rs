@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
 use crate::types::names;
-use crate::{Block, Expression, Field, Form, Plan, Record, Type};
+use crate::{Expression, Field, PlanBlock, QueryPlan, QueryType, Record, StepForm};
 
 /// One block on its way. It ends with the block, and so do the values in it.
 pub(super) struct Frame<'p> {
-    pub(super) block: &'p Block,
+    pub(super) block: &'p PlanBlock,
     inputs: Arc<Inputs<'p>>,
     values: Vec<OnceLock<Value>>,
     item: Option<Item>,
@@ -20,12 +20,12 @@ pub(super) struct Frame<'p> {
 /// An item of a `map`, with what is known of its type.
 pub(super) struct Item {
     pub(super) value: Value,
-    pub(super) ty: Type,
+    pub(super) ty: QueryType,
 }
 
 /// What a query was given.
 pub(super) struct Inputs<'p> {
-    plan: &'p Plan,
+    plan: &'p QueryPlan,
     values: Vec<Value>,
 }
 
@@ -34,7 +34,7 @@ impl<'p> Inputs<'p> {
     ///
     /// # Errors
     /// `EVALIDATION` with the field where one is missing, unknown or of another type.
-    pub(super) fn new(plan: &'p Plan, mut given: Map<String, Value>) -> Result<Arc<Self>, ToolError> {
+    pub(super) fn new(plan: &'p QueryPlan, mut given: Map<String, Value>) -> Result<Arc<Self>, ToolError> {
         let query = &plan.name;
         let mut values = Vec::with_capacity(plan.inputs.len());
         for input in &plan.inputs {
@@ -79,12 +79,12 @@ impl<'p> Inputs<'p> {
 
 impl<'p> Frame<'p> {
     /// The outermost block of a query.
-    pub(super) fn of_query(block: &'p Block, inputs: Arc<Inputs<'p>>) -> Arc<Self> {
+    pub(super) fn of_query(block: &'p PlanBlock, inputs: Arc<Inputs<'p>>) -> Arc<Self> {
         Arc::new(Self { block, inputs, values: limiters(block), item: None, outer: None })
     }
 
     /// A block inside `outer`.
-    pub(super) fn of_block(block: &'p Block, outer: &Arc<Self>, item: Option<Item>) -> Arc<Self> {
+    pub(super) fn of_block(block: &'p PlanBlock, outer: &Arc<Self>, item: Option<Item>) -> Arc<Self> {
         let inputs = Arc::clone(&outer.inputs);
         Arc::new(Self { block, inputs, values: limiters(block), item, outer: Some(Arc::clone(outer)) })
     }
@@ -117,43 +117,45 @@ impl<'p> Frame<'p> {
     }
 
     /// What is known of an expression's type without its value; `Any` where that is nothing.
-    pub(super) fn type_of(&self, expression: &Expression) -> Type {
+    pub(super) fn type_of(&self, expression: &Expression) -> QueryType {
         let known = match &expression.form {
-            Form::Input(index) => self.inputs.plan.inputs.get(*index).map(|input| input.ty.clone()),
-            Form::Step { up, index } => {
+            StepForm::Input(index) => self.inputs.plan.inputs.get(*index).map(|input| input.ty.clone()),
+            StepForm::Step { up, index } => {
                 self.at(*up).and_then(|frame| frame.block.steps.get(*index)).map(|step| step.ty.clone())
             }
-            Form::Item { up } => {
+            StepForm::Item { up } => {
                 self.at(*up).and_then(|frame| frame.item.as_ref()).map(|item| item.ty.clone())
             }
-            Form::Field(of, name) => part_of(&self.type_of(of), &|ty| match ty {
-                Type::Record(record) => record.fields.get(name).map(|field| field.ty.clone()),
+            StepForm::Field(of, name) => part_of(&self.type_of(of), &|ty| match ty {
+                QueryType::Record(record) => record.fields.get(name).map(|field| field.ty.clone()),
                 _ => None,
             }),
-            Form::Element(of, _) => Some(element_of(&self.type_of(of))),
-            Form::Or(first, second) => Some(Type::OneOf(vec![self.type_of(first), self.type_of(second)])),
-            Form::List(parts) => {
-                let parts = parts.iter().map(|part| self.type_of(part)).collect();
-                Some(Type::List(Box::new(Type::OneOf(parts))))
+            StepForm::Element(of, _) => Some(element_of(&self.type_of(of))),
+            StepForm::Or(first, second) => {
+                Some(QueryType::OneOf(vec![self.type_of(first), self.type_of(second)]))
             }
-            Form::Object(parts) => {
+            StepForm::List(parts) => {
+                let parts = parts.iter().map(|part| self.type_of(part)).collect();
+                Some(QueryType::List(Box::new(QueryType::OneOf(parts))))
+            }
+            StepForm::Object(parts) => {
                 let field = |(name, part): &(String, Expression)| {
                     (name.clone(), Field { ty: self.type_of(part), optional: false })
                 };
-                Some(Type::Record(Record { fields: parts.iter().map(field).collect(), open: false }))
+                Some(QueryType::Record(Record { fields: parts.iter().map(field).collect(), open: false }))
             }
             _ => None,
         };
-        known.unwrap_or(Type::Any)
+        known.unwrap_or(QueryType::Any)
     }
 
     /// Whether the type of `subject` says that this field may be missing, or nothing at all.
     pub(super) fn may_miss(&self, subject: &Expression, field: &str) -> bool {
-        fn allows(ty: &Type, name: &str) -> bool {
+        fn allows(ty: &QueryType, name: &str) -> bool {
             match ty {
-                Type::Record(record) => record.fields.get(name).is_some_and(|field| field.optional),
-                Type::OneOf(types) => types.iter().any(|one| allows(one, name)),
-                Type::Any => true,
+                QueryType::Record(record) => record.fields.get(name).is_some_and(|field| field.optional),
+                QueryType::OneOf(types) => types.iter().any(|one| allows(one, name)),
+                QueryType::Any => true,
                 _ => false,
             }
         }
@@ -162,24 +164,24 @@ impl<'p> Frame<'p> {
 }
 
 /// The type of a list's elements, `Any` where it is not known.
-pub(super) fn element_of(list: &Type) -> Type {
-    let element = |ty: &Type| match ty {
-        Type::List(of) => Some(of.as_ref().clone()),
+pub(super) fn element_of(list: &QueryType) -> QueryType {
+    let element = |ty: &QueryType| match ty {
+        QueryType::List(of) => Some(of.as_ref().clone()),
         _ => None,
     };
-    part_of(list, &element).unwrap_or(Type::Any)
+    part_of(list, &element).unwrap_or(QueryType::Any)
 }
 
-fn part_of(ty: &Type, part: &dyn Fn(&Type) -> Option<Type>) -> Option<Type> {
+fn part_of(ty: &QueryType, part: &dyn Fn(&QueryType) -> Option<QueryType>) -> Option<QueryType> {
     match ty {
-        Type::OneOf(types) => {
-            let parts: Vec<Type> = types.iter().filter_map(|one| part_of(one, part)).collect();
-            if parts.is_empty() { None } else { Some(Type::OneOf(parts)) }
+        QueryType::OneOf(types) => {
+            let parts: Vec<QueryType> = types.iter().filter_map(|one| part_of(one, part)).collect();
+            if parts.is_empty() { None } else { Some(QueryType::OneOf(parts)) }
         }
         _ => part(ty),
     }
 }
 
-fn limiters(block: &Block) -> Vec<OnceLock<Value>> {
+fn limiters(block: &PlanBlock) -> Vec<OnceLock<Value>> {
     block.steps.iter().map(|_| OnceLock::new()).collect()
 }

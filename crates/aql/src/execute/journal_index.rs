@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tgp_contract::{BudgetUsage, Code, ToolError};
 
-use super::Line;
+use super::JournalLine;
 use super::path::{has_effect, locate};
 use super::scope::Position;
-use crate::{Plan, Step, Type};
+use crate::{QueryPlan, QueryType, Step};
 
 /// The detail of an error that says that a value did not fit its type.
 pub(super) const MISMATCH: &str = "mismatch";
@@ -51,7 +51,7 @@ pub(super) struct UnfinishedStep<'a> {
 impl<'p> JournalIndex<'p> {
     /// # Errors
     /// `EINTEGRITY` when a line speaks of a step that the plan does not have.
-    pub(super) fn read(plan: &'p Plan, lines: &[Line]) -> Result<Self, ToolError> {
+    pub(super) fn read(plan: &'p QueryPlan, lines: &[JournalLine]) -> Result<Self, ToolError> {
         let mut history = Self { steps: BTreeMap::new(), worked_ms: 0 };
         for (index, line) in lines.iter().enumerate() {
             let foreign = |path: &str| {
@@ -66,15 +66,15 @@ impl<'p> JournalIndex<'p> {
                     .help("go on with the sources that the run began with, or begin a new run")
             };
             let path = match line {
-                Line::Begun { step, .. }
-                | Line::Effecting { step, .. }
-                | Line::Failed { step, .. }
-                | Line::Excused { step, .. } => step,
-                Line::Done { step, worked_ms, .. } => {
+                JournalLine::Begun { step, .. }
+                | JournalLine::Effecting { step, .. }
+                | JournalLine::Failed { step, .. }
+                | JournalLine::Excused { step, .. } => step,
+                JournalLine::Done { step, worked_ms, .. } => {
                     history.worked_ms = history.worked_ms.max(*worked_ms);
                     step
                 }
-                Line::Worked { ms } => {
+                JournalLine::Worked { ms } => {
                     history.worked_ms = history.worked_ms.max(*ms);
                     continue;
                 }
@@ -84,7 +84,7 @@ impl<'p> JournalIndex<'p> {
                 history.steps.insert(path.clone(), StepHistory::new(step, here.position));
             }
             let Some(earlier) = history.steps.get_mut(path) else { continue };
-            if !has_effect(&earlier.step.kind) && !matches!(line, Line::Excused { .. }) {
+            if !has_effect(&earlier.step.kind) && !matches!(line, JournalLine::Excused { .. }) {
                 return Err(foreign(path));
             }
             earlier.learn(line);
@@ -150,28 +150,28 @@ impl<'p> StepHistory<'p> {
         }
     }
 
-    fn learn(&mut self, line: &Line) {
+    fn learn(&mut self, line: &JournalLine) {
         match line {
-            Line::Begun { attempt, call, .. } => {
+            JournalLine::Begun { attempt, call, .. } => {
                 self.attempts = self.attempts.max(*attempt);
                 self.call = Some(call.clone());
                 (self.is_open, self.has_misfit, self.value) = (true, false, None);
                 (self.is_effecting, self.unusable) = (false, None);
             }
-            Line::Effecting { attempt, .. } => self.is_effecting |= *attempt == self.attempts,
-            Line::Done { value, tokens, calls, .. } => {
+            JournalLine::Effecting { attempt, .. } => self.is_effecting |= *attempt == self.attempts,
+            JournalLine::Done { value, tokens, calls, .. } => {
                 (self.is_open, self.value) = (false, Some(value.clone()));
                 self.count(*tokens, *calls);
             }
-            Line::Failed { error, tokens, calls, happened, .. } => {
+            JournalLine::Failed { error, tokens, calls, happened, .. } => {
                 (self.is_open, self.has_misfit) = (false, error.details.contains_key(MISMATCH));
                 self.unusable = happened.then(|| error.clone());
                 self.count(*tokens, *calls);
             }
-            Line::Excused { value, .. } => {
+            JournalLine::Excused { value, .. } => {
                 (self.is_open, self.is_excused, self.value) = (false, true, Some(value.clone()));
             }
-            Line::Worked { .. } => {}
+            JournalLine::Worked { .. } => {}
         }
     }
 
@@ -186,7 +186,7 @@ impl<'p> StepHistory<'p> {
     }
 
     /// The value that the step has, if it still fits; what stood in for a failed step always does.
-    pub(super) fn value(&self, ty: Option<&Type>) -> Option<&Value> {
+    pub(super) fn value(&self, ty: Option<&QueryType>) -> Option<&Value> {
         let fits = |value: &&Value| self.is_excused || ty.is_none_or(|ty| ty.check(value).is_ok());
         self.value.as_ref().filter(fits)
     }

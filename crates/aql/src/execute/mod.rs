@@ -21,7 +21,9 @@ mod task_queue;
 mod work;
 
 pub use event::{RunEvent, RunReport, ValueSource};
-pub use ports::{AttemptScope, Cache, EarlierOutcome, Journal, Line, Ports, QueryHost, Tokens};
+pub use ports::{
+    AttemptScope, Cache, EarlierOutcome, JournalLine, QueryHost, QueryJournal, QueryPorts, TokenUsage,
+};
 pub use run::run;
 
 use serde_json::{Map, Value};
@@ -37,7 +39,7 @@ pub struct RunOptions {
     pub consent: Consent,
     pub inputs: Map<String, Value>,
     /// Lines of the journal of the run that is gone on with; empty for a new one.
-    pub history: Vec<Line>,
+    pub history: Vec<JournalLine>,
     /// Steps that may be made once more though nobody knows what became of them.
     pub again: Vec<String>,
     /// Takes the steps that are ready in an order drawn from this number instead of that of the query.

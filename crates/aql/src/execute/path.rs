@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::bounds::MAX_ITEMS;
 use super::scope::Position;
 use crate::plan::MAX_NESTING;
-use crate::{Block, Kind, Plan, Step};
+use crate::{Kind, PlanBlock, QueryPlan, Step};
 
 /// The number of a `when`'s block in a position; those of steps and items count from 0 as well.
 const THEN: u32 = 0;
@@ -69,7 +69,7 @@ fn further(position: &[u32], index: usize) -> Position {
 }
 
 /// The step of a plan that a path names.
-pub(super) fn locate<'p>(plan: &'p Plan, path: &str) -> Option<(&'p Step, StepInstance)> {
+pub(super) fn locate<'p>(plan: &'p QueryPlan, path: &str) -> Option<(&'p Step, StepInstance)> {
     let mut block = &plan.body;
     let mut prefix = Prefix::default();
     let mut rest = path;
@@ -109,14 +109,14 @@ pub(super) struct Extent {
     pub(super) nesting: usize,
 }
 
-pub(super) fn extent(plan: &Plan) -> Extent {
+pub(super) fn extent(plan: &QueryPlan) -> Extent {
     // Queries that use queries form a graph, which has many more ways through it than parts.
     let mut known = HashMap::new();
     of_plan(plan, &mut known)
 }
 
-fn of_plan(plan: &Plan, known: &mut HashMap<*const Plan, (u64, usize)>) -> Extent {
-    let key: *const Plan = plan;
+fn of_plan(plan: &QueryPlan, known: &mut HashMap<*const QueryPlan, (u64, usize)>) -> Extent {
+    let key: *const QueryPlan = plan;
     if let Some(&(steps, nesting)) = known.get(&key) {
         return Extent { steps, nesting };
     }
@@ -125,7 +125,7 @@ fn of_plan(plan: &Plan, known: &mut HashMap<*const Plan, (u64, usize)>) -> Exten
     all
 }
 
-fn of_block(block: &Block, known: &mut HashMap<*const Plan, (u64, usize)>) -> Extent {
+fn of_block(block: &PlanBlock, known: &mut HashMap<*const QueryPlan, (u64, usize)>) -> Extent {
     let mut all = Extent { steps: 0, nesting: 1 };
     let add = |all: &mut Extent, inner: Extent| {
         all.steps = all.steps.saturating_add(inner.steps);

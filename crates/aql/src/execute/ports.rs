@@ -9,11 +9,11 @@ use tgp_contract::{AgentRunner, CapabilityToken, ToolCaller, ToolError};
 
 /// What a run works with.
 #[derive(Clone)]
-pub struct Ports {
+pub struct QueryPorts {
     pub tools: Arc<dyn ToolCaller>,
     pub agents: Arc<dyn AgentRunner>,
-    pub tokens: Arc<dyn Tokens>,
-    pub journal: Arc<dyn Journal>,
+    pub tokens: Arc<dyn TokenUsage>,
+    pub journal: Arc<dyn QueryJournal>,
     pub cache: Arc<dyn Cache>,
     pub world: Arc<dyn QueryHost>,
 }
@@ -30,16 +30,16 @@ pub struct AttemptScope {
 }
 
 /// Makes the token of one attempt at a step from that of the run.
-pub trait Tokens: Send + Sync {
+pub trait TokenUsage: Send + Sync {
     /// # Errors
     /// When it cannot be made; the step fails then.
     fn attenuated(&self, scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError>;
 }
 
-/// One line of a run's journal. Steps that are made of others have none but [`Line::Excused`]: what is inside them has.
+/// One line of a run's journal. Steps that are made of others have none but [`JournalLine::Excused`]: what is inside them has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum Line {
+pub enum JournalLine {
     /// An attempt at a step begins; nothing of it has happened. `call` is the id of its call, for an agent its session.
     Begun { step: String, attempt: u32, call: String },
     /// The attempt is about to take effect. Without this line nothing of it has happened, and it can be made again.
@@ -73,12 +73,12 @@ pub enum Line {
 }
 
 /// Keeps the lines of one run. It only ever grows.
-pub trait Journal: Send + Sync {
+pub trait QueryJournal: Send + Sync {
     /// Returns when the line survives the end of this process.
     ///
     /// # Errors
     /// When it cannot be kept; the run stops then.
-    fn append(&self, line: &Line) -> Result<(), ToolError>;
+    fn append(&self, line: &JournalLine) -> Result<(), ToolError>;
 }
 
 /// Values of steps that said `cache`, by the hash of everything that decides them.

@@ -9,7 +9,7 @@ use super::evaluate::{evaluate, text};
 use super::path::StepInstance;
 use super::run::Run;
 use crate::types::found;
-use crate::{Agent, Expression, Kind, Step, Type};
+use crate::{Agent, Expression, Kind, QueryType, Step};
 
 /// Letters of a hash that tell the sessions of one run apart.
 const SESSION_HASH_LETTERS: usize = 16;
@@ -129,7 +129,7 @@ impl<'p> Run<'p> {
 
     /// What the value of a step is kept under: everything that decides it. `None` when that is not known.
     pub(super) async fn cache_key(&self, step: &Step, request: &Request) -> Option<String> {
-        let ty = step.checked.as_ref().map(Type::to_schema);
+        let ty = step.checked.as_ref().map(QueryType::to_schema);
         let content = match (&step.kind, request) {
             (Kind::Exec { .. }, Request::Call { tool, arguments, .. }) => {
                 let version = self.ports.world.tools_version().await?;
@@ -167,11 +167,11 @@ impl<'p> Run<'p> {
 }
 
 /// The type that an agent answers in as JSON; `None` when it answers with plain text.
-pub(super) fn json_type(step: &Step) -> Option<&Type> {
-    step.checked.as_ref().filter(|ty| **ty != Type::String)
+pub(super) fn json_type(step: &Step) -> Option<&QueryType> {
+    step.checked.as_ref().filter(|ty| **ty != QueryType::String)
 }
 
-fn answer_format(ty: &Type) -> String {
+fn answer_format(ty: &QueryType) -> String {
     format!(
         "When you are done, answer with one JSON value that fits this JSON Schema, and with nothing else: no words before or after it.\n{}",
         ty.to_schema()

@@ -18,10 +18,10 @@ use super::meter::Meter;
 use super::path::{Prefix, extent, locate};
 use super::scope::{Failure, RunScope, Stopped};
 use super::task_queue::TaskQueue;
-use super::{EarlierOutcome, Line, Ports, RunEvent, RunOptions, RunReport, ValueSource};
+use super::{EarlierOutcome, JournalLine, QueryPorts, RunEvent, RunOptions, RunReport, ValueSource};
 use crate::check::is_select;
 use crate::plan::MAX_NESTING;
-use crate::{Budget, Kind, Plan, Step};
+use crate::{Budget, Kind, QueryPlan, Step};
 
 /// Calls through the router where the budget says nothing.
 const DEFAULT_CALLS: u64 = 1_000;
@@ -36,7 +36,7 @@ const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything that the steps of one run share.
 pub(super) struct Run<'p> {
-    pub(super) ports: &'p Ports,
+    pub(super) ports: &'p QueryPorts,
     pub(super) options: &'p RunOptions,
     pub(super) query: &'p str,
     pub(super) history: JournalIndex<'p>,
@@ -71,9 +71,9 @@ struct Tally {
 /// When the run could not begin: `EVALIDATION` with the field for inputs that do not fit, `EINTEGRITY` for lines of the
 /// past that are of another plan, and that of a journal which takes not one line. All else is in the report.
 pub async fn run(
-    plan: &Plan,
+    plan: &QueryPlan,
     options: RunOptions,
-    ports: &Ports,
+    ports: &QueryPorts,
     events: mpsc::Sender<RunEvent>,
     cancelled: Cancellation<'_>,
 ) -> Result<RunReport, ToolError> {
@@ -142,7 +142,7 @@ pub async fn run(
     };
     if error.is_some() {
         // The lines of steps that are done tell most of it, so a run does not fail for want of this one.
-        let _ = ports.journal.append(&Line::Worked { ms: run.worked_ms() });
+        let _ = ports.journal.append(&JournalLine::Worked { ms: run.worked_ms() });
     }
     let tally = std::mem::take(&mut *run.tally.lock().unwrap_or_else(PoisonError::into_inner));
     let report = RunReport {
@@ -168,7 +168,7 @@ impl<'p> Run<'p> {
     async fn watched(
         self: &Arc<Self>,
         level: BlockCtx<'p>,
-        plan: &Plan,
+        plan: &QueryPlan,
         cancelled: Cancellation<'_>,
     ) -> Result<Value, Stopped> {
         let work = async {
@@ -270,7 +270,7 @@ impl<'p> Run<'p> {
     }
 
     /// Keeps a line. When that is not possible the run ends, since nobody could go on with it.
-    pub(super) fn keep(&self, line: &Line, step: &str) -> Result<(), Stopped> {
+    pub(super) fn keep(&self, line: &JournalLine, step: &str) -> Result<(), Stopped> {
         let kept = self.ports.journal.append(line);
         if kept.is_ok() {
             self.has_lines.store(true, Ordering::Relaxed);

@@ -20,7 +20,7 @@ use super::path::StepInstance;
 use super::request::{Request, json_type};
 use super::run::{Run, was_cancelled};
 use crate::types::spell;
-use crate::{Mismatch, Step, Type};
+use crate::{Mismatch, QueryType, Step};
 
 /// How often an agent is told in one attempt what is wrong with its answer.
 const MAX_CORRECTIONS: u32 = 2;
@@ -288,7 +288,7 @@ fn settle(part: &SharedBudget, before: BudgetUsage, usage: Usage, calls: u64) {
 }
 
 /// The value in an agent's last words.
-fn answer(text: String, ty: Option<&Type>) -> Result<Value, Mismatch> {
+fn answer(text: String, ty: Option<&QueryType>) -> Result<Value, Mismatch> {
     let Some(ty) = ty else { return Ok(Value::String(text)) };
     let said = unfenced(text.trim());
     match serde_json::from_str::<Value>(said) {
@@ -304,10 +304,10 @@ fn answer(text: String, ty: Option<&Type>) -> Result<Value, Mismatch> {
     }
 }
 
-fn takes_words(ty: &Type) -> bool {
+fn takes_words(ty: &QueryType) -> bool {
     match ty {
-        Type::String | Type::Choice(_) | Type::Null => true,
-        Type::OneOf(types) => types.iter().all(takes_words),
+        QueryType::String | QueryType::Choice(_) | QueryType::Null => true,
+        QueryType::OneOf(types) => types.iter().all(takes_words),
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::text::shown;
-use super::{Explanation, PlannedStep};
+use super::{PlannedStep, QueryExplanation};
 
 /// A step and those inside of it, by their numbers.
 struct Node {
@@ -12,7 +12,7 @@ struct Node {
     inside: Vec<Node>,
 }
 
-impl Explanation {
+impl QueryExplanation {
     /// As a diagram of mermaid; what is inside of a step is drawn inside of it.
     #[must_use]
     pub fn mermaid(&self) -> String {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Estimate;
-use crate::Type;
+use crate::QueryType;
 use crate::check::constant;
-use crate::plan::{Agent, Block, Expression, Form, Kind, Plan, Step};
+use crate::plan::{Agent, Expression, Kind, PlanBlock, QueryPlan, Step, StepForm};
 
 /// English and code have about four bytes a token.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -74,8 +74,8 @@ impl Cost {
 /// How many items a `map` has.
 pub(super) fn items_of(list: &Expression) -> Estimate {
     match &list.form {
-        Form::Value(Value::Array(items)) => Estimate::exactly(items.len() as u64),
-        Form::List(items) => Estimate::exactly(items.len() as u64),
+        StepForm::Value(Value::Array(items)) => Estimate::exactly(items.len() as u64),
+        StepForm::List(items) => Estimate::exactly(items.len() as u64),
         _ => Estimate { least: 0, most: None },
     }
 }
@@ -84,12 +84,12 @@ pub(super) fn items_of(list: &Expression) -> Estimate {
 /// they are in memory, so one of these lives no longer than the plan it is asked about.
 #[derive(Default)]
 pub(super) struct Costs {
-    queries: HashMap<*const Plan, Cost>,
+    queries: HashMap<*const QueryPlan, Cost>,
     steps: HashMap<*const Step, Cost>,
 }
 
 impl Costs {
-    pub fn plan(&mut self, plan: &Plan) -> Cost {
+    pub fn plan(&mut self, plan: &QueryPlan) -> Cost {
         let mut cost = self.block(&plan.body);
         cost.calls = cost.calls.at_most(plan.budget.calls.unwrap_or(DEFAULT_CALLS));
         if let Some(tokens) = plan.budget.tokens {
@@ -98,7 +98,7 @@ impl Costs {
         cost
     }
 
-    fn shared(&mut self, plan: &Arc<Plan>) -> Cost {
+    fn shared(&mut self, plan: &Arc<QueryPlan>) -> Cost {
         let key = Arc::as_ptr(plan);
         if let Some(cost) = self.queries.get(&key) {
             return *cost;
@@ -108,7 +108,7 @@ impl Costs {
         cost
     }
 
-    fn block(&mut self, block: &Block) -> Cost {
+    fn block(&mut self, block: &PlanBlock) -> Cost {
         let stages = self.stages(block);
         let mut whole = Cost::NOTHING;
         for (step, stage) in block.steps.iter().zip(stages) {
@@ -121,7 +121,7 @@ impl Costs {
     }
 
     /// The earliest wave of each step of a block, from 0.
-    pub fn stages(&mut self, block: &Block) -> Vec<usize> {
+    pub fn stages(&mut self, block: &PlanBlock) -> Vec<usize> {
         let waves: Vec<usize> = block.steps.iter().map(|step| self.step(step).waves).collect();
         let mut stages: Vec<usize> = vec![0; block.steps.len()];
         // A step may stand before what it needs, so the longest way is found by going over all as often as it is long.
@@ -204,11 +204,11 @@ fn either(one: Estimate, other: Estimate) -> Estimate {
     }
 }
 
-fn agent_tokens(agent: &Agent, checked: Option<&Type>, attempts: u64) -> Estimate {
+fn agent_tokens(agent: &Agent, checked: Option<&QueryType>, attempts: u64) -> Estimate {
     let texts = [Some(&agent.prompt), agent.system.as_ref()];
     let (bytes, unknown) =
         texts.into_iter().flatten().map(written).fold((0, 0), |sum, text| (sum.0 + text.0, sum.1 + text.1));
-    let typed = checked.filter(|ty| **ty != Type::String);
+    let typed = checked.filter(|ty| **ty != QueryType::String);
     // A schema is about twice as long as the type it says.
     let schema = typed.map_or(0, |ty| ty.to_string().len() as u64 * 2);
     let said = (bytes + schema).div_ceil(BYTES_PER_TOKEN);
@@ -224,12 +224,14 @@ fn agent_tokens(agent: &Agent, checked: Option<&Type>, attempts: u64) -> Estimat
 /// The bytes of a text that are known, and how many values in it are not.
 fn written(expression: &Expression) -> (u64, u64) {
     match &expression.form {
-        Form::Value(Value::String(text)) => (text.len() as u64, 0),
-        Form::Text(pieces) => pieces.iter().fold((0, 0), |(bytes, unknown), piece| match constant(piece) {
-            Some(Value::String(text)) => (bytes + text.len() as u64, unknown),
-            Some(value) => (bytes + value.to_string().len() as u64, unknown),
-            None => (bytes, unknown + 1),
-        }),
+        StepForm::Value(Value::String(text)) => (text.len() as u64, 0),
+        StepForm::Text(pieces) => {
+            pieces.iter().fold((0, 0), |(bytes, unknown), piece| match constant(piece) {
+                Some(Value::String(text)) => (bytes + text.len() as u64, unknown),
+                Some(value) => (bytes + value.to_string().len() as u64, unknown),
+                None => (bytes, unknown + 1),
+            })
+        }
         _ => (0, 1),
     }
 }

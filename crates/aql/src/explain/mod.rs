@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use self::estimate::{Costs, items_of};
 use self::shown::Names;
-use crate::Plan;
+use crate::QueryPlan;
 use crate::check::constant;
-use crate::plan::{Block, Expression, Form, Kind};
+use crate::plan::{Expression, Kind, PlanBlock, StepForm};
 
 /// What one query would do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Explanation {
+pub struct QueryExplanation {
     pub query: String,
     /// In the order of the source, those inside a step after it.
     pub steps: Vec<PlannedStep>,
@@ -75,7 +75,7 @@ const MAX_LISTED: usize = 2_000;
 
 /// Says what a plan would do.
 #[must_use]
-pub fn explain(plan: &Plan) -> Explanation {
+pub fn explain(plan: &QueryPlan) -> QueryExplanation {
     let mut list = List { steps: Vec::new(), costs: Costs::default() };
     list.block(&plan.body, "", 1, Estimate::exactly(1), &mut Names::of(plan));
     let cost = list.costs.plan(plan);
@@ -83,7 +83,7 @@ pub fn explain(plan: &Plan) -> Explanation {
     for step in &mut steps {
         step.planned.truncate(MAX_PLANNED);
     }
-    Explanation { query: plan.name.clone(), steps, calls: cost.calls, tokens: cost.tokens }
+    QueryExplanation { query: plan.name.clone(), steps, calls: cost.calls, tokens: cost.tokens }
 }
 
 /// Calls that are named of one step: an agent may have any number of tools.
@@ -95,7 +95,7 @@ struct List {
 }
 
 impl List {
-    fn block(&mut self, block: &Block, prefix: &str, stage: usize, repeats: Estimate, names: &mut Names) {
+    fn block(&mut self, block: &PlanBlock, prefix: &str, stage: usize, repeats: Estimate, names: &mut Names) {
         names.enter(block);
         let stages = self.costs.stages(block);
         for (at, step) in block.steps.iter().enumerate() {
@@ -188,7 +188,7 @@ fn known(expression: &Expression) -> Known {
     if let Some(value) = constant(expression) {
         return Known { value: Some(value), partial: false };
     }
-    let Form::Object(fields) = &expression.form else { return Known { value: None, partial: true } };
+    let StepForm::Object(fields) = &expression.form else { return Known { value: None, partial: true } };
     let fields = fields.iter().filter_map(|(name, field)| Some((name.clone(), constant(field)?)));
     Known { value: Some(Value::Object(fields.collect())), partial: true }
 }

@@ -2,7 +2,7 @@
 
 use tgp_text::truncate;
 
-use crate::plan::{Block, Comparison, Expression, Form, Kind, Merge, Plan};
+use crate::plan::{Comparison, Expression, Kind, Merge, PlanBlock, QueryPlan, StepForm};
 
 /// Where a few words end.
 const LONGEST: usize = 60;
@@ -15,11 +15,11 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &QueryPlan) -> Self {
         Self { inputs: plan.inputs.iter().map(|input| input.name.clone()).collect(), blocks: Vec::new() }
     }
 
-    pub fn enter(&mut self, block: &Block) {
+    pub fn enter(&mut self, block: &PlanBlock) {
         self.blocks.push(block.steps.iter().map(|step| step.name.clone()).collect());
     }
 
@@ -58,20 +58,20 @@ impl Names {
             parts.iter().map(|part| self.shown(part)).collect::<Vec<_>>().join(word)
         };
         let shown = match &expression.form {
-            Form::Value(value) => value.to_string(),
-            Form::Input(at) => format!("${}", self.inputs.get(*at).map_or("?", String::as_str)),
-            Form::Step { up, index } => {
+            StepForm::Value(value) => value.to_string(),
+            StepForm::Input(at) => format!("${}", self.inputs.get(*at).map_or("?", String::as_str)),
+            StepForm::Step { up, index } => {
                 let block = self.blocks.iter().rev().nth(*up);
                 block.and_then(|block| block.get(*index)).cloned().unwrap_or_default()
             }
-            Form::Item { .. } => "item".to_owned(),
-            Form::Field(of, name) => format!("{}.{name}", self.shown(of)),
-            Form::Element(of, index) => format!("{}[{}]", self.shown(of), self.shown(index)),
-            Form::Text(_) => "a text".to_owned(),
-            Form::List(items) => format!("[{}]", each(items, ", ")),
-            Form::Object(_) => "an object".to_owned(),
-            Form::Or(one, other) => format!("{} ?? {}", self.shown(one), self.shown(other)),
-            Form::Compare(comparison, one, other) => {
+            StepForm::Item { .. } => "item".to_owned(),
+            StepForm::Field(of, name) => format!("{}.{name}", self.shown(of)),
+            StepForm::Element(of, index) => format!("{}[{}]", self.shown(of), self.shown(index)),
+            StepForm::Text(_) => "a text".to_owned(),
+            StepForm::List(items) => format!("[{}]", each(items, ", ")),
+            StepForm::Object(_) => "an object".to_owned(),
+            StepForm::Or(one, other) => format!("{} ?? {}", self.shown(one), self.shown(other)),
+            StepForm::Compare(comparison, one, other) => {
                 let sign = match comparison {
                     Comparison::Equal => "==",
                     Comparison::Different => "!=",
@@ -83,12 +83,12 @@ impl Names {
                 };
                 format!("{} {sign} {}", self.shown(one), self.shown(other))
             }
-            Form::All(parts) => each(parts, " and "),
-            Form::Some(parts) => each(parts, " or "),
-            Form::Not(inner) => format!("not {}", self.shown(inner)),
-            Form::Length(of) => format!("length({})", self.shown(of)),
-            Form::Join(list, between) => format!("join({}, {})", self.shown(list), self.shown(between)),
-            Form::Contains(of, wanted) => format!("contains({}, {})", self.shown(of), self.shown(wanted)),
+            StepForm::All(parts) => each(parts, " and "),
+            StepForm::Some(parts) => each(parts, " or "),
+            StepForm::Not(inner) => format!("not {}", self.shown(inner)),
+            StepForm::Length(of) => format!("length({})", self.shown(of)),
+            StepForm::Join(list, between) => format!("join({}, {})", self.shown(list), self.shown(between)),
+            StepForm::Contains(of, wanted) => format!("contains({}, {})", self.shown(of), self.shown(wanted)),
         };
         cut(&shown)
     }

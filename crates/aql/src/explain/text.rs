@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tgp_text::truncate;
 
-use super::{Estimate, Explanation, PlannedStep};
+use super::{Estimate, PlannedStep, QueryExplanation};
 
 /// Columns of a line, where the names of the steps leave room: what fits a terminal beside something else.
 const WIDTH: usize = 100;
@@ -18,7 +18,7 @@ const GAP: usize = 2;
 /// Columns that give way, the wider one first.
 const WORDS: [&str; 2] = ["WHAT", "WAITS FOR"];
 
-impl Explanation {
+impl QueryExplanation {
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {

@@ -13,7 +13,7 @@ pub(crate) mod tree;
 use self::text::{Span, Text};
 use self::token::Comment;
 use self::tree::{File, Item, ParseCompleteness};
-use crate::Problems;
+use crate::QueryProblems;
 use crate::problem::Findings;
 
 /// A source that a person writes is a hundredth of this. Everything behind is at least linear in it.
@@ -57,7 +57,7 @@ pub(crate) fn parse(path: &str, text: &str, findings: &mut Findings) -> Unit {
 ///
 /// # Errors
 /// When it cannot be parsed.
-pub fn format(path: &str, text: &str) -> Result<String, Problems> {
+pub fn format(path: &str, text: &str) -> Result<String, QueryProblems> {
     let mut findings = Findings::default();
     let unit = parse(path, text, &mut findings);
     if findings.is_empty() {

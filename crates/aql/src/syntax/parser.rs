@@ -6,10 +6,10 @@ use super::recovery::declared;
 use super::text::{Span, Text};
 use super::token::{Token, TokenKind};
 use super::tree::{
-    Argument, Arguments, Block, Body, File, Import, Input, Item, Name, ParseCompleteness, Query, Return,
+    Argument, Arguments, Body, File, Import, Input, Item, Name, ParseCompleteness, PlanBlock, Query, Return,
     Step, TypeItem, UnparsedNames,
 };
-use crate::Problem;
+use crate::QueryProblem;
 use crate::problem::Findings;
 use crate::suggest::listed;
 
@@ -136,7 +136,7 @@ impl Parser<'_> {
         }
     }
 
-    pub fn tell(&mut self, problem: Problem) -> ErrorReported {
+    pub fn tell(&mut self, problem: QueryProblem) -> ErrorReported {
         self.told += 1;
         self.findings.add(problem);
         ErrorReported
@@ -322,7 +322,7 @@ impl Parser<'_> {
     }
 
     /// Steps in braces.
-    pub fn block(&mut self) -> Parsed<Block> {
+    pub fn block(&mut self) -> Parsed<PlanBlock> {
         let start = self.expect("{", "")?;
         self.deeper(|parser| {
             let mut steps: Vec<Step> = Vec::new();
@@ -354,7 +354,7 @@ impl Parser<'_> {
                 parser.eat(",");
             }
             parser.close(start, "this block is never closed")?;
-            Ok(Block { steps, returned, lost, broken, span: start.to(parser.behind()) })
+            Ok(PlanBlock { steps, returned, lost, broken, span: start.to(parser.behind()) })
         })
     }
 

@@ -3,7 +3,7 @@
 use tgp_contract::SourceLocation;
 use tgp_text::{LineEnds, LineIndex};
 
-use crate::{Problem, Source};
+use crate::{QueryProblem, Source};
 
 /// A stretch of a source, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,9 +59,9 @@ impl Text {
         (place, end)
     }
 
-    pub fn problem(&self, span: Span, kind: &'static str, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, span: Span, kind: &'static str, message: impl Into<String>) -> QueryProblem {
         let (place, end_column) = self.range(span);
-        Problem { kind, message: message.into(), place, end_column, help: None, labels: Vec::new() }
+        QueryProblem { kind, message: message.into(), place, end_column, help: None, labels: Vec::new() }
     }
 
     pub fn to_source(&self) -> Source {

@@ -53,7 +53,7 @@ pub(crate) struct Query {
     pub inputs: Vec<Input>,
     pub inputs_span: Option<Span>,
     pub budget: Option<Arguments>,
-    pub body: Block,
+    pub body: PlanBlock,
     pub whole: ParseCompleteness,
     pub span: Span,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Input {
 }
 
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct PlanBlock {
     pub steps: Vec<Step>,
     pub returned: Option<Return>,
     /// What may be there besides.
@@ -111,7 +111,7 @@ pub(crate) struct Step {
     pub arguments: Option<Arguments>,
     pub ty: Option<TypeExpr>,
     pub body: Option<Body>,
-    pub otherwise: Option<Block>,
+    pub otherwise: Option<PlanBlock>,
     /// Whether a problem was told of something inside, blocks left out. Only the parts that are whole are there then.
     pub broken: bool,
     pub span: Span,
@@ -128,7 +128,7 @@ impl Step {
 #[derive(Debug)]
 pub(crate) enum Body {
     Object(Object),
-    Block(Block),
+    Block(PlanBlock),
 }
 
 #[derive(Debug)]

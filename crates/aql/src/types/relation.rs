@@ -2,7 +2,7 @@
 
 use tgp_text::truncate;
 
-use super::{Field, Record, Type};
+use super::{Field, QueryType, Record};
 
 /// Where a type of a message is cut off.
 const LONGEST_SHOWN: usize = 80;
@@ -19,8 +19,8 @@ const MAX_DEPTH: usize = 64;
 pub(crate) struct TypeMismatch {
     /// The fields on the way there, empty when it is the whole.
     pub path: String,
-    pub found: Type,
-    pub wanted: Type,
+    pub found: QueryType,
+    pub wanted: QueryType,
     /// A field that is wanted and not there, or there and not wanted.
     pub field: Option<(FieldMismatch, String)>,
 }
@@ -32,25 +32,25 @@ pub(crate) enum FieldMismatch {
     Unknown,
 }
 
-impl Type {
+impl QueryType {
     /// This or null.
-    pub(crate) fn nullable(self) -> Type {
-        union([self, Type::Null])
+    pub(crate) fn nullable(self) -> QueryType {
+        union([self, QueryType::Null])
     }
 
     pub(crate) fn may_be_null(&self) -> bool {
         match self {
-            Type::Null => true,
-            Type::OneOf(types) => types.contains(&Type::Null),
+            QueryType::Null => true,
+            QueryType::OneOf(types) => types.contains(&QueryType::Null),
             _ => false,
         }
     }
 
     /// What it is when it is not null.
-    pub(crate) fn without_null(&self) -> Type {
+    pub(crate) fn without_null(&self) -> QueryType {
         match self {
-            Type::OneOf(types) => union(types.iter().filter(|ty| **ty != Type::Null).cloned()),
-            Type::Null => Type::Any,
+            QueryType::OneOf(types) => union(types.iter().filter(|ty| **ty != QueryType::Null).cloned()),
+            QueryType::Null => QueryType::Any,
             ty => ty.clone(),
         }
     }
@@ -65,12 +65,12 @@ impl Type {
                 return MAX_SIZE + 1;
             }
             match ty {
-                Type::Choice(texts) => size += texts.len(),
-                Type::List(item) => rest.push((item, depth + 1)),
-                Type::Record(record) => {
+                QueryType::Choice(texts) => size += texts.len(),
+                QueryType::List(item) => rest.push((item, depth + 1)),
+                QueryType::Record(record) => {
                     rest.extend(record.fields.values().map(|field| (&field.ty, depth + 1)));
                 }
-                Type::OneOf(types) => rest.extend(types.iter().map(|ty| (ty, depth + 1))),
+                QueryType::OneOf(types) => rest.extend(types.iter().map(|ty| (ty, depth + 1))),
                 _ => {}
             }
         }
@@ -82,88 +82,95 @@ impl Type {
         truncate(&self.to_string(), LONGEST_SHOWN).into_owned()
     }
 
-    pub(crate) fn list(item: Type) -> Type {
-        Type::List(Box::new(item))
+    pub(crate) fn list(item: QueryType) -> QueryType {
+        QueryType::List(Box::new(item))
     }
 
     /// An object with these fields, all of them there, and no others.
-    pub(crate) fn record(fields: impl IntoIterator<Item = (String, Type)>) -> Type {
+    pub(crate) fn record(fields: impl IntoIterator<Item = (String, QueryType)>) -> QueryType {
         let fields = fields.into_iter().map(|(name, ty)| (name, Field { ty, optional: false })).collect();
-        Type::Record(Record { fields, open: false })
+        QueryType::Record(Record { fields, open: false })
     }
 }
 
 /// What a value can be that is one of these.
-pub(crate) fn union(types: impl IntoIterator<Item = Type>) -> Type {
-    let mut members: Vec<Type> = Vec::new();
+pub(crate) fn union(types: impl IntoIterator<Item = QueryType>) -> QueryType {
+    let mut members: Vec<QueryType> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     let mut null = false;
-    let mut rest: Vec<Type> = types.into_iter().collect();
+    let mut rest: Vec<QueryType> = types.into_iter().collect();
     rest.reverse();
     while let Some(ty) = rest.pop() {
         match ty {
-            Type::Any => return Type::Any,
-            Type::Null => null = true,
-            Type::Choice(more) => texts.extend(more),
-            Type::OneOf(inner) => rest.extend(inner.into_iter().rev()),
+            QueryType::Any => return QueryType::Any,
+            QueryType::Null => null = true,
+            QueryType::Choice(more) => texts.extend(more),
+            QueryType::OneOf(inner) => rest.extend(inner.into_iter().rev()),
             ty if !members.contains(&ty) => members.push(ty),
             _ => {}
         }
     }
-    if !texts.is_empty() && !members.contains(&Type::String) {
+    if !texts.is_empty() && !members.contains(&QueryType::String) {
         texts.sort();
         texts.dedup();
-        members.push(Type::Choice(texts));
+        members.push(QueryType::Choice(texts));
     }
-    if members.contains(&Type::Float) {
-        members.retain(|ty| *ty != Type::Int);
+    if members.contains(&QueryType::Float) {
+        members.retain(|ty| *ty != QueryType::Int);
     }
     if null {
-        members.push(Type::Null);
+        members.push(QueryType::Null);
     }
     match members.len() {
-        0 => Type::Any,
-        1 => members.pop().unwrap_or(Type::Any),
-        _ => Type::OneOf(members),
+        0 => QueryType::Any,
+        1 => members.pop().unwrap_or(QueryType::Any),
+        _ => QueryType::OneOf(members),
     }
 }
 
 /// Whether a value of one type can stand where the other is wanted, and if not, why.
-pub(crate) fn fits(found: &Type, wanted: &Type) -> Result<(), TypeMismatch> {
+pub(crate) fn fits(found: &QueryType, wanted: &QueryType) -> Result<(), TypeMismatch> {
     let misfit = || {
         Err(TypeMismatch { path: String::new(), found: found.clone(), wanted: wanted.clone(), field: None })
     };
     match (found, wanted) {
-        (Type::Any, _) | (_, Type::Any) => Ok(()),
-        (Type::OneOf(members), _) => {
+        (QueryType::Any, _) | (_, QueryType::Any) => Ok(()),
+        (QueryType::OneOf(members), _) => {
             let all = members.iter().all(|member| fits(member, wanted).is_ok());
             if all { Ok(()) } else { misfit() }
         }
-        (_, Type::OneOf(members)) => {
+        (_, QueryType::OneOf(members)) => {
             let fitting = members.iter().any(|member| fits(found, member).is_ok());
-            let alike: Vec<&Type> = members.iter().filter(|member| same_shape(found, member)).collect();
+            let alike: Vec<&QueryType> = members.iter().filter(|member| same_shape(found, member)).collect();
             match alike.as_slice() {
                 _ if fitting => Ok(()),
                 [only] => fits(found, only),
                 _ => misfit(),
             }
         }
-        (Type::Int, Type::Float) | (Type::Choice(_), Type::String) => Ok(()),
-        (Type::Choice(some), Type::Choice(all)) if some.iter().all(|text| all.contains(text)) => Ok(()),
-        (Type::List(found), Type::List(wanted)) => fits(found, wanted).map_err(|misfit| misfit.below("[]")),
-        (Type::Record(found), Type::Record(wanted)) => records(found, wanted),
+        (QueryType::Int, QueryType::Float) | (QueryType::Choice(_), QueryType::String) => Ok(()),
+        (QueryType::Choice(some), QueryType::Choice(all)) if some.iter().all(|text| all.contains(text)) => {
+            Ok(())
+        }
+        (QueryType::List(found), QueryType::List(wanted)) => {
+            fits(found, wanted).map_err(|misfit| misfit.below("[]"))
+        }
+        (QueryType::Record(found), QueryType::Record(wanted)) => records(found, wanted),
         (found, wanted) if found == wanted => Ok(()),
         _ => misfit(),
     }
 }
 
-fn same_shape(one: &Type, other: &Type) -> bool {
-    matches!((one, other), (Type::List(_), Type::List(_)) | (Type::Record(_), Type::Record(_)))
+fn same_shape(one: &QueryType, other: &QueryType) -> bool {
+    matches!(
+        (one, other),
+        (QueryType::List(_), QueryType::List(_)) | (QueryType::Record(_), QueryType::Record(_))
+    )
 }
 
 fn records(found: &Record, wanted: &Record) -> Result<(), TypeMismatch> {
     let misfit = |kind, name: &str| {
-        let (found, wanted) = (Type::Record(found.clone()), Type::Record(wanted.clone()));
+        let (found, wanted) = (QueryType::Record(found.clone()), QueryType::Record(wanted.clone()));
         Err(TypeMismatch { path: String::new(), found, wanted, field: Some((kind, name.to_owned())) })
     };
     for (name, field) in &wanted.fields {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value, json};
 use tgp_text::truncate;
 
-use super::{Record, Type};
+use super::{QueryType, Record};
 
 /// Choices and fields that a message names; a model reads them too, so there must not be hundreds.
 const MAX_NAMED: usize = 12;
@@ -34,7 +34,7 @@ impl std::fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-impl Type {
+impl QueryType {
     /// Whether `value` is one of this type.
     ///
     /// # Errors
@@ -58,16 +58,18 @@ impl Type {
     #[must_use]
     pub fn to_schema(&self) -> Value {
         match self {
-            Type::Any => json!({}),
-            Type::String => json!({ "type": "string" }),
-            Type::Int => json!({ "type": "integer" }),
-            Type::Float => json!({ "type": "number" }),
-            Type::Bool => json!({ "type": "boolean" }),
-            Type::Null => json!({ "type": "null" }),
-            Type::Choice(texts) => json!({ "enum": texts }),
-            Type::List(of) => json!({ "type": "array", "items": of.to_schema() }),
-            Type::Record(record) => record_schema(record),
-            Type::OneOf(types) => json!({ "anyOf": types.iter().map(Type::to_schema).collect::<Vec<_>>() }),
+            QueryType::Any => json!({}),
+            QueryType::String => json!({ "type": "string" }),
+            QueryType::Int => json!({ "type": "integer" }),
+            QueryType::Float => json!({ "type": "number" }),
+            QueryType::Bool => json!({ "type": "boolean" }),
+            QueryType::Null => json!({ "type": "null" }),
+            QueryType::Choice(texts) => json!({ "enum": texts }),
+            QueryType::List(of) => json!({ "type": "array", "items": of.to_schema() }),
+            QueryType::Record(record) => record_schema(record),
+            QueryType::OneOf(types) => {
+                json!({ "anyOf": types.iter().map(QueryType::to_schema).collect::<Vec<_>>() })
+            }
         }
     }
 }
@@ -86,20 +88,22 @@ fn record_schema(record: &Record) -> Value {
 }
 
 /// `path` is where `value` stands; it is as it was when this returns without a mismatch.
-fn check(ty: &Type, value: &Value, path: &mut String) -> Result<(), Mismatch> {
+fn check(ty: &QueryType, value: &Value, path: &mut String) -> Result<(), Mismatch> {
     let fits = match (ty, value) {
-        (Type::Any, _) | (Type::String, Value::String(_)) | (Type::Float, Value::Number(_)) => true,
-        (Type::Bool, Value::Bool(_)) | (Type::Null, Value::Null) => true,
-        (Type::Int, Value::Number(number)) => whole(number).is_some(),
-        (Type::Choice(texts), Value::String(text)) => texts.contains(text),
-        (Type::List(of), Value::Array(items)) => {
+        (QueryType::Any, _)
+        | (QueryType::String, Value::String(_))
+        | (QueryType::Float, Value::Number(_)) => true,
+        (QueryType::Bool, Value::Bool(_)) | (QueryType::Null, Value::Null) => true,
+        (QueryType::Int, Value::Number(number)) => whole(number).is_some(),
+        (QueryType::Choice(texts), Value::String(text)) => texts.contains(text),
+        (QueryType::List(of), Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
                 within(path, &format!("[{index}]"), |path| check(of, item, path))?;
             }
             true
         }
-        (Type::Record(record), Value::Object(fields)) => return check_record(record, fields, path),
-        (Type::OneOf(types), _) => return check_one_of(ty, types, value, path),
+        (QueryType::Record(record), Value::Object(fields)) => return check_record(record, fields, path),
+        (QueryType::OneOf(types), _) => return check_one_of(ty, types, value, path),
         _ => false,
     };
     if fits { Ok(()) } else { Err(Mismatch { path: path.clone(), expected: spell(ty), found: found(value) }) }
@@ -117,22 +121,22 @@ fn whole(number: &Number) -> Option<i64> {
 }
 
 /// Spells the integers of a value that fits its type without a point. Of several types the first that fits is meant.
-fn make_whole(ty: &Type, value: &mut Value) {
+fn make_whole(ty: &QueryType, value: &mut Value) {
     match (ty, value) {
-        (Type::Int, Value::Number(number)) => {
+        (QueryType::Int, Value::Number(number)) => {
             if let Some(integer) = whole(number) {
                 *number = Number::from(integer);
             }
         }
-        (Type::List(of), Value::Array(items)) => items.iter_mut().for_each(|item| make_whole(of, item)),
-        (Type::Record(record), Value::Object(fields)) => {
+        (QueryType::List(of), Value::Array(items)) => items.iter_mut().for_each(|item| make_whole(of, item)),
+        (QueryType::Record(record), Value::Object(fields)) => {
             for (name, field) in &record.fields {
                 if let Some(value) = fields.get_mut(name) {
                     make_whole(&field.ty, value);
                 }
             }
         }
-        (Type::OneOf(types), value) => {
+        (QueryType::OneOf(types), value) => {
             if let Some(ty) = types.iter().find(|ty| ty.check(value).is_ok()) {
                 make_whole(ty, value);
             }
@@ -166,15 +170,15 @@ fn check_record(record: &Record, fields: &Map<String, Value>, path: &mut String)
 }
 
 /// The mismatch of the only type that can be meant, or that of all of them.
-fn check_one_of(ty: &Type, types: &[Type], value: &Value, path: &str) -> Result<(), Mismatch> {
+fn check_one_of(ty: &QueryType, types: &[QueryType], value: &Value, path: &str) -> Result<(), Mismatch> {
     let mut meant = None;
     for one in types {
         let Err(mismatch) = check(one, value, &mut path.to_owned()) else { return Ok(()) };
         let is_alike = matches!(
             (one, value),
-            (Type::List(_), Value::Array(_))
-                | (Type::Record(_), Value::Object(_))
-                | (Type::Choice(_), Value::String(_))
+            (QueryType::List(_), Value::Array(_))
+                | (QueryType::Record(_), Value::Object(_))
+                | (QueryType::Choice(_), Value::String(_))
         );
         if is_alike {
             meant = if meant.is_none() { Some(Some(mismatch)) } else { Some(None) };
@@ -209,27 +213,27 @@ fn field_path(path: &str, name: &str) -> String {
 }
 
 /// A type for people, cut where it is long.
-pub(crate) fn spell(ty: &Type) -> String {
+pub(crate) fn spell(ty: &QueryType) -> String {
     spelled(ty, MAX_SPELLED_LEVELS)
 }
 
-fn spelled(ty: &Type, levels: usize) -> String {
+fn spelled(ty: &QueryType, levels: usize) -> String {
     match ty {
-        Type::Any => "Any".to_owned(),
-        Type::String => "String".to_owned(),
-        Type::Int => "Int".to_owned(),
-        Type::Float => "Float".to_owned(),
-        Type::Bool => "Bool".to_owned(),
-        Type::Null => "null".to_owned(),
-        Type::Choice(texts) => {
+        QueryType::Any => "Any".to_owned(),
+        QueryType::String => "String".to_owned(),
+        QueryType::Int => "Int".to_owned(),
+        QueryType::Float => "Float".to_owned(),
+        QueryType::Bool => "Bool".to_owned(),
+        QueryType::Null => "null".to_owned(),
+        QueryType::Choice(texts) => {
             let shown = texts.iter().take(MAX_NAMED).map(|text| format!("{:?}", shorten(text)));
             let more = if texts.len() > MAX_NAMED { " | …" } else { "" };
             format!("{}{more}", shown.collect::<Vec<_>>().join(" | "))
         }
-        Type::List(_) if levels == 0 => "a list".to_owned(),
-        Type::List(of) => format!("[{}]", spelled(of, levels - 1)),
-        Type::Record(_) if levels == 0 => "an object".to_owned(),
-        Type::Record(record) => {
+        QueryType::List(_) if levels == 0 => "a list".to_owned(),
+        QueryType::List(of) => format!("[{}]", spelled(of, levels - 1)),
+        QueryType::Record(_) if levels == 0 => "an object".to_owned(),
+        QueryType::Record(record) => {
             let field = |(name, field): (&String, &super::Field)| {
                 let mark = if field.optional { "?" } else { "" };
                 format!("{name}{mark}: {}", spelled(&field.ty, levels - 1))
@@ -238,7 +242,7 @@ fn spelled(ty: &Type, levels: usize) -> String {
             let more = if record.fields.len() > MAX_NAMED || record.open { ", …" } else { "" };
             format!("{{ {}{more} }}", shown.join(", "))
         }
-        Type::OneOf(types) => {
+        QueryType::OneOf(types) => {
             let shown: Vec<String> = types.iter().take(MAX_NAMED).map(|one| spelled(one, levels)).collect();
             let more = if types.len() > MAX_NAMED { " or …" } else { "" };
             format!("{}{more}", shown.join(" or "))

@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use super::{Record, Type};
+use super::{QueryType, Record};
 
-impl fmt::Display for Type {
+impl fmt::Display for QueryType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Type::Any => formatter.write_str("Any"),
-            Type::String => formatter.write_str("String"),
-            Type::Int => formatter.write_str("Int"),
-            Type::Float => formatter.write_str("Float"),
-            Type::Bool => formatter.write_str("Bool"),
-            Type::Null => formatter.write_str("null"),
-            Type::Choice(texts) => {
+            QueryType::Any => formatter.write_str("Any"),
+            QueryType::String => formatter.write_str("String"),
+            QueryType::Int => formatter.write_str("Int"),
+            QueryType::Float => formatter.write_str("Float"),
+            QueryType::Bool => formatter.write_str("Bool"),
+            QueryType::Null => formatter.write_str("null"),
+            QueryType::Choice(texts) => {
                 for (at, text) in texts.iter().enumerate() {
                     if at > 0 {
                         formatter.write_str(" | ")?;
@@ -22,18 +22,18 @@ impl fmt::Display for Type {
                 }
                 Ok(())
             }
-            Type::List(item) => write!(formatter, "[{item}]"),
-            Type::Record(record) => write!(formatter, "{record}"),
-            Type::OneOf(types) => one_of(types, formatter),
+            QueryType::List(item) => write!(formatter, "[{item}]"),
+            QueryType::Record(record) => write!(formatter, "{record}"),
+            QueryType::OneOf(types) => one_of(types, formatter),
         }
     }
 }
 
 /// Null is written as `?`, behind brackets where there is more than one other type.
-fn one_of(types: &[Type], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let others: Vec<&Type> = types.iter().filter(|ty| **ty != Type::Null).collect();
+fn one_of(types: &[QueryType], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let others: Vec<&QueryType> = types.iter().filter(|ty| **ty != QueryType::Null).collect();
     let nullable = others.len() < types.len();
-    let many = others.len() > 1 || matches!(others.as_slice(), [Type::Choice(texts)] if texts.len() > 1);
+    let many = others.len() > 1 || matches!(others.as_slice(), [QueryType::Choice(texts)] if texts.len() > 1);
     if nullable && many {
         formatter.write_str("(")?;
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Record {
                 write!(formatter, "{}", quoted(name))?;
             }
             // A field whose type ends in `?` may be missing anyway.
-            let said = matches!(&field.ty, Type::OneOf(types) if types.contains(&Type::Null));
+            let said = matches!(&field.ty, QueryType::OneOf(types) if types.contains(&QueryType::Null));
             let mark = if field.optional && !said { "?" } else { "" };
             write!(formatter, "{mark}: {}", field.ty)?;
         }

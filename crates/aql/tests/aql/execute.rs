@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_aql::{Comparison, Expression, Form, Kind, Line, Merge, Part, RunEvent, Type, ValueSource};
+use tgp_aql::{
+    Comparison, Expression, JournalLine, Kind, Merge, Part, QueryType, RunEvent, StepForm, ValueSource,
+};
 use tgp_contract::{Actor, Consent};
 use tokio::sync::mpsc;
 
@@ -130,7 +132,8 @@ async fn blocks_see_what_is_around_them() {
     );
     let chosen = block(vec![map("in", value(json!(["x"])), 1, innermost, &[])], reference(0));
     let other = block(vec![read("no", empty(), &[])], value(json!("other")));
-    let condition = expr(Form::Compare(Comparison::Greater, Box::new(item(0)), Box::new(value(json!(1)))));
+    let condition =
+        expr(StepForm::Compare(Comparison::Greater, Box::new(item(0)), Box::new(value(json!(1)))));
     let choice = step("choice", Kind::When { condition, then: chosen, otherwise: Some(other) }, &[]);
     let plan = plan(
         vec![
@@ -150,12 +153,12 @@ async fn blocks_see_what_is_around_them() {
 async fn a_query_inside_has_inputs_defaults_and_no_sight_of_its_caller() {
     let fake = Arc::new(Fake::echo());
     let mut inner = plan(
-        vec![read("final", object([("a", expr(Form::Input(0))), ("b", expr(Form::Input(1)))]), &[])],
+        vec![read("final", object([("a", expr(StepForm::Input(0))), ("b", expr(StepForm::Input(1)))]), &[])],
         reference(0),
     );
     let input = |name: &str, default| tgp_aql::Input {
         name: name.into(),
-        ty: Type::Int,
+        ty: QueryType::Int,
         default,
         place: crate::execute_plans::place(3),
     };
@@ -214,12 +217,12 @@ async fn expressions_give_a_value_or_say_what_was_found() {
     let data = json!({ "text": "añb", "n": 3, "f": 3.0, "big": u64::MAX, "list": [1, "x", null], "no": null, "yes": true });
     let of = |name: &str| field(reference(0), name);
     let constant = value;
-    let two = |form: fn(Box<Expression>, Box<Expression>) -> Form, left, right| {
+    let two = |form: fn(Box<Expression>, Box<Expression>) -> StepForm, left, right| {
         expr(form(Box::new(left), Box::new(right)))
     };
-    let compare = |how, left, right| expr(Form::Compare(how, Box::new(left), Box::new(right)));
-    let element = |index: Value| two(Form::Element, of("list"), constant(index));
-    let text = expr(Form::Text(vec![
+    let compare = |how, left, right| expr(StepForm::Compare(how, Box::new(left), Box::new(right)));
+    let element = |index: Value| two(StepForm::Element, of("list"), constant(index));
+    let text = expr(StepForm::Text(vec![
         constant(json!("<")),
         of("text"),
         of("list"),
@@ -230,19 +233,19 @@ async fn expressions_give_a_value_or_say_what_was_found() {
     let cases: Vec<(Expression, Result<Value, &str>)> = vec![
         (text, Ok(json!("<añb[1,\"x\",null]3null>"))),
         (of("missing"), Ok(json!(null))),
-        (two(Form::Or, field(of("missing"), "deeper"), constant(json!("none"))), Ok(json!("none"))),
+        (two(StepForm::Or, field(of("missing"), "deeper"), constant(json!("none"))), Ok(json!("none"))),
         (field(of("n"), "x"), Err("expected an object with the field `x`, found the number 3")),
         (field(of("text"), "x"), Err("expected an object with the field `x`, found the text \"añb\"")),
         (field(of("no"), "x"), Ok(json!(null))),
-        (two(Form::Element, of("no"), constant(json!(0))), Ok(json!(null))),
-        (two(Form::Element, of("n"), constant(json!(0))), Err("expected a list, found the number 3")),
+        (two(StepForm::Element, of("no"), constant(json!(0))), Ok(json!(null))),
+        (two(StepForm::Element, of("n"), constant(json!(0))), Err("expected a list, found the number 3")),
         (element(json!(1)), Ok(json!("x"))),
         (element(json!(3)), Err("there is no element 3: the list has 3, counted from 0")),
         (element(json!(-1)), Err("there is no element -1: the list has 3, counted from 0")),
         (element(json!(1.5)), Err("there is no element 1.5: the list has 3, counted from 0")),
-        (two(Form::Element, reference(0), constant(json!("n"))), Ok(json!(3))),
-        (two(Form::Or, of("no"), of("n")), Ok(json!(3))),
-        (two(Form::Or, of("yes"), of("missing")), Ok(json!(true))),
+        (two(StepForm::Element, reference(0), constant(json!("n"))), Ok(json!(3))),
+        (two(StepForm::Or, of("no"), of("n")), Ok(json!(3))),
+        (two(StepForm::Or, of("yes"), of("missing")), Ok(json!(true))),
         (compare(Comparison::Equal, of("n"), of("f")), Ok(json!(true))),
         (
             compare(Comparison::Less, of("big"), constant(json!(18_446_744_073_709_551_615.0))),
@@ -256,15 +259,15 @@ async fn expressions_give_a_value_or_say_what_was_found() {
         ),
         (compare(Comparison::In, constant(json!("x")), of("list")), Ok(json!(true))),
         (compare(Comparison::In, constant(json!("x")), of("n")), Err("expected a list, found the number 3")),
-        (expr(Form::All(vec![constant(json!(false)), of("n")])), Ok(json!(false))),
-        (expr(Form::Some(vec![of("yes"), of("n")])), Ok(json!(true))),
-        (expr(Form::Not(Box::new(of("n")))), Err("expected true or false, found the number 3")),
-        (expr(Form::Length(Box::new(of("text")))), Ok(json!(3))),
-        (expr(Form::Length(Box::new(of("no")))), Err("expected a text, a list or an object, found null")),
-        (two(Form::Join, of("list"), constant(json!(", "))), Ok(json!("1, x, null"))),
-        (two(Form::Contains, of("text"), constant(json!("ñ"))), Ok(json!(true))),
-        (two(Form::Contains, of("list"), constant(json!(1.0))), Ok(json!(true))),
-        (two(Form::Contains, of("text"), of("n")), Err("expected a text, found the number 3")),
+        (expr(StepForm::All(vec![constant(json!(false)), of("n")])), Ok(json!(false))),
+        (expr(StepForm::Some(vec![of("yes"), of("n")])), Ok(json!(true))),
+        (expr(StepForm::Not(Box::new(of("n")))), Err("expected true or false, found the number 3")),
+        (expr(StepForm::Length(Box::new(of("text")))), Ok(json!(3))),
+        (expr(StepForm::Length(Box::new(of("no")))), Err("expected a text, a list or an object, found null")),
+        (two(StepForm::Join, of("list"), constant(json!(", "))), Ok(json!("1, x, null"))),
+        (two(StepForm::Contains, of("text"), constant(json!("ñ"))), Ok(json!(true))),
+        (two(StepForm::Contains, of("list"), constant(json!(1.0))), Ok(json!(true))),
+        (two(StepForm::Contains, of("text"), of("n")), Err("expected a text, found the number 3")),
     ];
     for (expression, expected) in cases {
         assert_eq!(
@@ -277,9 +280,10 @@ async fn expressions_give_a_value_or_say_what_was_found() {
 
 #[tokio::test(start_paused = true)]
 async fn a_field_that_may_be_missing_is_null_and_any_other_an_error() {
-    let note = tgp_aql::Field { ty: Type::OneOf(vec![Type::String, Type::Null]), optional: true };
+    let note =
+        tgp_aql::Field { ty: QueryType::OneOf(vec![QueryType::String, QueryType::Null]), optional: true };
     let record = tgp_aql::Record { fields: [("note".to_owned(), note)].into(), open: true };
-    let findings = Type::List(Box::new(Type::Record(record)));
+    let findings = QueryType::List(Box::new(QueryType::Record(record)));
     let body = block(vec![], field(item(0), "note"));
     let of = |name: &str| {
         let answer = read("s", empty(), &[]).typed(findings.clone());
@@ -296,7 +300,7 @@ async fn a_field_that_may_be_missing_is_null_and_any_other_an_error() {
 #[tokio::test(start_paused = true)]
 async fn agents_work_in_sessions_of_their_own_with_what_is_left() {
     let fake = Arc::new(Fake::echo());
-    let prompt = expr(Form::Text(vec![value(json!("look at ")), reference(0)]));
+    let prompt = expr(StepForm::Text(vec![value(json!("look at ")), reference(0)]));
     let mut plan = plan(
         vec![
             read("s", object([("path", value(json!("a")))]), &[]),
@@ -327,35 +331,39 @@ async fn agents_work_in_sessions_of_their_own_with_what_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_a_type_is_told_it_and_corrected() {
-    let severity = Type::Choice(vec!["high".into(), "low".into()]);
+    let severity = QueryType::Choice(vec!["high".into(), "low".into()]);
     let record = tgp_aql::Record {
         fields: [("severity".to_owned(), tgp_aql::Field { ty: severity.clone(), optional: false })].into(),
         open: false,
     };
-    let cases: [(Type, &[&str], Result<Value, &str>); 7] = [
-        (Type::Record(record.clone()), &[" \n{\"severity\": \"low\"}\n"], Ok(json!({ "severity": "low" }))),
+    let cases: [(QueryType, &[&str], Result<Value, &str>); 7] = [
         (
-            Type::Record(record.clone()),
+            QueryType::Record(record.clone()),
+            &[" \n{\"severity\": \"low\"}\n"],
+            Ok(json!({ "severity": "low" })),
+        ),
+        (
+            QueryType::Record(record.clone()),
             &["```json\n{\"severity\": \"low\"}\n```"],
             Ok(json!({ "severity": "low" })),
         ),
         (
-            Type::Record(record.clone()),
+            QueryType::Record(record.clone()),
             &["Sure!", "{\"severity\": \"worst\"}", "{\"severity\": \"low\"}"],
             Ok(json!({ "severity": "low" })),
         ),
         (
-            Type::Record(record),
+            QueryType::Record(record),
             &["no", "{}", "{\"severity\":\"low\",\"x\":1}"],
             Err("the value does not fit its type: expected only `severity`, found the field `x`"),
         ),
         (severity, &["high"], Ok(json!("high"))),
-        (Type::List(Box::new(Type::Int)), &["[1, 2.5]", "[1, 2]"], Ok(json!([1, 2]))),
-        (Type::String, &["```json\n{}\n```"], Ok(json!("```json\n{}\n```"))),
+        (QueryType::List(Box::new(QueryType::Int)), &["[1, 2.5]", "[1, 2]"], Ok(json!([1, 2]))),
+        (QueryType::String, &["```json\n{}\n```"], Ok(json!("```json\n{}\n```"))),
     ];
     for (ty, answers, expected) in cases {
         let (owned, is_text): (Vec<String>, bool) =
-            (answers.iter().map(|&text| text.to_owned()).collect(), ty == Type::String);
+            (answers.iter().map(|&text| text.to_owned()).collect(), ty == QueryType::String);
         let fake = Arc::new(Fake::echo().with_agent(move |_, number| Ok(said(&owned[number - 1]))));
         let report =
             go(&fake, &plan(vec![agent("a", value(json!("go")), &[]).typed(ty.clone())], reference(0))).await;
@@ -387,7 +395,7 @@ async fn a_cached_value_is_taken_when_everything_is_the_same() {
     let counts = |report: tgp_aql::RunReport| (report.ran, report.cached, report.calls);
     assert_eq!(counts(go(&fake, &exec(json!(1))).await), (1, 0, 1));
     assert_eq!(counts(go(&fake, &exec(json!(1))).await), (0, 1, 0));
-    assert!(matches!(fake.lines().last(), Some(Line::Done { cached: true, calls: 0, .. })));
+    assert!(matches!(fake.lines().last(), Some(JournalLine::Done { cached: true, calls: 0, .. })));
     assert_eq!(counts(go(&fake, &exec(json!(2))).await), (1, 0, 1));
     *fake.version.lock().unwrap() = Some("v2".to_owned());
     assert_eq!(counts(go(&fake, &exec(json!(1))).await), (1, 0, 1));
@@ -399,7 +407,8 @@ async fn a_cached_value_is_taken_when_everything_is_the_same() {
     // A value in the cache that does not fit is not taken.
     *fake.version.lock().unwrap() = Some("v3".to_owned());
     let mut typed = exec(json!(1));
-    typed.body.steps[0].checked = Some(Type::Record(tgp_aql::Record { open: true, ..Default::default() }));
+    typed.body.steps[0].checked =
+        Some(QueryType::Record(tgp_aql::Record { open: true, ..Default::default() }));
     assert_eq!(counts(go(&fake, &typed).await), (1, 0, 1));
     for value in fake.cache.lock().unwrap().values_mut() {
         *value = json!("spoilt");

@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_aql::{Kind, Line, RunEvent, RunReport, Type};
+use tgp_aql::{JournalLine, Kind, QueryType, RunEvent, RunReport};
 use tgp_contract::{AgentFailure, Code, ToolError, Usage};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
@@ -67,16 +67,18 @@ async fn another_attempt_is_made_only_where_it_can_help() {
 async fn a_value_that_does_not_fit_is_asked_for_again() {
     let fake = Arc::new(Fake::new(|call| reply(if call.id == "a#3" { json!(3) } else { json!("three") })));
     let report =
-        go(&fake, &plan(vec![read("a", empty(), &[]).retry(2).typed(Type::Int)], reference(0))).await;
+        go(&fake, &plan(vec![read("a", empty(), &[]).retry(2).typed(QueryType::Int)], reference(0))).await;
     assert_eq!((report.outputs, report.error, report.calls), (json!(3), None, 3));
     // An agent that could not be corrected begins anew, in another session.
     let fake = Arc::new(
         Fake::echo()
             .with_agent(|_, number| Ok(crate::execute_world::said(if number < 4 { "many" } else { "4" }))),
     );
-    let report =
-        go(&fake, &plan(vec![agent("a", value(json!("x")), &[]).retry(1).typed(Type::Int)], reference(0)))
-            .await;
+    let report = go(
+        &fake,
+        &plan(vec![agent("a", value(json!("x")), &[]).retry(1).typed(QueryType::Int)], reference(0)),
+    )
+    .await;
     assert_eq!((report.outputs, report.error), (json!(4), None));
     let sessions: Vec<String> = fake.tasks.lock().unwrap().iter().map(|task| task.session.clone()).collect();
     assert_eq!((&sessions[0], &sessions[1]), (&sessions[1], &sessions[2]));
@@ -115,7 +117,10 @@ async fn a_timeout_takes_the_call_back_and_another_attempt_may_follow() {
     assert_eq!(report.error.unwrap().details["outcome"], "unknown");
     let lines = fake.lines();
     assert!(
-        matches!(&lines[..], [Line::Begun { .. }, Line::Effecting { .. }, Line::Worked { .. }]),
+        matches!(
+            &lines[..],
+            [JournalLine::Begun { .. }, JournalLine::Effecting { .. }, JournalLine::Worked { .. }]
+        ),
         "{lines:?}"
     );
 }
@@ -152,7 +157,7 @@ async fn on_error_stands_in_for_a_step_and_for_everything_inside_one() {
         let kept = fake
             .lines()
             .iter()
-            .filter(|line| matches!(line, Line::Excused { value, .. } if *value == expected))
+            .filter(|line| matches!(line, JournalLine::Excused { value, .. } if *value == expected))
             .count();
         fake.lines.lock().unwrap().clear();
         let is_excused = plan.body.steps[1].options.on_error != tgp_aql::OnError::Fail;
@@ -191,7 +196,7 @@ async fn the_first_failure_of_the_query_is_told_and_nothing_else_begins() {
         .collect();
     assert_eq!(failed, [("b", false), ("c", true), ("a", false)]);
     // What was taken back can be made again without a question.
-    assert!(matches!(&fake.lines()[4], Line::Failed { step, .. } if step == "c"));
+    assert!(matches!(&fake.lines()[4], JournalLine::Failed { step, .. } if step == "c"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +268,7 @@ async fn a_run_that_is_cancelled_leaves_nothing_running_and_can_go_on() {
         assert_eq!(again.ran + again.kept, whole.ran);
     }
 
-    async fn go_on(fake: &Arc<Fake>, plan: &tgp_aql::Plan, history: Vec<Line>) -> RunReport {
+    async fn go_on(fake: &Arc<Fake>, plan: &tgp_aql::QueryPlan, history: Vec<JournalLine>) -> RunReport {
         watch(fake, plan, tgp_aql::RunOptions { history, ..options() }).await.0
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_aql::{Budget, Form, Input, Kind, Line, Plan, RunOptions, RunReport, Step, Type};
+use tgp_aql::{
+    Budget, Input, JournalLine, Kind, QueryPlan, QueryType, RunOptions, RunReport, Step, StepForm,
+};
 use tgp_contract::{AgentFailure, AgentResult, AgentTask, Code, Usage};
 
 use crate::execute_plans::{
@@ -20,12 +22,12 @@ fn insert(name: &str) -> Step {
     step(name, Kind::Sql { sql: "insert into n(w) values (1)".into(), params: empty() }, &[])
 }
 
-fn kinds(lines: &[Line]) -> Vec<String> {
-    let kind = |line: &Line| serde_json::to_value(line).unwrap()["type"].as_str().unwrap().to_owned();
+fn kinds(lines: &[JournalLine]) -> Vec<String> {
+    let kind = |line: &JournalLine| serde_json::to_value(line).unwrap()["type"].as_str().unwrap().to_owned();
     lines.iter().map(kind).collect()
 }
 
-async fn go_on(fake: &Arc<Fake>, plan: &Plan, history: Vec<Line>, again: &[&str]) -> RunReport {
+async fn go_on(fake: &Arc<Fake>, plan: &QueryPlan, history: Vec<JournalLine>, again: &[&str]) -> RunReport {
     let again = again.iter().map(|&path| path.to_owned()).collect();
     watch(fake, plan, RunOptions { history, again, ..options() }).await.0
 }
@@ -78,7 +80,7 @@ fn hungry(task: &AgentTask, calls: u64, tokens: u64) -> Result<AgentResult, Agen
     Ok(AgentResult { answer: "all is well".to_owned(), steps: 1, calls: made, usage, files: Vec::new() })
 }
 
-fn crowd(budget: Budget) -> Plan {
+fn crowd(budget: Budget) -> QueryPlan {
     let agents = ["a", "b", "c", "d"].map(|name| agent(name, value(json!(name)), &[]).skip());
     let mut crowd = plan(agents.into(), reference(0));
     crowd.name = "Crowd".to_owned();
@@ -118,9 +120,9 @@ async fn a5_a_refused_call_ends_the_run_whatever_the_agent_says() {
     assert!(error.message.starts_with("the budget of `B` is used up: 1 of 1 calls"), "{error}");
     // It is counted as it was, and stays used up.
     assert!(
-        fake.lines()
-            .iter()
-            .any(|line| matches!(line, Line::Failed { step, tokens: 10, calls: 0, .. } if step == "a"))
+        fake.lines().iter().any(
+            |line| matches!(line, JournalLine::Failed { step, tokens: 10, calls: 0, .. } if step == "a")
+        )
     );
     let report = go_on(&fake, &inside("B"), fake.lines(), &[]).await;
     assert_eq!((report.error.unwrap().code, report.calls), (Code::Budget, 1));
@@ -135,7 +137,7 @@ async fn a6_a_step_that_was_carried_out_is_not_made_again_for_a_better_answer() 
     let large = json!("x".repeat(9 << 20));
     for (answer, is_misfit) in [(json!({ "rows": [] }), true), (large, false)] {
         let fake = Arc::new(Fake::new(move |_| reply(answer.clone())));
-        let typed = insert("a").retry(2).typed(Type::Int);
+        let typed = insert("a").retry(2).typed(QueryType::Int);
         let plan = plan(vec![typed.clone()], reference(0));
         let report = go(&fake, &plan).await;
         let error = report.error.unwrap();
@@ -154,7 +156,7 @@ async fn a6_a_step_that_was_carried_out_is_not_made_again_for_a_better_answer() 
     // The same of an agent that has changed something; one that has only read begins anew.
     for (tool, tasks) in [("fs_write", 3), ("fs_read", 6)] {
         let fake = Arc::new(Fake::echo().with_agent(|_, _| Ok(said("no number"))));
-        let mut typed = agent("a", value(json!("x")), &[]).retry(1).typed(Type::Int);
+        let mut typed = agent("a", value(json!("x")), &[]).retry(1).typed(QueryType::Int);
         if let Kind::Agent(agent) = &mut typed.kind {
             agent.tools = vec![tool.to_owned()];
         }
@@ -202,19 +204,19 @@ async fn b5_time_that_was_used_before_counts() {
     let report = go(&fake, &slow).await;
     assert_eq!((report.error.unwrap().details["budget"].clone(), report.duration_ms), (json!("time"), 2_000));
     let history = fake.lines();
-    assert_eq!(history.last(), Some(&Line::Worked { ms: 2_000 }));
+    assert_eq!(history.last(), Some(&JournalLine::Worked { ms: 2_000 }));
     let report = go_on(&fake, &slow, history.clone(), &[]).await;
     assert_eq!(report.duration_ms, 0);
     assert!(
         report.error.unwrap().help_of().unwrap().starts_with("begin a new run with a larger `budget(time")
     );
     // Of a run that was killed its last step that was done tells.
-    let killed: Vec<Line> = history.into_iter().take(2).collect();
-    assert!(matches!(killed[1], Line::Done { worked_ms: 1_200, .. }));
+    let killed: Vec<JournalLine> = history.into_iter().take(2).collect();
+    assert!(matches!(killed[1], JournalLine::Done { worked_ms: 1_200, .. }));
     assert_eq!(go_on(&fake, &slow, killed, &[]).await.duration_ms, 800);
 }
 
-fn given(ty: Type, default: Option<Value>) -> Input {
+fn given(ty: QueryType, default: Option<Value>) -> Input {
     Input { name: "i".to_owned(), ty, default, place: place(1) }
 }
 
@@ -239,8 +241,8 @@ async fn with_input(
 #[tokio::test(start_paused = true)]
 async fn b11_what_is_missing_in_any_is_null() {
     let or_none = || {
-        let field = field(expr(Form::Input(0)), "x");
-        expr(Form::Or(Box::new(field), Box::new(value(json!("none")))))
+        let field = field(expr(StepForm::Input(0)), "x");
+        expr(StepForm::Or(Box::new(field), Box::new(value(json!("none")))))
     };
     for (object, expected) in [
         (json!({}), Ok(json!("none"))),
@@ -248,13 +250,13 @@ async fn b11_what_is_missing_in_any_is_null() {
         (json!({ "x": 1 }), Ok(json!(1))),
         (json!(7), Err("expected an object with the field `x`, found the number 7".to_owned())),
     ] {
-        assert_eq!(with_input(given(Type::Any, None), Some(object), or_none()).await, expected);
+        assert_eq!(with_input(given(QueryType::Any, None), Some(object), or_none()).await, expected);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn b12_an_int_is_an_integer_wherever_it_comes_from() {
-    let text = || expr(Form::Text(vec![expr(Form::Input(0))]));
+    let text = || expr(StepForm::Text(vec![expr(StepForm::Input(0))]));
     let big: Value = serde_json::from_str("9223372036854775808").unwrap();
     let cases = [
         (json!(1.0), Ok("1")),
@@ -267,17 +269,19 @@ async fn b12_an_int_is_an_integer_wherever_it_comes_from() {
         (json!(1e300), Err(())),
     ];
     for (value, expected) in cases {
-        let found = with_input(given(Type::Int, None), Some(value.clone()), text()).await;
+        let found = with_input(given(QueryType::Int, None), Some(value.clone()), text()).await;
         assert_eq!(found.map_err(drop), expected.map(Value::from), "{value}");
     }
-    assert_eq!(with_input(given(Type::Int, Some(json!(2.0))), None, text()).await, Ok(json!("2")));
-    let maybe = Type::OneOf(vec![Type::List(Box::new(Type::Int)), Type::Null]);
+    assert_eq!(with_input(given(QueryType::Int, Some(json!(2.0))), None, text()).await, Ok(json!("2")));
+    let maybe = QueryType::OneOf(vec![QueryType::List(Box::new(QueryType::Int)), QueryType::Null]);
     assert_eq!(maybe.admit(json!([1.0, 2])).unwrap().to_string(), "[1,2]");
-    assert_eq!(Type::Float.admit(json!(1.0)).unwrap().to_string(), "1.0");
+    assert_eq!(QueryType::Float.admit(json!(1.0)).unwrap().to_string(), "1.0");
     // Answers of tools and agents enter as well.
     let fake = Arc::new(Fake::new(|_| reply(json!(3.0))).with_agent(|_, _| Ok(said("4.0"))));
-    let steps =
-        vec![read("t", empty(), &[]).typed(Type::Int), agent("a", value(json!("x")), &[]).typed(Type::Int)];
+    let steps = vec![
+        read("t", empty(), &[]).typed(QueryType::Int),
+        agent("a", value(json!("x")), &[]).typed(QueryType::Int),
+    ];
     let all = crate::execute_plans::list(vec![reference(0), reference(1)]);
     assert_eq!(go(&fake, &plan(steps, all)).await.outputs.to_string(), "[3,4]");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_aql::{Form, Kind, Plan, Type};
+use tgp_aql::{Kind, QueryPlan, QueryType, StepForm};
 use tgp_contract::Code;
 
 use crate::execute_plans::{
@@ -15,7 +15,7 @@ use crate::execute_world::{Fake, go, never, options, ports, reply, said};
 /// A megabyte.
 const MIB: usize = 1 << 20;
 
-async fn refused(fake: Fake, plan: &Plan) -> (Code, String) {
+async fn refused(fake: Fake, plan: &QueryPlan) -> (Code, String) {
     let error = go(&Arc::new(fake), plan).await.error.expect("it should have failed");
     assert!(error.help_of().is_some(), "no next step in {error:?}");
     (error.code, error.message)
@@ -48,7 +48,7 @@ async fn maps_inside_maps_hold_only_so_many_items_at_once() {
     for _ in 0..4 {
         innermost = block(
             vec![map("m", value(json!([1, 2, 3, 4, 5, 6, 7])), 64, innermost, &[])],
-            expr(Form::Length(Box::new(reference(0)))),
+            expr(StepForm::Length(Box::new(reference(0)))),
         );
     }
     let mut deep = plan(innermost.steps, innermost.value);
@@ -105,7 +105,7 @@ async fn answers_that_are_too_large_or_too_deep_are_refused() {
     assert_eq!(go(&Arc::new(Fake::new(move |_| reply(deep(64)))), &one()).await.error, None);
     let (code, message) = refused(Fake::new(move |_| reply(deep(65))), &one()).await;
     assert!(code == Code::Validation && message.contains("nested"), "{message}");
-    let typed = plan(vec![agent("a", value(json!("x")), &[]).typed(Type::Any)], reference(0));
+    let typed = plan(vec![agent("a", value(json!("x")), &[]).typed(QueryType::Any)], reference(0));
     for answer in ["[".repeat(100_000), "NaN".to_owned(), "1e999".to_owned(), "{\"a\":Infinity}".to_owned()] {
         let fake = Fake::echo().with_agent(move |_, _| Ok(said(&answer)));
         let (code, message) = refused(fake, &typed).await;
@@ -119,8 +119,8 @@ async fn expressions_cannot_make_more_of_a_value_than_may_be_kept() {
     let many = |parts: usize| (0..parts).map(|_| reference(0)).collect::<Vec<_>>();
     let cases: Vec<(tgp_aql::Expression, &str)> = vec![
         (list(many(9)), "too large"),
-        (expr(Form::Text(many(3))), "too long"),
-        (expr(Form::Join(Box::new(list(many(3))), Box::new(value(json!(","))))), "too long"),
+        (expr(StepForm::Text(many(3))), "too long"),
+        (expr(StepForm::Join(Box::new(list(many(3))), Box::new(value(json!(","))))), "too long"),
     ];
     for (expression, expected) in cases {
         let (code, message) =
@@ -128,7 +128,7 @@ async fn expressions_cannot_make_more_of_a_value_than_may_be_kept() {
         assert!(code == Code::Validation && message.contains(expected), "{message}");
     }
     let prompt =
-        plan(vec![read("a", empty(), &[]), agent("b", expr(Form::Text(many(3))), &[0])], reference(1));
+        plan(vec![read("a", empty(), &[]), agent("b", expr(StepForm::Text(many(3))), &[0])], reference(1));
     assert!(refused(Fake::new(large), &prompt).await.1.contains("too long"));
     // The values of a map together, too; it stops when they are too many.
     let body = block(vec![], outer(1, 0));
@@ -153,7 +153,7 @@ async fn a_value_is_data_whatever_it_says() {
         _ => reply(json!({ "rows": [] })),
     }));
     let kind = Kind::Sql { sql: "SELECT :id".into(), params: object([("id", field(reference(0), "text"))]) };
-    let prompt = expr(Form::Text(vec![value(json!("say ")), field(reference(0), "text")]));
+    let prompt = expr(StepForm::Text(vec![value(json!("say ")), field(reference(0), "text")]));
     let plan =
         plan(vec![read("a", empty(), &[]), step("s", kind, &[0]), agent("b", prompt, &[0])], reference(1));
     go(&fake, &plan).await;

@@ -72,7 +72,8 @@ async fn the_calls_and_tokens_of_agents_count_also_when_they_fail() {
 #[tokio::test(start_paused = true)]
 async fn a_correction_is_made_with_what_is_left() {
     let fake = Arc::new(Fake::echo().with_agent(|_, _| Ok(said("no number"))));
-    let mut typed = plan(vec![agent("a", value(json!("x")), &[]).typed(tgp_aql::Type::Int)], reference(0));
+    let mut typed =
+        plan(vec![agent("a", value(json!("x")), &[]).typed(tgp_aql::QueryType::Int)], reference(0));
     typed.budget.tokens = Some(20);
     let report = go(&fake, &typed).await;
     assert_eq!(report.error.unwrap().code, Code::Budget);

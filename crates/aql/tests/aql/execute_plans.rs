@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{
-    Agent, Block, Budget, Expression, Form, Kind, Merge, OnError, Options, Part, Plan, Step, Type,
+    Agent, Budget, Expression, Kind, Merge, OnError, Options, Part, PlanBlock, QueryPlan, QueryType, Step,
+    StepForm,
 };
 use tgp_contract::SourceLocation;
 
@@ -13,12 +14,12 @@ pub fn place(line: u32) -> SourceLocation {
     SourceLocation { file: "test.aql".to_owned(), line, column: 1 }
 }
 
-pub fn expr(form: Form) -> Expression {
+pub fn expr(form: StepForm) -> Expression {
     Expression { form, place: place(99) }
 }
 
 pub fn value(value: Value) -> Expression {
-    expr(Form::Value(value))
+    expr(StepForm::Value(value))
 }
 
 pub fn reference(index: usize) -> Expression {
@@ -26,23 +27,23 @@ pub fn reference(index: usize) -> Expression {
 }
 
 pub fn outer(up: usize, index: usize) -> Expression {
-    expr(Form::Step { up, index })
+    expr(StepForm::Step { up, index })
 }
 
 pub fn item(up: usize) -> Expression {
-    expr(Form::Item { up })
+    expr(StepForm::Item { up })
 }
 
 pub fn field(of: Expression, name: &str) -> Expression {
-    expr(Form::Field(Box::new(of), name.to_owned()))
+    expr(StepForm::Field(Box::new(of), name.to_owned()))
 }
 
 pub fn object<const N: usize>(fields: [(&str, Expression); N]) -> Expression {
-    expr(Form::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+    expr(StepForm::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
 }
 
 pub fn list(parts: Vec<Expression>) -> Expression {
-    expr(Form::List(parts))
+    expr(StepForm::List(parts))
 }
 
 pub fn step(name: &str, kind: Kind, needs: &[usize]) -> Step {
@@ -53,7 +54,7 @@ pub fn step(name: &str, kind: Kind, needs: &[usize]) -> Step {
         kind,
         options,
         checked: None,
-        ty: Type::Any,
+        ty: QueryType::Any,
         needs: needs.to_vec(),
     }
 }
@@ -76,11 +77,11 @@ pub fn agent(name: &str, prompt: Expression, needs: &[usize]) -> Step {
         prompt,
     };
     let mut step = step(name, Kind::Agent(agent), needs);
-    step.ty = Type::String;
+    step.ty = QueryType::String;
     step
 }
 
-pub fn map(name: &str, over: Expression, concurrency: usize, body: Block, needs: &[usize]) -> Step {
+pub fn map(name: &str, over: Expression, concurrency: usize, body: PlanBlock, needs: &[usize]) -> Step {
     step(name, Kind::Map { list: over, concurrency, body }, needs)
 }
 
@@ -89,7 +90,7 @@ pub fn merge(name: &str, parts: Vec<(&str, Expression)>, needs: &[usize]) -> Ste
     step(name, Kind::Merge { how: Merge::Record, parts }, needs)
 }
 
-pub fn query(name: &str, plan: Plan, inputs: Vec<(&str, Expression)>, needs: &[usize]) -> Step {
+pub fn query(name: &str, plan: QueryPlan, inputs: Vec<(&str, Expression)>, needs: &[usize]) -> Step {
     let inputs = inputs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     step(name, Kind::Query { query: Arc::new(plan), inputs }, needs)
 }
@@ -113,7 +114,7 @@ pub trait With: Sized {
     fn cached(self) -> Self {
         self.edit(|step| step.options.cache = true)
     }
-    fn typed(self, ty: Type) -> Self {
+    fn typed(self, ty: QueryType) -> Self {
         self.edit(|step| {
             step.checked = Some(ty.clone());
             step.ty = ty;
@@ -131,17 +132,17 @@ impl With for Step {
     }
 }
 
-pub fn block(steps: Vec<Step>, value: Expression) -> Block {
-    Block { steps, value, ty: Type::Any }
+pub fn block(steps: Vec<Step>, value: Expression) -> PlanBlock {
+    PlanBlock { steps, value, ty: QueryType::Any }
 }
 
-pub fn plan(steps: Vec<Step>, value: Expression) -> Plan {
-    Plan {
+pub fn plan(steps: Vec<Step>, value: Expression) -> QueryPlan {
+    QueryPlan {
         name: "Test".to_owned(),
         inputs: Vec::new(),
         budget: Budget::default(),
         body: block(steps, value),
-        ty: Type::Any,
+        ty: QueryType::Any,
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tgp_aql::{Block, EarlierOutcome, Expression, Form, Kind, Line, Plan, RunReport, Step};
+use tgp_aql::{
+    EarlierOutcome, Expression, JournalLine, Kind, PlanBlock, QueryPlan, RunReport, Step, StepForm,
+};
 use tgp_contract::{Code, ToolCall, canonical};
 
 use crate::execute_plans::{
@@ -49,7 +51,7 @@ fn draw_block(
     sight: &mut Sight,
     depth: usize,
     in_map: bool,
-) -> (Block, BTreeSet<(usize, usize)>) {
+) -> (PlanBlock, BTreeSet<(usize, usize)>) {
     sight.blocks.push(Vec::new());
     sight.in_map.push(in_map);
     let mut uses_outside = BTreeSet::new();
@@ -91,7 +93,7 @@ fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (S
             }
         }
         3 => {
-            let prompt = expr(Form::Text(vec![value(json!("do ")), draw_parts(draw, sight, &mut uses)]));
+            let prompt = expr(StepForm::Text(vec![value(json!("do ")), draw_parts(draw, sight, &mut uses)]));
             agent(name, prompt, &[])
         }
         4 => {
@@ -125,13 +127,13 @@ fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (S
             let mut fresh = Sight { failures: sight.failures, blocks: Vec::new(), in_map: Vec::new() };
             let (mut body, _) = draw_block(draw, &mut fresh, depth - 1, false);
             // What a query was given is part of what it answers.
-            body.value = list(vec![body.value, expr(Form::Input(0))]);
+            body.value = list(vec![body.value, expr(StepForm::Input(0))]);
             let mut inner = plan(Vec::new(), value(json!(null)));
             inner.body = body;
             inner.budget.parallel = (draw.next(2) == 0).then_some(1);
             inner.inputs = vec![tgp_aql::Input {
                 name: "given".to_owned(),
-                ty: tgp_aql::Type::Any,
+                ty: tgp_aql::QueryType::Any,
                 default: None,
                 place: crate::execute_plans::place(1),
             }];
@@ -170,7 +172,7 @@ fn draw_solid(draw: &mut Draw, sight: &Sight, uses: &mut FreeNames) -> Option<Ex
     Some(reference(index))
 }
 
-fn draw_plan(seed: u64, failures: Failures) -> Plan {
+fn draw_plan(seed: u64, failures: Failures) -> QueryPlan {
     let mut sight = Sight { failures, blocks: Vec::new(), in_map: Vec::new() };
     let (body, _) = draw_block(&mut Draw(seed), &mut sight, 3, false);
     let mut plan = plan(Vec::new(), value(json!(null)));
@@ -206,10 +208,10 @@ fn stand_still() -> tokio::runtime::Runtime {
 }
 
 /// Lines without the time at which they were written.
-fn sorted(lines: &[Line]) -> Vec<String> {
-    let timeless = |line: &Line| match line.clone() {
-        Line::Done { step, value, tokens, calls, cached, .. } => {
-            Line::Done { step, value, tokens, calls, cached, worked_ms: 0 }
+fn sorted(lines: &[JournalLine]) -> Vec<String> {
+    let timeless = |line: &JournalLine| match line.clone() {
+        JournalLine::Done { step, value, tokens, calls, cached, .. } => {
+            JournalLine::Done { step, value, tokens, calls, cached, worked_ms: 0 }
         }
         other => other,
     };
@@ -256,10 +258,10 @@ proptest! {
 /// Places at which one plan is killed.
 const MAX_KILLS: usize = 60;
 
-fn done_steps(lines: &[Line]) -> BTreeMap<String, usize> {
+fn done_steps(lines: &[JournalLine]) -> BTreeMap<String, usize> {
     let mut done = BTreeMap::new();
     for line in lines {
-        if let Line::Done { step, .. } | Line::Excused { step, .. } = line {
+        if let JournalLine::Done { step, .. } | JournalLine::Excused { step, .. } = line {
             *done.entry(step.clone()).or_insert(0) += 1;
         }
     }
@@ -267,21 +269,21 @@ fn done_steps(lines: &[Line]) -> BTreeMap<String, usize> {
 }
 
 /// Steps that were given up count as kept when a run goes on, and as nothing in the run that gave them up.
-fn excused(history: &[Line]) -> u64 {
-    history.iter().filter(|line| matches!(line, Line::Excused { .. })).count() as u64
+fn excused(history: &[JournalLine]) -> u64 {
+    history.iter().filter(|line| matches!(line, JournalLine::Excused { .. })).count() as u64
 }
 
 /// Steps that have begun to take effect and have no end, as whoever reads the journal would say.
-fn in_doubt(lines: &[Line]) -> BTreeSet<String> {
+fn in_doubt(lines: &[JournalLine]) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     for line in lines {
         match line {
-            Line::Effecting { step, .. } => drop(open.insert(step.clone())),
-            Line::Begun { step, .. }
-            | Line::Done { step, .. }
-            | Line::Failed { step, .. }
-            | Line::Excused { step, .. } => drop(open.remove(step)),
-            Line::Worked { .. } => {}
+            JournalLine::Effecting { step, .. } => drop(open.insert(step.clone())),
+            JournalLine::Begun { step, .. }
+            | JournalLine::Done { step, .. }
+            | JournalLine::Failed { step, .. }
+            | JournalLine::Excused { step, .. } => drop(open.remove(step)),
+            JournalLine::Worked { .. } => {}
         }
     }
     open
@@ -346,7 +348,7 @@ proptest! {
                     prop_assert!(!before.contains_key(step_of(call)), "{} was done and is repeated", call);
                 }
                 let begun = history.iter().chain(&new_lines).filter_map(|line| match line {
-                    Line::Begun { call, .. } if call.contains('#') => Some(call),
+                    JournalLine::Begun { call, .. } if call.contains('#') => Some(call),
                     _ => None,
                 });
                 let begun: Vec<&String> = begun.collect();
@@ -356,7 +358,7 @@ proptest! {
                     *after.entry(step).or_insert(0) += times;
                 }
                 prop_assert_eq!(&after, &all_done);
-                let agents = |lines: &[Line]| lines.iter().filter(|line| matches!(line, Line::Begun { call, .. } if !call.contains('#'))).count();
+                let agents = |lines: &[JournalLine]| lines.iter().filter(|line| matches!(line, JournalLine::Begun { call, .. } if !call.contains('#'))).count();
                 prop_assert_eq!(agents(&new_lines), tasks);
                 if let Some(kill) = kill {
                     history.extend(new_lines.into_iter().take(kill));
@@ -374,7 +376,7 @@ proptest! {
     fn what_stands_in_for_a_failure_does_not_depend_on_the_schedule_or_on_kills(seed: u64, schedules in prop::collection::vec(any::<(u64, u64)>(), 4)) {
         let plan = draw_plan(seed, Failures::Spreading);
         let runtime = stand_still();
-        let run = |latencies: u64, shuffle: Option<u64>, history: Vec<Line>| runtime.block_on(async {
+        let run = |latencies: u64, shuffle: Option<u64>, history: Vec<JournalLine>| runtime.block_on(async {
             let fake = fake(latencies);
             *fake.usual_fate.lock().unwrap() = EarlierOutcome::NotCarriedOut;
             let (report, _) = watch(&fake, &plan, tgp_aql::RunOptions { shuffle, history, ..options() }).await;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_aql::{
-    Budget, EarlierOutcome, Kind, Line, Plan, RunEvent, RunOptions, RunReport, Step, Type, ValueSource,
+    Budget, EarlierOutcome, JournalLine, Kind, QueryPlan, QueryType, RunEvent, RunOptions, RunReport, Step,
+    ValueSource,
 };
 use tgp_contract::{Code, ToolError};
 use tokio::sync::mpsc;
@@ -14,22 +15,22 @@ use crate::execute_plans::{
 };
 use crate::execute_world::{Fake, never, options, ports, reply, said, watch};
 
-fn begun(step: &str, attempt: u32) -> Line {
-    Line::Begun { step: step.to_owned(), attempt, call: format!("{step}#{attempt}") }
+fn begun(step: &str, attempt: u32) -> JournalLine {
+    JournalLine::Begun { step: step.to_owned(), attempt, call: format!("{step}#{attempt}") }
 }
 
-fn effecting(step: &str, attempt: u32) -> Line {
-    Line::Effecting { step: step.to_owned(), attempt }
+fn effecting(step: &str, attempt: u32) -> JournalLine {
+    JournalLine::Effecting { step: step.to_owned(), attempt }
 }
 
-fn done(step: &str, value: Value) -> Line {
-    Line::Done { step: step.to_owned(), value, tokens: 0, calls: 1, cached: false, worked_ms: 0 }
+fn done(step: &str, value: Value) -> JournalLine {
+    JournalLine::Done { step: step.to_owned(), value, tokens: 0, calls: 1, cached: false, worked_ms: 0 }
 }
 
 async fn go_on(
     fake: &Arc<Fake>,
-    plan: &Plan,
-    history: Vec<Line>,
+    plan: &QueryPlan,
+    history: Vec<JournalLine>,
     again: &[&str],
 ) -> (RunReport, Vec<RunEvent>) {
     let again = again.iter().map(|&step| step.to_owned()).collect();
@@ -130,16 +131,16 @@ async fn values_inside_maps_choices_and_queries_are_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_value_that_fits_no_more_is_asked_for_again() {
     let fake = Arc::new(Fake::new(|_| reply(json!(2))));
-    let plan = plan(vec![read("a", empty(), &[]).typed(Type::Int)], reference(0));
+    let plan = plan(vec![read("a", empty(), &[]).typed(QueryType::Int)], reference(0));
     let (report, _) = go_on(&fake, &plan, vec![begun("a", 1), done("a", json!("one"))], &[]).await;
     assert_eq!((report.outputs, fake.ids()), (json!(2), vec!["a#2".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_goes_on_in_its_session_unless_it_could_not_be_corrected() {
-    let plan = plan(vec![agent("a", value(json!("x")), &[]).typed(Type::Int)], reference(0));
-    let line = |session: &str| Line::Begun { step: "a".into(), attempt: 1, call: session.into() };
-    let failed = |error: ToolError| Line::Failed {
+    let plan = plan(vec![agent("a", value(json!("x")), &[]).typed(QueryType::Int)], reference(0));
+    let line = |session: &str| JournalLine::Begun { step: "a".into(), attempt: 1, call: session.into() };
+    let failed = |error: ToolError| JournalLine::Failed {
         step: "a".into(),
         attempt: 1,
         error,
@@ -177,7 +178,7 @@ async fn a_step_that_was_given_up_stays_so_and_nobody_asks_about_what_was_in_it(
         begun("each[0].w", 1),
         effecting("each[0].w", 1),
         begun("each[1].w", 1),
-        Line::Excused { step: "each".into(), value: json!(null), error },
+        JournalLine::Excused { step: "each".into(), value: json!(null), error },
     ];
     let (report, _) = go_on(&fake, &plan, history, &[]).await;
     assert_eq!(
@@ -193,7 +194,7 @@ async fn budgets_count_what_was_used_before() {
     inner.budget = Budget { calls: Some(2), ..Budget::default() };
     let mut outer = plan(vec![read("a", empty(), &[]), query("sub", inner, vec![], &[0])], reference(1));
     outer.budget.calls = Some(4);
-    let spent = Line::Failed {
+    let spent = JournalLine::Failed {
         step: "sub.x".into(),
         attempt: 1,
         error: ToolError::new(Code::Runtime, "no"),
@@ -234,11 +235,11 @@ async fn what_cannot_begin_says_why_and_calls_nothing() {
         place: crate::execute_plans::place(1),
     };
     whole.inputs = vec![
-        input("n", Type::Int),
-        input("l", Type::OneOf(vec![Type::List(Box::new(Type::Bool)), Type::Null])),
+        input("n", QueryType::Int),
+        input("l", QueryType::OneOf(vec![QueryType::List(Box::new(QueryType::Bool)), QueryType::Null])),
     ];
     let good = json!({ "n": 1 });
-    type Case = (Value, Vec<Line>, &'static [&'static str], Code, &'static str);
+    type Case = (Value, Vec<JournalLine>, &'static [&'static str], Code, &'static str);
     let refused: Vec<Case> = vec![
         (json!({}), vec![], &[], Code::Validation, "n"),
         (json!({ "n": "x" }), vec![], &[], Code::Validation, "n"),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_aql::{Plan, RunReport};
+use tgp_aql::{QueryPlan, RunReport};
 use tgp_contract::Code;
 
 use crate::execute_world::{Fake, options, refuse, reply, said, watch};
 use crate::support::{compiled, rendered};
 
-fn plans(text: &str) -> Vec<Arc<Plan>> {
+fn plans(text: &str) -> Vec<Arc<QueryPlan>> {
     match compiled(text) {
         Ok(compiled) => compiled.queries,
         Err(problems) => panic!("{}", rendered(&problems)),

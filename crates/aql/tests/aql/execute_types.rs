@@ -2,39 +2,39 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tgp_aql::{Field, Record, Type};
+use tgp_aql::{Field, QueryType, Record};
 
-fn record(fields: &[(&str, Type, bool)], open: bool) -> Type {
-    let field = |(name, ty, optional): &(&str, Type, bool)| {
+fn record(fields: &[(&str, QueryType, bool)], open: bool) -> QueryType {
+    let field = |(name, ty, optional): &(&str, QueryType, bool)| {
         ((*name).to_owned(), Field { ty: ty.clone(), optional: *optional })
     };
-    Type::Record(Record { fields: fields.iter().map(field).collect(), open })
+    QueryType::Record(Record { fields: fields.iter().map(field).collect(), open })
 }
 
-fn list(of: Type) -> Type {
-    Type::List(Box::new(of))
+fn list(of: QueryType) -> QueryType {
+    QueryType::List(Box::new(of))
 }
 
-fn or_null(ty: Type) -> Type {
-    Type::OneOf(vec![ty, Type::Null])
+fn or_null(ty: QueryType) -> QueryType {
+    QueryType::OneOf(vec![ty, QueryType::Null])
 }
 
 #[test]
 fn a_mismatch_says_where_what_and_instead_of_what() {
-    let choice = Type::Choice(vec!["high".into(), "low".into()]);
+    let choice = QueryType::Choice(vec!["high".into(), "low".into()]);
     let finding = record(
         &[
-            ("file", Type::String, false),
+            ("file", QueryType::String, false),
             ("severity", choice.clone(), false),
-            ("note", or_null(Type::String), true),
+            ("note", or_null(QueryType::String), true),
         ],
         false,
     );
-    let cases: Vec<(Type, Value, &str)> = vec![
-        (Type::Int, json!(1.5), "expected Int, found the number 1.5"),
-        (Type::Bool, json!("true"), "expected Bool, found the text \"true\""),
+    let cases: Vec<(QueryType, Value, &str)> = vec![
+        (QueryType::Int, json!(1.5), "expected Int, found the number 1.5"),
+        (QueryType::Bool, json!("true"), "expected Bool, found the text \"true\""),
         (choice, json!("mid"), "expected \"high\" | \"low\", found the text \"mid\""),
-        (list(Type::Int), json!([1, null]), "`[1]`: expected Int, found null"),
+        (list(QueryType::Int), json!([1, null]), "`[1]`: expected Int, found null"),
         (finding.clone(), json!({ "file": "a" }), "`severity`: expected \"high\" | \"low\", found nothing"),
         (
             finding.clone(),
@@ -52,23 +52,23 @@ fn a_mismatch_says_where_what_and_instead_of_what() {
             "`file`: expected String, found the number 1",
         ),
         (
-            record(&[("a b", Type::Int, false)], false),
+            record(&[("a b", QueryType::Int, false)], false),
             json!({ "a b": [] }),
             "`[\"a b\"]`: expected Int, found a list of 0 values",
         ),
         (
-            Type::OneOf(vec![Type::Int, list(Type::Int)]),
+            QueryType::OneOf(vec![QueryType::Int, list(QueryType::Int)]),
             json!({}),
             "expected Int or [Int], found an object without fields",
         ),
         (
-            Type::Null,
+            QueryType::Null,
             json!("x".repeat(500)),
             &format!("expected null, found the text \"{}…\"", "x".repeat(59)),
         ),
     ]
     .into_iter()
-    .map(|(ty, value, text): (Type, Value, &str)| {
+    .map(|(ty, value, text): (QueryType, Value, &str)| {
         (ty, value, Box::leak(text.to_owned().into_boxed_str()) as &str)
     })
     .collect();
@@ -77,25 +77,25 @@ fn a_mismatch_says_where_what_and_instead_of_what() {
     }
 }
 
-fn types() -> impl Strategy<Value = Type> {
+fn types() -> impl Strategy<Value = QueryType> {
     let leaf = prop_oneof![
-        Just(Type::Any),
-        Just(Type::String),
-        Just(Type::Int),
-        Just(Type::Float),
-        Just(Type::Bool),
-        Just(Type::Null),
-        Just(Type::Choice(vec!["a".to_owned(), "b".to_owned()])),
+        Just(QueryType::Any),
+        Just(QueryType::String),
+        Just(QueryType::Int),
+        Just(QueryType::Float),
+        Just(QueryType::Bool),
+        Just(QueryType::Null),
+        Just(QueryType::Choice(vec!["a".to_owned(), "b".to_owned()])),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let field = ("[a-c]", inner.clone(), any::<bool>());
         prop_oneof![
             inner.clone().prop_map(list),
-            prop::collection::vec(inner, 1..3).prop_map(Type::OneOf),
+            prop::collection::vec(inner, 1..3).prop_map(QueryType::OneOf),
             (prop::collection::vec(field, 0..3), any::<bool>()).prop_map(|(fields, open)| {
                 let fields =
                     fields.into_iter().map(|(name, ty, optional)| (name, Field { ty, optional })).collect();
-                Type::Record(Record { fields, open })
+                QueryType::Record(Record { fields, open })
             }),
         ]
     })

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tgp_aql::{
-    AttemptScope, Cache, EarlierOutcome, Journal, Line, Plan, Ports, QueryHost, RunEvent, RunOptions,
-    RunReport, Tokens, run,
+    AttemptScope, Cache, EarlierOutcome, JournalLine, QueryHost, QueryJournal, QueryPlan, QueryPorts,
+    RunEvent, RunOptions, RunReport, TokenUsage, run,
 };
 use tgp_contract::{
     Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, BeforeEffectHook, CallContext, CallRecord,
@@ -79,7 +79,7 @@ pub struct Fake {
     pub calls: Mutex<Vec<(ToolCall, CallContext)>>,
     pub tasks: Mutex<Vec<AgentTask>>,
     pub scopes: Mutex<Vec<AttemptScope>>,
-    pub lines: Mutex<Vec<Line>>,
+    pub lines: Mutex<Vec<JournalLine>>,
     /// Lines after which the journal takes no more.
     pub journal_room: Mutex<usize>,
     pub cache: Mutex<HashMap<String, Value>>,
@@ -137,7 +137,7 @@ impl Fake {
         self.calls.lock().unwrap().iter().map(|(call, _)| call.id.clone()).collect()
     }
 
-    pub fn lines(&self) -> Vec<Line> {
+    pub fn lines(&self) -> Vec<JournalLine> {
         self.lines.lock().unwrap().clone()
     }
 
@@ -261,15 +261,15 @@ impl AgentRunner for Fake {
     }
 }
 
-impl Tokens for Fake {
+impl TokenUsage for Fake {
     fn attenuated(&self, scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError> {
         self.scopes.lock().unwrap().push(scope.clone());
         Ok(Some(CapabilityToken::new(format!("{}:{}", scope.step, scope.tools.join(",")))))
     }
 }
 
-impl Journal for Fake {
-    fn append(&self, line: &Line) -> Result<(), ToolError> {
+impl QueryJournal for Fake {
+    fn append(&self, line: &JournalLine) -> Result<(), ToolError> {
         let mut lines = self.lines.lock().unwrap();
         if lines.len() >= *self.journal_room.lock().unwrap() {
             return Err(ToolError::new(Code::Internal, "the disk is full"));
@@ -318,8 +318,8 @@ impl QueryHost for Fake {
     }
 }
 
-pub fn ports(fake: &Arc<Fake>) -> Ports {
-    Ports {
+pub fn ports(fake: &Arc<Fake>) -> QueryPorts {
+    QueryPorts {
         tools: fake.clone(),
         agents: fake.clone(),
         tokens: fake.clone(),
@@ -346,13 +346,13 @@ pub fn never() -> Cancellation<'static> {
 }
 
 /// Runs a plan, takes all of its events, and finds nothing running afterwards.
-pub async fn watch(fake: &Arc<Fake>, plan: &Plan, options: RunOptions) -> (RunReport, Vec<RunEvent>) {
+pub async fn watch(fake: &Arc<Fake>, plan: &QueryPlan, options: RunOptions) -> (RunReport, Vec<RunEvent>) {
     watch_until(fake, plan, options, never()).await
 }
 
 pub async fn watch_until(
     fake: &Arc<Fake>,
-    plan: &Plan,
+    plan: &QueryPlan,
     options: RunOptions,
     cancellation: Cancellation<'_>,
 ) -> (RunReport, Vec<RunEvent>) {
@@ -373,7 +373,7 @@ pub async fn watch_until(
     (report, events)
 }
 
-pub async fn go(fake: &Arc<Fake>, plan: &Plan) -> RunReport {
+pub async fn go(fake: &Arc<Fake>, plan: &QueryPlan) -> RunReport {
     watch(fake, plan, options()).await.0
 }
 

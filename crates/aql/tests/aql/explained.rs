@@ -1,15 +1,15 @@
 //! What explanations reckon: waves, repetitions, calls, tokens, gates.
 
-use tgp_aql::{Estimate, Explanation, PredictedVerdict, explain};
+use tgp_aql::{Estimate, PredictedVerdict, QueryExplanation, explain};
 
 use crate::support::{compiled, rendered};
 
-fn explained(text: &str) -> Explanation {
+fn explained(text: &str) -> QueryExplanation {
     let compiled = compiled(text).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
     explain(compiled.queries.last().unwrap())
 }
 
-fn step<'e>(explanation: &'e Explanation, name: &str) -> &'e tgp_aql::PlannedStep {
+fn step<'e>(explanation: &'e QueryExplanation, name: &str) -> &'e tgp_aql::PlannedStep {
     explanation.steps.iter().find(|step| step.step == name).unwrap_or_else(|| panic!("no {name}"))
 }
 

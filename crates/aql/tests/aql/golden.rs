@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::json;
-use tgp_aql::{Block, Expression, Form, Kind, OnError, Plan, Step, compile, explain, format};
+use tgp_aql::{Expression, Kind, OnError, PlanBlock, QueryPlan, Step, StepForm, compile, explain, format};
 use tgp_contract::Code;
 
 use crate::execute_world::{Fake, options, refuse, reply, watch};
@@ -128,7 +128,7 @@ pub enum Places {
 }
 
 /// A plan, readable: steps with what they wait for and their types.
-pub fn plan_text(plan: &Plan, places: Places) -> String {
+pub fn plan_text(plan: &QueryPlan, places: Places) -> String {
     let mut text = format!("query {} -> {}\n", plan.name, plan.ty);
     for (at, input) in plan.inputs.iter().enumerate() {
         let default = input.default.as_ref().map(|value| format!(" = {value}")).unwrap_or_default();
@@ -142,7 +142,7 @@ pub fn plan_text(plan: &Plan, places: Places) -> String {
     text
 }
 
-fn block(of: &Block, level: usize, places: Places, text: &mut String) {
+fn block(of: &PlanBlock, level: usize, places: Places, text: &mut String) {
     for (at, one) in of.steps.iter().enumerate() {
         step(at, one, level, places, text);
     }
@@ -229,26 +229,28 @@ fn step(at: usize, step: &Step, level: usize, places: Places, text: &mut String)
 pub fn shown(expression: &Expression) -> String {
     let all = |parts: &[Expression]| parts.iter().map(shown).collect::<Vec<_>>().join(" ");
     match &expression.form {
-        Form::Value(value) => value.to_string(),
-        Form::Input(at) => format!("$({at})"),
-        Form::Step { up, index } => format!("step({up} {index})"),
-        Form::Item { up } => format!("item({up})"),
-        Form::Field(of, name) => format!("{}.{name}", shown(of)),
-        Form::Element(of, index) => format!("{}[{}]", shown(of), shown(index)),
-        Form::Text(parts) => format!("(text {})", all(parts)),
-        Form::List(items) => format!("(list {})", all(items)),
-        Form::Object(entries) => {
+        StepForm::Value(value) => value.to_string(),
+        StepForm::Input(at) => format!("$({at})"),
+        StepForm::Step { up, index } => format!("step({up} {index})"),
+        StepForm::Item { up } => format!("item({up})"),
+        StepForm::Field(of, name) => format!("{}.{name}", shown(of)),
+        StepForm::Element(of, index) => format!("{}[{}]", shown(of), shown(index)),
+        StepForm::Text(parts) => format!("(text {})", all(parts)),
+        StepForm::List(items) => format!("(list {})", all(items)),
+        StepForm::Object(entries) => {
             let entries: Vec<String> =
                 entries.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
-        Form::Or(one, other) => format!("(?? {} {})", shown(one), shown(other)),
-        Form::Compare(comparison, one, other) => format!("({comparison:?} {} {})", shown(one), shown(other)),
-        Form::All(parts) => format!("(and {})", all(parts)),
-        Form::Some(parts) => format!("(or {})", all(parts)),
-        Form::Not(inner) => format!("(not {})", shown(inner)),
-        Form::Length(of) => format!("(length {})", shown(of)),
-        Form::Join(list, between) => format!("(join {} {})", shown(list), shown(between)),
-        Form::Contains(of, wanted) => format!("(contains {} {})", shown(of), shown(wanted)),
+        StepForm::Or(one, other) => format!("(?? {} {})", shown(one), shown(other)),
+        StepForm::Compare(comparison, one, other) => {
+            format!("({comparison:?} {} {})", shown(one), shown(other))
+        }
+        StepForm::All(parts) => format!("(and {})", all(parts)),
+        StepForm::Some(parts) => format!("(or {})", all(parts)),
+        StepForm::Not(inner) => format!("(not {})", shown(inner)),
+        StepForm::Length(of) => format!("(length {})", shown(of)),
+        StepForm::Join(list, between) => format!("(join {} {})", shown(list), shown(between)),
+        StepForm::Contains(of, wanted) => format!("(contains {} {})", shown(of), shown(wanted)),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use tgp_aql::{Problems, compile, explain, format};
+use tgp_aql::{QueryProblems, compile, explain, format};
 
 use crate::support::{QueryHost, compiled, rendered};
 
-fn kinds(outcome: Result<tgp_aql::Compiled, Problems>) -> Vec<&'static str> {
+fn kinds(outcome: Result<tgp_aql::CompiledQuery, QueryProblems>) -> Vec<&'static str> {
     let mut kinds: Vec<&'static str> =
         outcome.unwrap_err().problems.iter().map(|problem| problem.kind).collect();
     kinds.dedup();

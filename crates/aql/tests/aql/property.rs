@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use tgp_aql::{Problems, compile, explain, format};
+use tgp_aql::{QueryProblems, compile, explain, format};
 
 use crate::golden::{Places, plan_text};
 use crate::support::{QueryHost, compiled, golden, rendered};
@@ -150,18 +150,18 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-type Outcome = Result<tgp_aql::Compiled, Problems>;
+type Outcome = Result<tgp_aql::CompiledQuery, QueryProblems>;
 
 fn same_meaning(one: Outcome, other: Outcome, formatted: &str) -> Result<(), TestCaseError> {
     match (one, other) {
         (Ok(one), Ok(other)) => {
-            let plans = |compiled: &tgp_aql::Compiled| -> String {
+            let plans = |compiled: &tgp_aql::CompiledQuery| -> String {
                 compiled.queries.iter().map(|plan| plan_text(plan, Places::Hidden)).collect()
             };
             prop_assert_eq!(plans(&one), plans(&other), "{}", formatted);
         }
         (Err(one), Err(other)) if one.problems.len() < 100 => {
-            let kinds = |problems: &Problems| {
+            let kinds = |problems: &QueryProblems| {
                 let mut kinds: Vec<&str> = problems.problems.iter().map(|problem| problem.kind).collect();
                 kinds.sort_unstable();
                 kinds.into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -175,7 +175,7 @@ fn same_meaning(one: Outcome, other: Outcome, formatted: &str) -> Result<(), Tes
     Ok(())
 }
 
-fn places_exist(problems: &Problems) -> Result<(), TestCaseError> {
+fn places_exist(problems: &QueryProblems) -> Result<(), TestCaseError> {
     prop_assert!(!problems.problems.is_empty() && problems.problems.len() <= 100);
     let mut last = None;
     for problem in &problems.problems {

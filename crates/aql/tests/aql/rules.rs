@@ -1,6 +1,6 @@
 //! Rules of the language that are easier to say than to show.
 
-use tgp_aql::{Catalogue, Field, Kind, Record, Type, compile, format};
+use tgp_aql::{Field, Kind, QueryCatalogue, QueryType, Record, compile, format};
 use tgp_contract::Code;
 
 use crate::support::{QueryHost, compiled, rendered};
@@ -72,9 +72,9 @@ fn types_are_written_so_that_they_can_be_read_again() {
         let once = read(ty);
         assert_eq!(read(&once.to_string()), once, "{ty} became {once}");
     }
-    let optional = Field { ty: Type::Int, optional: true };
+    let optional = Field { ty: QueryType::Int, optional: true };
     let record = Record { fields: [("a b".to_owned(), optional)].into(), open: true };
-    assert_eq!(Type::Record(record).to_string(), "{ \"a b\"?: Int, … }");
+    assert_eq!(QueryType::Record(record).to_string(), "{ \"a b\"?: Int, … }");
 }
 
 #[test]
@@ -168,7 +168,9 @@ fn long_texts_lose_their_common_indentation_and_nothing_else() {
     ] {
         let compiled = compiled(&format!("query X {{ return {{ t: {written} }} }}"));
         let compiled = compiled.unwrap_or_else(|problems| panic!("{written}\n{}", rendered(&problems)));
-        let tgp_aql::Form::Value(value) = &compiled.queries[0].body.value.form else { panic!("{written}") };
+        let tgp_aql::StepForm::Value(value) = &compiled.queries[0].body.value.form else {
+            panic!("{written}")
+        };
         assert_eq!(value["t"], said, "{written}");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tgp_aql::{Catalogue, Compiled, ForgedToolSchema, Problems, compile};
+use tgp_aql::{CompiledQuery, ForgedToolSchema, QueryCatalogue, QueryProblems, compile};
 use tgp_contract::{Code, Effect, ExecutionPath, SourceLocation, ToolDefinition, ToolError, ToolName};
 
 pub fn golden() -> PathBuf {
@@ -86,7 +86,7 @@ impl Default for QueryHost {
     }
 }
 
-impl Catalogue for QueryHost {
+impl QueryCatalogue for QueryHost {
     fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
@@ -154,12 +154,12 @@ impl Catalogue for QueryHost {
     }
 }
 
-pub fn compiled(text: &str) -> Result<Compiled, Problems> {
+pub fn compiled(text: &str) -> Result<CompiledQuery, QueryProblems> {
     compile("main.aql", text, &QueryHost::default())
 }
 
 /// What a person sees, without colours.
-pub fn rendered(problems: &Problems) -> String {
+pub fn rendered(problems: &QueryProblems) -> String {
     let mut text = String::new();
     let line = |place: &SourceLocation| {
         let source = problems.sources.iter().find(|source| source.path == place.file);

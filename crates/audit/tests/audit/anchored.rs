@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, Durability, FileAnchor, Head};
+use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, AuditSync, FileAnchor, Head};
 use tgp_contract::{Code, Recorder, ToolError};
 
 use crate::support::{Place, assert_broken, record, runtime};
@@ -41,7 +41,7 @@ fn a_start_reads_what_came_since_the_checkpoint() {
     assert!(audit.verified() <= 1, "{} entries were read", audit.verified());
     drop(audit);
     // An anchor that is behind, as after a kill, is where reading begins.
-    let older = place.reader().tail(&tgp_audit::Filter::default(), 11).unwrap().remove(0);
+    let older = place.reader().tail(&tgp_audit::AuditFilter::default(), 11).unwrap().remove(0);
     let head = Head { sequence: older.sequence, hash: older.hash, ..place.head() };
     place.anchor().store(&head).unwrap();
     let audit = place.open().unwrap();
@@ -138,7 +138,7 @@ fn the_anchor_follows() {
 
     let options = AuditOptions {
         anchor_every: Duration::from_millis(1),
-        durability: Durability::Call,
+        durability: AuditSync::Call,
         ..place.options()
     };
     let audit = Audit::open(options, Arc::clone(&anchor) as Arc<dyn Anchor>).unwrap();

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use serde_json::json;
-use tgp_audit::{Filter, Format};
+use tgp_audit::{AuditFilter, ExportFormat};
 use tgp_contract::Code;
 
 use crate::support::{Place, with_arguments};
@@ -20,10 +20,10 @@ fn a_flipped_byte_is_found_or_harmless() {
     let records = (0..40).map(|number| with_arguments(json!({"number": number, "text": "x".repeat(700)})));
     let place = Place::with(records.collect());
     place.settle();
-    let all = Filter::default();
-    let session = Filter { session: Some("session-1".to_owned()), ..Filter::default() };
+    let all = AuditFilter::default();
+    let session = AuditFilter { session: Some("session-1".to_owned()), ..AuditFilter::default() };
     let whole = std::fs::read(place.path()).unwrap();
-    let exports = [&all, &session].map(|filter| place.export(filter, Format::Jsonl).unwrap());
+    let exports = [&all, &session].map(|filter| place.export(filter, ExportFormat::Jsonl).unwrap());
     let mut found = 0;
     for round in 0..FLIPS {
         let mut bytes = whole.clone();
@@ -46,7 +46,7 @@ fn a_flipped_byte_is_found_or_harmless() {
             Ok(report) => {
                 assert_eq!(report.entries, 40);
                 for (filter, export) in [&all, &session].iter().zip(&exports) {
-                    let now = place.export(filter, Format::Jsonl).unwrap();
+                    let now = place.export(filter, ExportFormat::Jsonl).unwrap();
                     assert!(now == *export, "byte {place_of_flip} changes what is read, unseen");
                 }
             }

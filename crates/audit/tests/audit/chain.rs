@@ -1,7 +1,7 @@
 //! What an entry holds, and how entries are found again.
 
 use serde_json::{Value, json};
-use tgp_audit::{AuditReader, Filter, Format, VERDICTS};
+use tgp_audit::{AuditFilter, AuditReader, ExportFormat, VERDICTS};
 use tgp_contract::{
     Actor, CallRecord, Code, Effect, Execution, Recorder, RelativePath, Stage, Target, canonical,
 };
@@ -16,7 +16,7 @@ fn an_entry_joins_request_verdicts_and_outcome() {
     call.rows_changed = Some(3);
     call.exit_code = Some(-1);
     let place = Place::with(vec![call]);
-    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    let export = place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap();
     let mut body = bodies(&export).remove(0);
     let head = place.head();
     assert_eq!(head.sequence, 1);
@@ -69,7 +69,7 @@ fn the_verdict_is_one_word() {
         assert_eq!(audit.record(record("late")).await.unwrap_err().code, Code::Internal);
         assert_eq!(audit.flush().await.unwrap_err().code, Code::Internal);
     });
-    let found: Vec<String> = bodies(&place.export(&Filter::default(), Format::Jsonl).unwrap())
+    let found: Vec<String> = bodies(&place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap())
         .iter()
         .map(|body| body["verdict"].as_str().unwrap().to_owned())
         .collect();
@@ -98,16 +98,16 @@ fn entries_are_found_by_session_tool_verdict_and_time() {
     let place = Place::with(records);
     let reader = place.reader();
     let text = |text: &str| Some(text.to_owned());
-    let table: [(Filter, &dyn Fn(u64) -> bool); 6] = [
-        (Filter::default(), &|_| true),
-        (Filter { session: text("session-1"), ..Filter::default() }, &|number| number % 3 == 1),
-        (Filter { tool: text("fs_read"), ..Filter::default() }, &|number| number % 2 == 0),
-        (Filter { verdict: text("denied"), ..Filter::default() }, &|number| number % 5 == 0),
-        (Filter { since_ms: Some(1010), until_ms: Some(1020), ..Filter::default() }, &|number| {
+    let table: [(AuditFilter, &dyn Fn(u64) -> bool); 6] = [
+        (AuditFilter::default(), &|_| true),
+        (AuditFilter { session: text("session-1"), ..AuditFilter::default() }, &|number| number % 3 == 1),
+        (AuditFilter { tool: text("fs_read"), ..AuditFilter::default() }, &|number| number % 2 == 0),
+        (AuditFilter { verdict: text("denied"), ..AuditFilter::default() }, &|number| number % 5 == 0),
+        (AuditFilter { since_ms: Some(1010), until_ms: Some(1020), ..AuditFilter::default() }, &|number| {
             (10..20).contains(&number)
         }),
         (
-            Filter {
+            AuditFilter {
                 session: text("session-0"),
                 tool: text("shell_exec"),
                 verdict: text("allowed"),
@@ -123,7 +123,7 @@ fn entries_are_found_by_session_tool_verdict_and_time() {
         let numbers = |bodies: Vec<Value>| -> Vec<u64> {
             bodies.iter().map(|body| body["callId"].as_str().unwrap().parse().unwrap()).collect()
         };
-        let exported = bodies(&place.export(&filter, Format::Jsonl).unwrap());
+        let exported = bodies(&place.export(&filter, ExportFormat::Jsonl).unwrap());
         assert_eq!(numbers(exported), expected, "{filter:?}");
         let tail = reader.tail(&filter, 4).unwrap();
         assert_eq!(
@@ -141,7 +141,7 @@ fn an_entry_is_found_however_many_came_after_it() {
     let place = Place::with(records);
     let reader = place.reader();
     let newest = |id: &str| {
-        let found = reader.newest(&Filter::default(), &|body| body["callId"] == id).unwrap();
+        let found = reader.newest(&AuditFilter::default(), &|body| body["callId"] == id).unwrap();
         found.map(|entry| entry.sequence)
     };
     assert_eq!([newest("5"), newest("0"), newest("none")], [Some(6), Some(1_100), None]);
@@ -155,7 +155,7 @@ fn a_table_for_people_holds_no_formula() {
     call.exit_code = Some(-1);
     let call = failed(call, Code::Runtime, "-2+3\nsecond, \"line\"");
     let place = Place::with(vec![call]);
-    let table = place.export(&Filter::default(), Format::Csv).unwrap();
+    let table = place.export(&AuditFilter::default(), ExportFormat::Csv).unwrap();
     let mut reader = csv::Reader::from_reader(table.as_slice());
     let names = reader.headers().unwrap().clone();
     let row = reader.records().next().unwrap().unwrap();
@@ -210,7 +210,7 @@ fn whatever_a_record_holds_something_of_it_is_kept() {
         with_arguments(json!({"\u{0}\u{1f600}\u{2028}": "\u{0}\\\"\u{7f}\u{2029}"})),
     ]);
     place.assert_intact(7);
-    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    let export = place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap();
     assert!(export.split(|byte| *byte == b'\n').all(|line| line.len() < (64 << 10) + 200));
     let bodies = bodies(&export);
     let cut = bodies[1]["arguments"]["content"].as_str().unwrap();
@@ -235,7 +235,12 @@ fn whatever_a_record_holds_something_of_it_is_kept() {
     // The session was cut for its entry, and is found under the name that its caller knows.
     assert_eq!(place.reader().history(&"s".repeat(1 << 20), 10).unwrap().len(), 1);
     assert_eq!(
-        place.export(&Filter::default(), Format::Csv).unwrap().iter().filter(|b| **b == b'\n').count(),
+        place
+            .export(&AuditFilter::default(), ExportFormat::Csv)
+            .unwrap()
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count(),
         8
     );
 }
@@ -343,7 +348,7 @@ fn an_entry_says_how_far_the_execution_went() {
     let all = [Execution::NotStarted, Execution::RolledBack, Execution::Done, Execution::Unknown];
     let with = |execution: Execution| CallRecord { execution, ..record(execution.as_str()) };
     let place = Place::with(all.into_iter().map(with).collect());
-    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    let export = place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap();
     let found: Vec<Value> = bodies(&export).iter().map(|body| body["execution"].clone()).collect();
     assert_eq!(found, ["not_started", "rolled_back", "done", "unknown"]);
     let ran: Vec<bool> =

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tgp_audit::{Audit, AuditOptions, Durability, FileAnchor};
+use tgp_audit::{Audit, AuditOptions, AuditSync, FileAnchor};
 use tgp_contract::{Code, Recorder, ToolError};
 
 use crate::support::{Place, options, record, runtime, with_arguments};
@@ -26,7 +26,7 @@ fn assert_clear(error: &ToolError) {
 /// lock is gone, nothing has been lost.
 #[test]
 fn a_locked_database_fails_calls_and_loses_none() {
-    for durability in [Durability::Batched, Durability::Call] {
+    for durability in [AuditSync::Batched, AuditSync::Call] {
         let place = Place::new();
         let options =
             AuditOptions { durability, lock_wait: Duration::from_millis(30), ..options(&place.path()) };
@@ -37,7 +37,7 @@ fn a_locked_database_fails_calls_and_loses_none() {
             let holder = place.tamper();
             holder.execute_batch("BEGIN IMMEDIATE").unwrap();
             let first = audit.record(record("meanwhile 1")).await;
-            assert_eq!(first.is_err(), durability == Durability::Call);
+            assert_eq!(first.is_err(), durability == AuditSync::Call);
             assert_clear(&audit.flush().await.unwrap_err());
             assert_clear(&audit.record(record("meanwhile 2")).await.unwrap_err());
             holder.execute_batch("ROLLBACK").unwrap();
@@ -88,7 +88,7 @@ fn a_full_disk_fails_the_call_and_breaks_nothing() {
     const TEST: &str = "faults::a_full_disk_fails_the_call_and_breaks_nothing";
     if let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) {
         let anchor = Arc::new(FileAnchor::new(folder.join("anchor")));
-        let options = AuditOptions { durability: Durability::Call, ..options(&folder.join("audit.db")) };
+        let options = AuditOptions { durability: AuditSync::Call, ..options(&folder.join("audit.db")) };
         let audit = Audit::open(options, anchor).unwrap();
         runtime().block_on(async {
             for number in 0.. {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tgp_audit::{Audit, AuditOptions, Durability, FileAnchor, Filter, Format};
+use tgp_audit::{Audit, AuditFilter, AuditOptions, AuditSync, ExportFormat, FileAnchor};
 use tgp_contract::Recorder;
 
 use crate::support::{Place, bodies, child, options, record};
@@ -20,7 +20,7 @@ const ENTRIES: usize = 200;
 /// Enough to hit a start, a batch, an anchoring and the log's rewriting many times.
 const KILLS: u64 = 60;
 
-fn opened(durability: Durability) -> Option<(Audit, String)> {
+fn opened(durability: AuditSync) -> Option<(Audit, String)> {
     let folder = PathBuf::from(std::env::var_os(FOLDER)?);
     let options = AuditOptions {
         durability,
@@ -36,13 +36,13 @@ fn say(line: &str) {
 }
 
 fn ids(place: &Place) -> Vec<String> {
-    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    let export = place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap();
     bodies(&export).iter().map(|body| body["callId"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn four_processes_write_one_chain() {
-    if let Some((audit, name)) = opened(Durability::Batched) {
+    if let Some((audit, name)) = opened(AuditSync::Batched) {
         for number in 0..ENTRIES {
             audit.record(record(&format!("{name}-{number}"))).await.expect("it records");
             if number % 16 == 0 {
@@ -82,7 +82,7 @@ async fn four_processes_write_one_chain() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_kill_9() {
-    if let Some((audit, name)) = opened(Durability::Call) {
+    if let Some((audit, name)) = opened(AuditSync::Call) {
         let audit = Arc::new(audit);
         // Four callers share each sync.
         let callers = (0..4).map(|caller| {

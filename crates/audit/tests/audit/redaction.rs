@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tgp_audit::{Audit, AuditOptions, Filter, Format, Redaction};
+use tgp_audit::{Audit, AuditFilter, AuditOptions, ExportFormat, Redaction};
 use tgp_contract::{Code, Recorder, Stage, Target, canonical};
 
 use crate::support::{Place, failed, runtime, verdict, with_arguments};
@@ -160,7 +160,8 @@ fn no_entry_holds_a_secret_or_its_hash() {
     });
     drop(audit);
     place.settle();
-    let export = String::from_utf8(place.export(&Filter::default(), Format::Jsonl).unwrap()).unwrap();
+    let export =
+        String::from_utf8(place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap()).unwrap();
     let file = String::from_utf8_lossy(&std::fs::read(place.path()).unwrap()).into_owned();
     for text in [&export, &file] {
         assert!(text.contains("[redacted]") && text.contains("\"content\":\"text\""));

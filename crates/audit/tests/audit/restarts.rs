@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use tgp_audit::{Filter, Format, restart};
+use tgp_audit::{AuditFilter, ExportFormat, restart};
 use tgp_contract::{Code, Recorder};
 
 use crate::support::{Place, assert_broken, bodies, record, runtime};
@@ -32,7 +32,7 @@ fn a_broken_chain_is_set_aside_whole() {
     });
     place.assert_intact(2);
     assert_ne!(place.head().chain, old.chain);
-    let first = bodies(&place.export(&Filter::default(), Format::Jsonl).unwrap()).remove(0);
+    let first = bodies(&place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap()).remove(0);
     assert_eq!(first["kind"], "restart");
     assert_eq!(first["verdict"], "restarted");
     assert_eq!(first["reason"], "the disk was damaged; see ticket 12, password=[redacted]");
@@ -46,7 +46,7 @@ fn a_broken_chain_is_set_aside_whole() {
     let left = rusqlite::Connection::open(aside).unwrap();
     let count: i64 = left.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 5);
-    let table = place.export(&Filter::default(), Format::Csv).unwrap();
+    let table = place.export(&AuditFilter::default(), ExportFormat::Csv).unwrap();
     assert!(String::from_utf8(table).unwrap().contains("the disk was damaged"));
 }
 

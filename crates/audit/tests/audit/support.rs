@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, FileAnchor, Filter, Format, Head, Report};
+use tgp_audit::{
+    Anchor, Audit, AuditFilter, AuditOptions, AuditReader, ExportFormat, FileAnchor, Head, VerifyReport,
+};
 use tgp_contract::{
     Actor, CallContext, CallRecord, Code, Consent, Effect, Execution, FileEffect, GateVerdict, Recorder,
     RelativePath, Root, Stage, Target, ToolCall, ToolError, ToolResult,
@@ -65,7 +67,7 @@ impl Place {
     }
 
     /// The whole chain is read, as `tgp audit verify` does it.
-    pub fn verify(&self) -> Result<Report, ToolError> {
+    pub fn verify(&self) -> Result<VerifyReport, ToolError> {
         AuditReader::open(self.path(), self.anchor())?.verify()
     }
 
@@ -73,7 +75,7 @@ impl Place {
         self.anchor().load().unwrap().unwrap()
     }
 
-    pub fn export(&self, filter: &Filter, format: Format) -> Result<Vec<u8>, ToolError> {
+    pub fn export(&self, filter: &AuditFilter, format: ExportFormat) -> Result<Vec<u8>, ToolError> {
         let mut output = Vec::new();
         AuditReader::open(self.path(), self.anchor())?.export(filter, format, &mut output)?;
         Ok(output)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
-use tgp_audit::{Audit, AuditReader, FileAnchor, Filter, Format};
+use tgp_audit::{Audit, AuditFilter, AuditReader, ExportFormat, FileAnchor};
 use tgp_contract::{Actor, CallRecord, Code, Recorder, Stage, Target, ToolError, ToolResult, canonical};
 
 use crate::support::{Place, assert_broken, options, record, runtime, verdict};
@@ -341,9 +341,9 @@ fn an_entry_that_was_changed_is_not_shown() {
     let change = "UPDATE entries SET body = CAST(replace(body, 'call 1', 'call 9') AS BLOB)";
     place.tamper().execute_batch(change).unwrap();
     let reader = AuditReader::open(place.path(), place.anchor()).unwrap();
-    assert_eq!(reader.tail(&Filter::default(), 10).unwrap_err().code, Code::Integrity);
+    assert_eq!(reader.tail(&AuditFilter::default(), 10).unwrap_err().code, Code::Integrity);
     assert_eq!(reader.history("session-1", 10).unwrap_err().code, Code::Integrity);
-    assert_eq!(place.export(&Filter::default(), Format::Csv).unwrap_err().code, Code::Integrity);
+    assert_eq!(place.export(&AuditFilter::default(), ExportFormat::Csv).unwrap_err().code, Code::Integrity);
 }
 
 type Tampering = Box<dyn Fn(&Place)>;

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use tgp_contract::{Access, CheckReport, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
 use super::{imported, tool_file};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
-use tgp_tool_runtime::Forge;
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolRuntime;
 
-pub(super) struct CheckTool(pub(super) Arc<Forge>);
+pub(super) struct CheckTool(pub(super) Arc<ToolRuntime>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ impl Tool for CheckTool {
     type Args = CheckToolArgs;
     type Output = CheckReport;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "check_tool",
         aliases: &[],
         description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7. Returns {valid, errors, findings}.",
@@ -48,7 +48,7 @@ impl Tool for CheckTool {
         &self,
         args: CheckToolArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<CheckReport>, ToolError> {
+    ) -> Result<ToolOutcome<CheckReport>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         Ok(self.0.check(invocation, &path).await?.into())
     }

@@ -8,7 +8,7 @@ use tgp_contract::{Effect, ExecutionPath, SqlClass, SqlParams, SqlRows, SqlState
 
 use tgp_router::Workspace;
 use tgp_router::database::StatementEnd;
-use tgp_router::{Invocation, Outcome, Preview, Tool, ToolInfo};
+use tgp_router::{Invocation, Preview, Tool, ToolOutcome, ToolSpec};
 
 /// Longer statements are data in disguise, and belong into parameters.
 const MAX_SQL_BYTES: usize = 1024 * 1024;
@@ -57,7 +57,7 @@ impl Tool for ExecSql {
     type Args = ExecSqlArgs;
     type Output = SqlResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "exec_sql",
         aliases: &["db.query", "db_query"],
         description: "Execute one SQL statement on the configured database, in a transaction of its own. Returns {rows, columns, changed, truncated}; integers beyond 2^53 and decimals are strings.",
@@ -106,7 +106,7 @@ impl Tool for ExecSql {
         &self,
         args: ExecSqlArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<SqlResult>, ToolError> {
+    ) -> Result<ToolOutcome<SqlResult>, ToolError> {
         let judged = judged(invocation.targets);
         let params = SqlParams::from_value(args.params)?;
         let statement = SqlStatement { sql: args.sql, params, judged };
@@ -117,7 +117,7 @@ impl Tool for ExecSql {
             invocation.workspace.sql.execute(&statement, &end).await?;
         let rows_changed = Some(changed).filter(|_| !dry_run);
         let result = SqlResult { rows, columns, changed, truncated, dry_run };
-        Ok(Outcome { rows_changed, ..result.into() })
+        Ok(ToolOutcome { rows_changed, ..result.into() })
     }
 }
 

@@ -15,14 +15,14 @@ use tgp_sandbox::{LogLine, RunStats};
 use super::{imported, tool_file};
 use tgp_router::database::SqlNotes;
 use tgp_router::files::difference;
-use tgp_router::{FileSnapshot, Invocation, Outcome, Preview, Tool, ToolInfo};
-use tgp_tool_runtime::Forge;
+use tgp_router::{FileSnapshot, Invocation, Preview, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolRuntime;
 use tgp_tool_runtime::forge::RunChange;
 
 /// Bytes of a tool's source that are shown before it runs; its hash is that of the whole.
 const MAX_SHOWN_BYTES: usize = 256 * 1024;
 
-pub(super) struct ExecTool(pub(super) Arc<Forge>);
+pub(super) struct ExecTool(pub(super) Arc<ToolRuntime>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +80,7 @@ impl Tool for ExecTool {
     type Args = ExecToolArgs;
     type Output = ExecToolResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "exec_tool",
         aliases: &[],
         description: "Execute a tool in a locked worker process of its own. Returns {result, logs, stats}. File writes and SQL are committed together when it returns, and undone when it fails.",
@@ -122,7 +122,7 @@ impl Tool for ExecTool {
         &self,
         args: ExecToolArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<ExecToolResult>, ToolError> {
+    ) -> Result<ToolOutcome<ExecToolResult>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         refuse_tests(&path)?;
         let dry_run = invocation.context.dry_run;
@@ -158,7 +158,7 @@ impl Tool for ExecTool {
             changes: dry_run.then_some(previews),
             sql: dry_run.then_some(statements),
         };
-        Ok(Outcome { files, rows_changed, ..result.into() })
+        Ok(ToolOutcome { files, rows_changed, ..result.into() })
     }
 }
 

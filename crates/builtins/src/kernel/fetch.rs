@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolError};
 use tgp_fetch::{FetchArgs, FetchClient, FetchRequest, FetchResponse, Hop, HopJudge};
 
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 pub(super) struct Fetch(pub(super) Arc<FetchClient>);
 
@@ -21,7 +21,7 @@ impl Tool for Fetch {
     type Args = FetchArgs;
     type Output = FetchResponse;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fetch",
         aliases: &[],
         description: "Send one HTTP request to a URL that allowedFetchUrls lists. Returns {status, headers, body, …}.",
@@ -39,7 +39,7 @@ impl Tool for Fetch {
         &self,
         args: FetchArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<FetchResponse>, ToolError> {
+    ) -> Result<ToolOutcome<FetchResponse>, ToolError> {
         let request = FetchRequest::try_from(args)?;
         if invocation.context.dry_run && !SAFE_METHODS.contains(&request.method.as_str()) {
             let message = format!("a dry run changes nothing, so it sends no {} request", request.method);

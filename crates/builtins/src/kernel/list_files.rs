@@ -7,7 +7,7 @@ use tgp_contract::{Access, Effect, ExecutionPath, FsError, RelativePath, Target,
 
 use super::tool_file;
 use tgp_router::files::is_listed;
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 use tgp_tool_runtime::memory::TOOLS_DIRECTORY;
 
 pub(super) struct ListFiles;
@@ -24,7 +24,7 @@ impl Tool for ListFiles {
     type Args = ListFilesArgs;
     type Output = Vec<RelativePath>;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "list_files",
         aliases: &[],
         description: "Recursively list the files below a directory of the tool repository, sorted by path.",
@@ -41,7 +41,7 @@ impl Tool for ListFiles {
         &self,
         args: ListFilesArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<Vec<RelativePath>>, ToolError> {
+    ) -> Result<ToolOutcome<Vec<RelativePath>>, ToolError> {
         let directory = RelativePath::new(&args.dir.unwrap_or_default())?;
         let entries = match invocation.visible_tools().await.list(&directory) {
             // A repository without tools may not have their directory yet.

@@ -9,13 +9,13 @@ use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolErro
 use tgp_tool_runtime::memory::ToolLog;
 
 use super::tool_file;
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
-use tgp_tool_runtime::Library;
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolLibrary;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 1000;
 
-pub(super) struct Log(pub(super) Arc<Library>);
+pub(super) struct Log(pub(super) Arc<ToolLibrary>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +37,7 @@ impl Tool for Log {
     type Args = LogArgs;
     type Output = ToolLog;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "log",
         aliases: &["git.log", "git_log"],
         description: "The versions of the tool repository or of one of its files, newest first. Returns {versions: [{commit, author, time, subject, paths, pushed}], complete}.",
@@ -50,7 +50,11 @@ impl Tool for Log {
         args.path.as_deref().map_or_else(|| Ok(Vec::new()), |path| tool_file(path, Access::Read))
     }
 
-    async fn run(&self, args: LogArgs, invocation: Invocation<'_>) -> Result<Outcome<ToolLog>, ToolError> {
+    async fn run(
+        &self,
+        args: LogArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<ToolOutcome<ToolLog>, ToolError> {
         let path = args.path.as_deref().map(RelativePath::new).transpose()?;
         let visible = invocation.visibility().await;
         Ok(self.0.log(path.as_ref(), args.limit, &visible).await?.into())

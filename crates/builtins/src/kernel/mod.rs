@@ -29,19 +29,19 @@ pub use search::{SearchResult, ToolHit};
 pub use test_tool::{TestFile, TestNotRun, TestToolResult};
 
 use tgp_router::files::difference;
-use tgp_router::{DynTool, Invocation, Outcome, typed};
+use tgp_router::{DynTool, Invocation, ToolOutcome, typed};
 use tgp_tool_runtime::forge::as_targets;
 use tgp_tool_runtime::memory::RemoteName;
-use tgp_tool_runtime::{Forge, Library};
+use tgp_tool_runtime::{ToolLibrary, ToolRuntime};
 
 /// All of them.
 ///
 /// # Errors
 /// Never in practice: the names are constants.
 pub fn kernel_tools(
-    forge: &Arc<Forge>,
+    forge: &Arc<ToolRuntime>,
     fetch: &Arc<FetchClient>,
-    library: &Arc<Library>,
+    library: &Arc<ToolLibrary>,
 ) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     Ok(vec![
         typed(list_files::ListFiles)?,
@@ -92,7 +92,7 @@ fn tool_file(path: &str, access: Access) -> Result<Vec<Target>, ToolError> {
 }
 
 /// The sources that the tool of a call imports, from wherever in the tool repository.
-async fn imported(forge: &Forge, path: &str, invocation: Invocation<'_>) -> Vec<Target> {
+async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -> Vec<Target> {
     match RelativePath::new(path) {
         Ok(path) => as_targets(forge.find_sources(&invocation.workspace.tools, &path).await),
         // It is refused before any gate is asked.
@@ -101,7 +101,7 @@ async fn imported(forge: &Forge, path: &str, invocation: Invocation<'_>) -> Vec<
 }
 
 /// The file that a write names, and the host that it is sent to afterwards.
-fn written_file(library: &Library, path: &str) -> Result<Vec<Target>, ToolError> {
+fn written_file(library: &ToolLibrary, path: &str) -> Result<Vec<Target>, ToolError> {
     let mut targets = tool_file(path, Access::Write)?;
     targets.extend(library.remote_target());
     Ok(targets)
@@ -113,7 +113,7 @@ fn preview(
     path: &RelativePath,
     content: &str,
     remote: Option<&RemoteName>,
-) -> Result<Outcome<ToolWrite>, ToolError> {
+) -> Result<ToolOutcome<ToolWrite>, ToolError> {
     let before = match files.read(path) {
         Ok(bytes) => Some(bytes),
         Err(FsError::NotFound(_)) => None,
@@ -134,5 +134,5 @@ fn preview(
         before.as_deref().map(canonical::sha256_hex),
         Some(canonical::sha256_hex(content.as_bytes())),
     );
-    Ok(Outcome { files: vec![effect], ..ToolWrite::DryRun(preview).into() })
+    Ok(ToolOutcome { files: vec![effect], ..ToolWrite::DryRun(preview).into() })
 }

@@ -9,11 +9,11 @@ use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolError};
 
 use super::{ToolWrite, preview, written_file};
 use tgp_router::files::{Replacement, patch};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
-use tgp_tool_runtime::Library;
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolLibrary;
 use tgp_tool_runtime::memory::refuse_derived;
 
-pub(super) struct PatchFile(pub(super) Arc<Library>);
+pub(super) struct PatchFile(pub(super) Arc<ToolLibrary>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ impl Tool for PatchFile {
     type Args = PatchFileArgs;
     type Output = ToolWrite;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "patch_file",
         aliases: &[],
         description: "Replace one piece of text in a file of the tool repository. The search text is literal and must occur exactly once. The change is committed and pushed.",
@@ -50,7 +50,7 @@ impl Tool for PatchFile {
         &self,
         args: PatchFileArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<ToolWrite>, ToolError> {
+    ) -> Result<ToolOutcome<ToolWrite>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         refuse_derived(&path)?;
         let files = &invocation.workspace.tools;
@@ -65,6 +65,6 @@ impl Tool for PatchFile {
         let patch = move |text: &str| patch(&meant, text, &replacement).map(|(patched, _)| patched);
         let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
         let (written, effect) = self.0.patch(files, &path, patch, agreement, point).await?;
-        Ok(Outcome { files: vec![effect], ..ToolWrite::Done(written).into() })
+        Ok(ToolOutcome { files: vec![effect], ..ToolWrite::Done(written).into() })
     }
 }

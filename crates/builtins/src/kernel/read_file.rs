@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
 use super::tool_file;
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 use tgp_tool_runtime::memory::{META_FILE, shown_index};
 
 pub(super) struct ReadFile;
@@ -24,7 +24,7 @@ impl Tool for ReadFile {
     type Args = ReadFileArgs;
     type Output = String;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "read_file",
         aliases: &[],
         description: "Read the whole text of a file of the tool repository.",
@@ -41,7 +41,7 @@ impl Tool for ReadFile {
         &self,
         args: ReadFileArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<String>, ToolError> {
+    ) -> Result<ToolOutcome<String>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         let tools = invocation.visible_tools().await;
         let text = tools.read_text(&path)?;

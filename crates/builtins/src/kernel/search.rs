@@ -6,17 +6,17 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolError};
-use tgp_registry::{Hit, Verdict};
+use tgp_registry::{Hit, ReuseVerdict};
 
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
-use tgp_tool_runtime::Library;
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolLibrary;
 use tgp_tool_runtime::memory::shown_score;
 
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 50;
 const MAX_QUERY: usize = 10_000;
 
-pub(super) struct Search(pub(super) Arc<Library>);
+pub(super) struct Search(pub(super) Arc<ToolLibrary>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +38,7 @@ fn default_limit() -> usize {
 pub struct SearchResult {
     pub results: Vec<ToolHit>,
     /// What to do: use the best of them, read it first, or forge a new tool.
-    pub verdict: Verdict,
+    pub verdict: ReuseVerdict,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -49,7 +49,7 @@ pub struct ToolHit {
     pub path: RelativePath,
     /// From 0 to 1.
     pub score: f64,
-    pub verdict: Verdict,
+    pub verdict: ReuseVerdict,
     pub description: String,
     /// How it is called, as TypeScript.
     pub signature: String,
@@ -75,7 +75,7 @@ impl Tool for Search {
     type Args = SearchArgs;
     type Output = SearchResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "search",
         aliases: &["registry.search", "registry_search"],
         description: "Find tools by what they do, in your own words. Do this before you forge one: with the verdict `reuse` (score from 0.85) the tool does it, with `review` (from 0.30) read it first, with `forge` none does. Returns {results: [{path, score, verdict, description, signature, why}], verdict}.",
@@ -93,7 +93,7 @@ impl Tool for Search {
         &self,
         args: SearchArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<SearchResult>, ToolError> {
+    ) -> Result<ToolOutcome<SearchResult>, ToolError> {
         let files = &invocation.workspace.tools;
         let visible = invocation.visibility().await;
         let (found, warnings) = self.0.search(files, &args.query, args.limit, &visible).await?;

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use tgp_contract::{Effect, ExecutionPath, Target, ToolError};
 use tgp_tool_runtime::memory::SyncResult;
 
-use tgp_router::{Invocation, Outcome, Preview, Tool, ToolInfo};
-use tgp_tool_runtime::Library;
+use tgp_router::{Invocation, Preview, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolLibrary;
 
-pub(super) struct Sync(pub(super) Arc<Library>);
+pub(super) struct Sync(pub(super) Arc<ToolLibrary>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ impl Tool for Sync {
     type Args = SyncArgs;
     type Output = SyncResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "sync",
         aliases: &["git.sync", "git_sync"],
         description: "Commit uncommitted files of the tool repository, pull from its remote, and push to it. Returns {committed, pulled, pushed, conflicts, why}.",
@@ -44,7 +44,7 @@ impl Tool for Sync {
         &self,
         _args: SyncArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<SyncResult>, ToolError> {
+    ) -> Result<ToolOutcome<SyncResult>, ToolError> {
         invocation.testify()?;
         Ok(self.0.sync(&invocation.visibility().await).await?.into())
     }

@@ -15,8 +15,8 @@ use tgp_contract::{
 };
 
 use tgp_router::files::is_listed;
-use tgp_router::{FileSnapshot, Invocation, Outcome, Preview, Tool, ToolInfo};
-use tgp_tool_runtime::Forge;
+use tgp_router::{FileSnapshot, Invocation, Preview, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolRuntime;
 use tgp_tool_runtime::forge::{TestReport, TestResult, as_targets, tested_tool};
 use tgp_tool_runtime::memory::TOOLS_DIRECTORY;
 
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Bytes of the answer; the files beyond are counted, and their tests are not shown.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
-pub(super) struct TestTool(pub(super) Arc<Forge>);
+pub(super) struct TestTool(pub(super) Arc<ToolRuntime>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -87,7 +87,7 @@ impl Tool for TestTool {
     type Args = TestToolArgs;
     type Output = TestToolResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "test_tool",
         aliases: &[],
         description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Returns {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
@@ -132,7 +132,7 @@ impl Tool for TestTool {
         &self,
         args: TestToolArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<TestToolResult>, ToolError> {
+    ) -> Result<ToolOutcome<TestToolResult>, ToolError> {
         let (started, outer) = (Instant::now(), invocation.as_outer());
         let waited_before = outer.waited();
         let files = self.chosen(invocation, &args.path()?).await?;

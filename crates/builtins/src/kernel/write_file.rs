@@ -8,14 +8,14 @@ use serde::Deserialize;
 use tgp_contract::{Effect, ExecutionPath, RelativePath, Root, Target, ToolError};
 
 use super::{ToolWrite, preview, written_file};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
-use tgp_tool_runtime::Library;
-use tgp_tool_runtime::memory::{WriteTerms, refuse_derived};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
+use tgp_tool_runtime::ToolLibrary;
+use tgp_tool_runtime::memory::{WriteOptions, refuse_derived};
 
 /// Tools that a write may name as such that do not do the job. More are never reported at once.
 const MAX_DESPITE: usize = 50;
 
-pub(super) struct WriteFile(pub(super) Arc<Library>);
+pub(super) struct WriteFile(pub(super) Arc<ToolLibrary>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ impl Tool for WriteFile {
     type Args = WriteFileArgs;
     type Output = ToolWrite;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "write_file",
         aliases: &[],
         description: "Create a file of the tool repository or replace its content. Missing directories are created; the write is atomic, committed and pushed. Returns {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool that duplicates others is refused with EPOLICY, which lists them in `similar`: use one of them, or list them all in `despite`.",
@@ -53,13 +53,13 @@ impl Tool for WriteFile {
         &self,
         args: WriteFileArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<ToolWrite>, ToolError> {
+    ) -> Result<ToolOutcome<ToolWrite>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         refuse_derived(&path)?;
         let files = &invocation.workspace.tools;
         let despite: Vec<RelativePath> =
             args.despite.iter().map(|path| RelativePath::new(path)).collect::<Result<_, _>>()?;
-        let terms = WriteTerms {
+        let terms = WriteOptions {
             actor: &invocation.context.actor,
             despite: &despite,
             agreement: invocation.agreement(),
@@ -75,6 +75,6 @@ impl Tool for WriteFile {
         let (mut written, effect) = self.0.write(files, &path, args.content, terms).await?;
         // A tool that the caller may only write is as if it had not been there.
         written.created |= !is_seen;
-        Ok(Outcome { files: vec![effect], ..ToolWrite::Done(written).into() })
+        Ok(ToolOutcome { files: vec![effect], ..ToolWrite::Done(written).into() })
     }
 }

@@ -11,7 +11,7 @@ use tgp_contract::{
 };
 
 use super::{chronicle_file, chronicle_path, refuse_hidden};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 pub(super) struct ChronicleAppend(pub(super) Arc<dyn Chronicle>);
 
@@ -47,7 +47,7 @@ impl Tool for ChronicleAppend {
     type Args = ChronicleAppendArgs;
     type Output = ChronicleAppendResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "chronicle_append",
         aliases: &["chronicle.append"],
         description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Returns {eventId, appended, path}.",
@@ -64,7 +64,7 @@ impl Tool for ChronicleAppend {
         &self,
         args: ChronicleAppendArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<ChronicleAppendResult>, ToolError> {
+    ) -> Result<ToolOutcome<ChronicleAppendResult>, ToolError> {
         let ChronicleAppendArgs { path, event } = args;
         let path = chronicle_path(&path)?;
         refuse_impostors(&event, &invocation.context.actor)?;

@@ -10,7 +10,7 @@ use tgp_contract::{
 };
 
 use super::{chronicle_file, chronicle_path, shows_event};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// Events in one answer where the caller does not say how many.
 const DEFAULT_EVENTS: usize = 50;
@@ -46,7 +46,7 @@ impl Tool for ChronicleRead {
     type Args = ChronicleReadArgs;
     type Output = ChroniclePage;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "chronicle_read",
         aliases: &["chronicle.read"],
         description: "Read the newest events of a chronicle, oldest first: what was done to a file, by whom, and why. Returns {path, events}.",
@@ -63,7 +63,7 @@ impl Tool for ChronicleRead {
         &self,
         args: ChronicleReadArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<ChroniclePage>, ToolError> {
+    ) -> Result<ToolOutcome<ChroniclePage>, ToolError> {
         let path = chronicle_path(&args.path)?;
         let visible = invocation.visibility().await;
         // The chronicle of a file that may not be seen is as if there were none.

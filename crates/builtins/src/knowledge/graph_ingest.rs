@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{Actor, Effect, ExecutionPath, Graph, GraphQuery, IngestSummary, Target, ToolError};
 
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// The files of a commit, and how many of them the parser met an error in.
 const COUNTS: &str =
@@ -49,7 +49,7 @@ impl Tool for GraphIngest {
     type Args = GraphIngestArgs;
     type Output = GraphIngestResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "graph_ingest",
         aliases: &["graph.ingest"],
         description: "Read a commit with its history into the code graph, or the files as they are with `WORKTREE`. Only what is new is read; no file of the project changes. Returns {commit, commits, files, broken}.",
@@ -67,7 +67,7 @@ impl Tool for GraphIngest {
         &self,
         args: GraphIngestArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<GraphIngestResult>, ToolError> {
+    ) -> Result<ToolOutcome<GraphIngestResult>, ToolError> {
         let IngestSummary { commit, commits, parsed, .. } = self.0.ingest(&args.commit).await?;
         // The ingest reads every file; those that the caller may not see are not counted.
         let question = GraphQuery::new(COUNTS).at(args.commit).seen_by(&invocation.visibility().await);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tgp_contract::{Effect, ExecutionPath, Graph, GraphQuery, GraphRows, Target, ToolError};
 
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 pub(super) struct GraphQueryTool(pub(super) Arc<dyn Graph>);
 
@@ -50,7 +50,7 @@ impl Tool for GraphQueryTool {
     type Args = GraphQueryArgs;
     type Output = GraphQueryResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "graph_query",
         aliases: &["graph.query", "GraphQuery"],
         description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Returns {results, columns, ref, commit, draft, behind, truncated}.",
@@ -69,7 +69,7 @@ impl Tool for GraphQueryTool {
         &self,
         args: GraphQueryArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<GraphQueryResult>, ToolError> {
+    ) -> Result<ToolOutcome<GraphQueryResult>, ToolError> {
         let GraphQueryArgs { query, params, commit } = args;
         let question = GraphQuery { params, commit, ..GraphQuery::new(query) };
         let question = question.seen_by(&invocation.visibility().await);

@@ -13,10 +13,10 @@ use tgp_contract::{
     Access, CallContext, Change, Code, FileEffect, FsError, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
     Target, ToolError, background, canonical, has_chronicle_name, is_chronicle_content,
 };
-use tgp_jail::{ChangeKind, Layer, LayerChange};
+use tgp_jail::{LayerChange, LayerChangeKind, OverlayLayer};
 
 use super::protected_paths::CHRONICLE_RULE;
-use super::yard::Yard;
+use super::yard::CommandRunner;
 use tgp_router::Workspace;
 use tgp_router::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
 use tgp_router::{ApprovedSnapshot, FileDiff, FileSnapshot, Invocation, Preview};
@@ -49,7 +49,11 @@ pub(super) struct FileChange {
 
 impl Changes {
     /// Reads the layer. What cannot be applied as a plain file is refused here, before anything is judged.
-    pub(super) fn read(layer: &Layer, yard: &Yard, files: &ProjectFiles) -> Result<Self, ToolError> {
+    pub(super) fn read(
+        layer: &OverlayLayer,
+        yard: &CommandRunner,
+        files: &ProjectFiles,
+    ) -> Result<Self, ToolError> {
         let found = layer.changes(MAX_CHANGES).map_err(|error| {
             ToolError::new(Code::Runtime, format!("the command's changes cannot be read: {error}"))
                 .help("write build output to a directory of jail.direct in the configuration")
@@ -68,7 +72,7 @@ impl Changes {
         &mut self,
         change: LayerChange,
         bytes: u64,
-        yard: &Yard,
+        yard: &CommandRunner,
         files: &ProjectFiles,
     ) -> Result<u64, ToolError> {
         let path = name(&change.path)?;
@@ -78,7 +82,7 @@ impl Changes {
         }
         let mut sum = bytes;
         match change.kind {
-            ChangeKind::MakeDirectory => {
+            LayerChangeKind::MakeDirectory => {
                 if let Some(protection) = yard.options.protections.of(Root::Project, &path) {
                     let message =
                         format!("rule `{}` protects `{path}`: {}", protection.rule, protection.reason);
@@ -88,13 +92,13 @@ impl Changes {
                 }
                 self.made.push(path);
             }
-            ChangeKind::RemoveDirectory => self.removed.push(path),
-            ChangeKind::Remove => {
+            LayerChangeKind::RemoveDirectory => self.removed.push(path),
+            LayerChangeKind::Remove => {
                 sum = fits(sum, length(files, &path)?, &path)?;
                 let before = before(files, &path)?;
                 self.push(Change::Remove { path }, before, None);
             }
-            ChangeKind::Write { content, bytes: new, executable } => {
+            LayerChangeKind::Write { content, bytes: new, executable } => {
                 // By what the system says of the files, before any of them is read: a file with holes takes no room on
                 // the disk, and all of its length in memory.
                 sum = fits(sum, new, &path)?;
@@ -105,7 +109,7 @@ impl Changes {
                 let executable = (executable != was).then_some(executable);
                 self.push(Change::Write { path, content: content.into() }, before, executable);
             }
-            ChangeKind::Link { .. } | ChangeKind::Special => {
+            LayerChangeKind::Link { .. } | LayerChangeKind::Special => {
                 let message =
                     format!("the command left a link or a special file at `{path}`, which is not applied");
                 return Err(ToolError::new(Code::Security, message).detail("path", path.as_str()).help(
@@ -200,7 +204,7 @@ impl Changes {
     pub(super) async fn apply(
         self,
         invocation: Invocation<'_>,
-        yard: &Yard,
+        yard: &CommandRunner,
         started: SystemTime,
     ) -> Result<Vec<FileEffect>, ToolError> {
         let agreement = self.judge(invocation).await?;
@@ -338,7 +342,11 @@ impl FileChange {
 
 /// Whether a change is one of a chronicle, or makes a file that would be taken for one. Chronicles only grow, by events:
 /// copies, moves and removals of them do not count.
-fn is_chronicle(path: &RelativePath, change: &ChangeKind, yard: &Yard) -> Result<bool, ToolError> {
+fn is_chronicle(
+    path: &RelativePath,
+    change: &LayerChangeKind,
+    yard: &CommandRunner,
+) -> Result<bool, ToolError> {
     if !has_chronicle_name(path) {
         return Ok(false);
     }
@@ -346,7 +354,7 @@ fn is_chronicle(path: &RelativePath, change: &ChangeKind, yard: &Yard) -> Result
     if protection.is_some_and(|found| found.rule == CHRONICLE_RULE) {
         return Ok(true);
     }
-    let ChangeKind::Write { content, bytes, .. } = change else { return Ok(false) };
+    let LayerChangeKind::Write { content, bytes, .. } = change else { return Ok(false) };
     let beginning = read_within(content, (*bytes).min(MAX_CHRONICLE_LINE_BYTES as u64));
     Ok(is_chronicle_content(&beginning.map_err(|error| unreadable(path, &error))?))
 }

@@ -19,7 +19,7 @@ pub use test_run::TestRunResult;
 use tgp_router::gates::StateGate;
 
 use tgp_router::{DynTool, typed};
-use yard::Yard;
+use yard::CommandRunner;
 
 /// What commands get, and what is kept from them.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub fn process_tools(
     options: ProcessOptions,
     state: &Arc<StateGate>,
 ) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
-    let yard = Arc::new(Yard::new(options));
+    let yard = Arc::new(CommandRunner::new(options));
     Ok(vec![
         typed(shell_exec::ShellExec(Arc::clone(&yard)))?,
         typed(test_run::TestRunTool { yard, state: Arc::clone(state) })?,

@@ -7,17 +7,17 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolError, background};
-use tgp_jail::{Captured, Exit, Finished, Template};
+use tgp_jail::{Captured, CommandExit, Exit, Template};
 
 use super::apply::{Changes, CommandChange};
-use super::yard::{Network, Wanted, Yard};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::yard::{CommandRequest, CommandRunner, Network};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// The longest command line; longer ones are scripts, and belong into a file.
 const MAX_COMMAND: usize = 64 * 1024;
 const MAX_STDIN: usize = 1024 * 1024;
 
-pub(super) struct ShellExec(pub(super) Arc<Yard>);
+pub(super) struct ShellExec(pub(super) Arc<CommandRunner>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +125,7 @@ impl Tool for ShellExec {
     type Args = ShellExecArgs;
     type Output = CommandResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "shell_exec",
         aliases: &["shell.exec", "Bash"],
         description: "Run a command line with sh in a jail: the project to read, a private layer to write, no network unless granted, nothing that outlives it. When it ends with 0 the files it changed are judged like fs_write and applied all together; otherwise none is. Returns {exitCode, stdout, stderr, changes, applied, durationMs}.",
@@ -150,7 +150,7 @@ impl Tool for ShellExec {
         &self,
         args: ShellExecArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<CommandResult>, ToolError> {
+    ) -> Result<ToolOutcome<CommandResult>, ToolError> {
         if args.command.contains('\0') {
             return Err(ToolError::new(Code::Validation, "a command line cannot hold a NUL")
                 .detail("field", "command")
@@ -166,7 +166,7 @@ impl Tool for ShellExec {
             invocation.testify()?;
         }
         let build = args.template == Some(CommandTemplate::Build);
-        let wanted = Wanted {
+        let wanted = CommandRequest {
             template: if build { Template::Build } else { Template::Shell },
             command: args.command,
             directory: RelativePath::new(&args.cwd)?,
@@ -212,7 +212,7 @@ impl Tool for ShellExec {
                 }
             }
         }
-        Ok(Outcome { files: effects, exit_code: exit_code(&finished), ..result.into() })
+        Ok(ToolOutcome { files: effects, exit_code: exit_code(&finished), ..result.into() })
     }
 }
 
@@ -224,7 +224,7 @@ fn with_output(error: ToolError, output: &CommandOutput) -> ToolError {
         .detail("stderr", output.stderr.as_str())
 }
 
-pub(super) fn exit_code(finished: &Finished) -> Option<i32> {
+pub(super) fn exit_code(finished: &CommandExit) -> Option<i32> {
     match finished.exit {
         Exit::Code(code) => Some(code),
         Exit::Signal(signal) => Some(128 + signal),
@@ -233,7 +233,7 @@ pub(super) fn exit_code(finished: &Finished) -> Option<i32> {
 }
 
 /// How a command ended and what it printed.
-pub(super) fn command_output(finished: &Finished) -> CommandOutput {
+pub(super) fn command_output(finished: &CommandExit) -> CommandOutput {
     let ended = match finished.exit {
         Exit::Code(_) => CommandEnd::Exit,
         Exit::Signal(_) => CommandEnd::Signal,

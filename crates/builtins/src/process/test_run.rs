@@ -11,16 +11,16 @@ use tgp_contract::{
     canonical,
 };
 use tgp_jail::Template;
-use tgp_tdd::{Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun, Transition};
+use tgp_tdd::{Scope, Selection, SourceSnapshot, TestOutcome, TestRun, Transition};
 use tgp_text::{head, now_ms};
 
 use super::shell_exec::{CommandOutput, command_output, exit_code};
-use super::yard::{Network, Wanted, Yard};
+use super::yard::{CommandRequest, CommandRunner, Network};
 use crate::project::testing::{Failing, Manifests, Runner, detect, read_counts, scripts};
 use tgp_router::Workspace;
 use tgp_router::files::ProjectFiles;
 use tgp_router::gates::StateGate;
-use tgp_router::{FileSnapshot, Invocation, Outcome, Preview, Tool, ToolInfo};
+use tgp_router::{FileSnapshot, Invocation, Preview, Tool, ToolOutcome, ToolSpec};
 
 /// Failing tests that an answer names; the rest is counted.
 const MAX_NAMED: usize = 50;
@@ -38,7 +38,7 @@ const NOTHING_COUNTED: &str = "no tests could be counted in the output, and the 
 const SET_THE_COMMAND: &str = "set `tdd.command` in the configuration to the command that runs the tests";
 
 pub(super) struct TestRunTool {
-    pub(super) yard: Arc<Yard>,
+    pub(super) yard: Arc<CommandRunner>,
     pub(super) state: Arc<StateGate>,
 }
 
@@ -82,7 +82,7 @@ impl TestRunTool {
     }
 
     /// The sources of the project, off the threads that serve others.
-    async fn sources(&self, workspace: &Workspace) -> Result<Snapshot, ToolError> {
+    async fn sources(&self, workspace: &Workspace) -> Result<SourceSnapshot, ToolError> {
         let (state, workspace) = (Arc::clone(&self.state), workspace.clone());
         background::run(move || state.sources(&workspace)).await
     }
@@ -93,7 +93,7 @@ impl Tool for TestRunTool {
     type Args = TestRunArgs;
     type Output = TestRunResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "test_run",
         aliases: &["test.run"],
         description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Returns {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
@@ -142,7 +142,7 @@ impl Tool for TestRunTool {
         &self,
         args: TestRunArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<TestRunResult>, ToolError> {
+    ) -> Result<ToolOutcome<TestRunResult>, ToolError> {
         if let Some(only) = args.only.as_deref() {
             refuse_options(only)?;
         }
@@ -160,7 +160,7 @@ impl Tool for TestRunTool {
         let before = self.sources(workspace).await?;
         let finished = self
             .yard
-            .run(Wanted {
+            .run(CommandRequest {
                 template: Template::Test,
                 command: command.clone(),
                 directory: RelativePath::root(),
@@ -199,7 +199,7 @@ impl Tool for TestRunTool {
         })?;
         if let Some(why) = runner.distrusted() {
             noted.why = format!("{why}; {SET_THE_COMMAND}");
-        } else if noted.outcome == RunOutcome::Inconclusive
+        } else if noted.outcome == TestOutcome::Inconclusive
             && counts.are_unknown()
             && !runner.decides_by_exit_code()
         {
@@ -214,7 +214,7 @@ impl Tool for TestRunTool {
             failing: counts.failing.into_iter().take(MAX_NAMED).collect(),
             state: noted,
         };
-        Ok(Outcome { exit_code: exit_code(&finished), ..result.into() })
+        Ok(ToolOutcome { exit_code: exit_code(&finished), ..result.into() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError, background};
-use tgp_jail::{Finished, JailError, Killer, NetworkAccess, ProcessOrder, Template};
+use tgp_jail::{CommandExit, CommandSpec, JailError, KillHandle, NetworkAccess, Template};
 use tokio::sync::Semaphore;
 
 use super::{ProcessOptions, protected_paths};
@@ -14,13 +14,13 @@ use tgp_router::Invocation;
 const PARALLEL: usize = 4;
 
 /// Starts commands for one project.
-pub(super) struct Yard {
+pub(super) struct CommandRunner {
     pub(super) options: ProcessOptions,
     places: Arc<Semaphore>,
 }
 
 /// What a call wants to run.
-pub(super) struct Wanted {
+pub(super) struct CommandRequest {
     pub(super) template: Template,
     /// For `sh -c`.
     pub(super) command: String,
@@ -28,7 +28,7 @@ pub(super) struct Wanted {
     pub(super) network: Network,
     pub(super) stdin: Vec<u8>,
     pub(super) deadline_ms: Option<u64>,
-    /// Build output that may be written straight to the project, see [`Yard::free_output`].
+    /// Build output that may be written straight to the project, see [`CommandRunner::free_output`].
     pub(super) direct: Vec<PathBuf>,
     pub(super) environment: Vec<(String, String)>,
     /// What the gates let the call see and touch.
@@ -41,20 +41,20 @@ pub(super) enum Network {
     Granted,
 }
 
-impl Yard {
+impl CommandRunner {
     pub(super) fn new(options: ProcessOptions) -> Self {
         Self { options, places: Arc::new(Semaphore::new(PARALLEL)) }
     }
 
     /// Runs a command to its end. Dropping the future ends every process of it.
-    pub(super) async fn run(self: &Arc<Self>, wanted: Wanted) -> Result<Finished, ToolError> {
+    pub(super) async fn run(self: &Arc<Self>, wanted: CommandRequest) -> Result<CommandExit, ToolError> {
         let closed = |_| ToolError::new(Code::Internal, "this kernel starts no commands any more");
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(closed)?;
         let yard = Arc::clone(self);
         let start = move || tgp_jail::start(&yard.order(wanted)?).map_err(|error| refused(&error));
         let started = std::time::Instant::now();
         let process = background::run(start).await?;
-        let _guard = EndWithCaller(process.killer());
+        let _guard = KillOnDrop(process.killer());
         let finished = background::run_bounded(move || {
             let _place = place;
             process.wait().map_err(|error| refused(&error))
@@ -101,7 +101,7 @@ impl Yard {
         free
     }
 
-    fn order(&self, wanted: Wanted) -> Result<ProcessOrder, ToolError> {
+    fn order(&self, wanted: CommandRequest) -> Result<CommandSpec, ToolError> {
         let options = &self.options;
         std::fs::create_dir_all(&options.scratch).map_err(|error| {
             ToolError::new(Code::Internal, format!("no place for the command's layer: {error}"))
@@ -147,9 +147,9 @@ fn is_plain(project: &Path, path: &Path) -> bool {
 }
 
 /// Ends a command whose caller has gone away; one that has ended is not touched.
-struct EndWithCaller(Killer);
+struct KillOnDrop(KillHandle);
 
-impl Drop for EndWithCaller {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.0.kill();
     }

@@ -8,9 +8,9 @@ use tgp_contract::{
     Change, Code, EntryKind, FileEffect, FsError, RelativePath, Root, ToolError, Visibility, canonical,
 };
 
-use super::Desk;
+use super::BlockingPool;
 use tgp_router::files::{Changed, ProjectFiles, difference};
-use tgp_router::{Invocation, Outcome};
+use tgp_router::{Invocation, ToolOutcome};
 
 /// The content that a caller has seen, by its hash.
 pub(super) struct ExpectedContent {
@@ -53,7 +53,7 @@ impl Made {
 /// Changes a file as `decide` says, or finds out what would change in a dry run. `decide` is shown what the caller may
 /// see.
 pub(super) async fn change(
-    desk: &Desk,
+    desk: &BlockingPool,
     invocation: Invocation<'_>,
     path: &RelativePath,
     decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, ToolError> + Send + 'static,
@@ -173,7 +173,7 @@ pub(super) fn answer(
     invocation: Invocation<'_>,
     made: &Made,
     mut result: FileChangeResult,
-) -> Outcome<FileChangeResult> {
+) -> ToolOutcome<FileChangeResult> {
     let (changed, path) = (&made.changed, result.path.clone());
     let hash = |content: Option<&[u8]>| content.map(canonical::sha256_hex);
     let (before, after) = (hash(changed.before.as_deref()), hash(changed.after.as_deref()));
@@ -192,5 +192,5 @@ pub(super) fn answer(
             None => Change::Remove { path },
         });
     }
-    Outcome { files: vec![effect], proposed, ..result.into() }
+    ToolOutcome { files: vec![effect], proposed, ..result.into() }
 }

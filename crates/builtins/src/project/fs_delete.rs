@@ -10,10 +10,10 @@ use tgp_contract::{
 };
 
 use super::change::{ExpectedContent, FileChangeResult, answer, change};
-use super::{Desk, project_file};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::{BlockingPool, project_file};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
-pub(super) struct FsDelete(pub(super) Arc<Desk>);
+pub(super) struct FsDelete(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ impl FsDelete {
         &self,
         invocation: Invocation<'_>,
         path: &RelativePath,
-    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+    ) -> Result<ToolOutcome<FileChangeResult>, ToolError> {
         let files = invocation.filtered_workspace().await.project_files();
         let (meant, dry_run) = (path.clone(), invocation.context.dry_run);
         if let Some(agreement) = invocation.agreement() {
@@ -72,7 +72,7 @@ impl Tool for FsDelete {
     type Args = FsDeleteArgs;
     type Output = FileChangeResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fs_delete",
         aliases: &["fs.delete"],
         description: "Delete a file of the project, or a directory that is empty. Returns {path, kind}.",
@@ -89,7 +89,7 @@ impl Tool for FsDelete {
         &self,
         args: FsDeleteArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+    ) -> Result<ToolOutcome<FileChangeResult>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let looked_at = path.clone();

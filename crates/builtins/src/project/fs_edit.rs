@@ -9,14 +9,14 @@ use serde::Deserialize;
 use tgp_contract::{Access, Code, Effect, ExecutionPath, FsError, RelativePath, Target, ToolError};
 
 use super::change::{ExpectedContent, FileChangeResult, answer, change};
-use super::{Desk, project_file};
+use super::{BlockingPool, project_file};
 use tgp_router::files::{Replacement, patch};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// Edits of one call; with more, the whole file is written sooner.
 const MAX_EDITS: usize = 100;
 
-pub(super) struct FsEdit(pub(super) Arc<Desk>);
+pub(super) struct FsEdit(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,7 +81,7 @@ impl Tool for FsEdit {
     type Args = FsEditArgs;
     type Output = FileChangeResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fs_edit",
         aliases: &["fs.edit", "Edit"],
         description: "Replace text in a file of the project: one {search, replace}, or several as `edits`, applied in order. All edits are applied, or none. Returns {path, replacements, bytes, sha256}.",
@@ -99,7 +99,7 @@ impl Tool for FsEdit {
         &self,
         mut args: FsEditArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+    ) -> Result<ToolOutcome<FileChangeResult>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         let replacements = args.replacements();
         let expected = ExpectedContent::new(&path, args.expected_sha256);

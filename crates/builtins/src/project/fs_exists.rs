@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Access, Effect, EntryKind, ExecutionPath, FsError, RelativePath, Target, ToolError};
 
-use super::{Desk, project_file};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::{BlockingPool, project_file};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
-pub(super) struct FsExists(pub(super) Arc<Desk>);
+pub(super) struct FsExists(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ impl Tool for FsExists {
     type Args = FsExistsArgs;
     type Output = ExistsResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fs_exists",
         aliases: &["fs.exists"],
         description: "Check whether a path of the project exists. Returns {exists, kind}, where kind is `file`, `directory`, `other` (a link or a special file) or null.",
@@ -50,7 +50,7 @@ impl Tool for FsExists {
         &self,
         args: FsExistsArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<ExistsResult>, ToolError> {
+    ) -> Result<ToolOutcome<ExistsResult>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         // What the caller may not read is as if it were not there, whichever tool a rule names.
         let files = invocation.filtered_workspace().await.project_files();

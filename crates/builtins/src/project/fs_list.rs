@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use tgp_contract::{Access, Effect, Entry, EntryKind, ExecutionPath, RelativePath, Target, ToolError};
 
 use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
-use super::{Desk, project_file};
-use tgp_router::files::{Flow, Ignored, Walk};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::{BlockingPool, project_file};
+use tgp_router::files::{Flow, IgnorePolicy, Walk};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 const MAX_DEPTH: usize = 64;
 /// A listing that takes longer shows what it has seen, and says so.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct FsList(pub(super) Arc<Desk>);
+pub(super) struct FsList(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +79,7 @@ impl Tool for FsList {
     type Args = FsListArgs;
     type Output = FileList;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fs_list",
         aliases: &["fs.list"],
         description: "List a directory of the project, sorted by path, without ignored files. Hidden files are shown. Returns {path, entries: [{path, kind, size}], total, complete, truncated, nextOffset?}; kind is `file`, `directory` or `other` (a link or a special file).",
@@ -96,11 +96,11 @@ impl Tool for FsList {
         &self,
         args: FsListArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<FileList>, ToolError> {
+    ) -> Result<ToolOutcome<FileList>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let list = move |stop: &super::Stop| {
-            let ignored = if args.ignored { Ignored::Shown } else { Ignored::Skipped };
+            let ignored = if args.ignored { IgnorePolicy::Shown } else { IgnorePolicy::Skipped };
             let walk = Walk { files: &files, ignored, depth: args.depth, is_due: &|| stop.is_due() };
             let mut entries = Vec::new();
             let complete = walk.each(&path, &mut |entry: &Entry| {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolError, canonical};
 
-use super::{Desk, MAX_PAGE_BYTES, project_file};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::{BlockingPool, MAX_PAGE_BYTES, project_file};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// Lines of one page.
 const MAX_LINES: usize = 2_000;
@@ -33,7 +33,7 @@ const SIGNATURES: [(&[u8], &str); 14] = [
     (b"\xfe\xff", "UTF-16 text"),
 ];
 
-pub(super) struct FsRead(pub(super) Arc<Desk>);
+pub(super) struct FsRead(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -98,7 +98,7 @@ impl Tool for FsRead {
     type Args = FsReadArgs;
     type Output = FilePage;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fs_read",
         aliases: &["fs.read", "Read"],
         description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; when there is more, `truncated` is true and `nextOffset` is the next line. Returns {content, path, firstLine, lines, totalLines, bytes, truncated, nextOffset?, cut?, sha256}; bytes and sha256 are those of the whole file.",
@@ -115,7 +115,7 @@ impl Tool for FsRead {
         &self,
         args: FsReadArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<FilePage>, ToolError> {
+    ) -> Result<ToolOutcome<FilePage>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let read = move || {

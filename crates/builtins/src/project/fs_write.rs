@@ -8,10 +8,10 @@ use serde::Deserialize;
 use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
 use super::change::{ExpectedContent, FileChangeResult, answer, change};
-use super::{Desk, project_file};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::{BlockingPool, project_file};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
-pub(super) struct FsWrite(pub(super) Arc<Desk>);
+pub(super) struct FsWrite(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,7 @@ impl Tool for FsWrite {
     type Args = FsWriteArgs;
     type Output = FileChangeResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "fs_write",
         aliases: &["fs.write", "Write"],
         description: "Create a file of the project or replace its whole content. Missing directories are created; the write is atomic. Returns {path, created, bytes, sha256}.",
@@ -48,7 +48,7 @@ impl Tool for FsWrite {
         &self,
         args: FsWriteArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+    ) -> Result<ToolOutcome<FileChangeResult>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         let expected = ExpectedContent::new(&path, args.expected_sha256);
         let changed = change(&self.0, invocation, &path, move |before| {

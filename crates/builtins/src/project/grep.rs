@@ -48,7 +48,7 @@ pub(super) struct Hit {
 
 /// Why a search of a file ended early.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Early {
+pub(super) enum StopReason {
     /// Whoever took the hits wants no more.
     Enough,
     /// The time is up.
@@ -91,14 +91,14 @@ impl Grep {
         content: &[u8],
         is_due: &dyn Fn() -> bool,
         take: &mut dyn FnMut(Hit) -> bool,
-    ) -> Result<(), Early> {
-        let paced = Paced { rest: content, is_due };
+    ) -> Result<(), StopReason> {
+        let paced = DeadlineReader { rest: content, is_due };
         let mut hits = Hits { content, matcher: &self.matcher, context: self.context, take, enough: false };
         let searched = self.searcher.search_reader(&self.matcher, paced, &mut hits);
         match searched {
-            _ if hits.enough => Err(Early::Enough),
+            _ if hits.enough => Err(StopReason::Enough),
             Ok(()) => Ok(()),
-            Err(_) => Err(Early::Due),
+            Err(_) => Err(StopReason::Due),
         }
     }
 }
@@ -116,12 +116,12 @@ fn refused(error: &grep_regex::Error) -> ToolError {
 }
 
 /// A reader that ends with an error when the time is up, so that no file holds a search for long.
-struct Paced<'a> {
+struct DeadlineReader<'a> {
     rest: &'a [u8],
     is_due: &'a dyn Fn() -> bool,
 }
 
-impl Read for Paced<'_> {
+impl Read for DeadlineReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if (self.is_due)() {
             return Err(io::ErrorKind::TimedOut.into());

@@ -41,7 +41,7 @@ const MAX_PAGE_BYTES: usize = 256 * 1024;
 /// # Errors
 /// Never in practice: the names are constants.
 pub fn project_tools() -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
-    let desk = Arc::new(Desk { places: Arc::new(Semaphore::new(PARALLEL_WORK)) });
+    let desk = Arc::new(BlockingPool { places: Arc::new(Semaphore::new(PARALLEL_WORK)) });
     Ok(vec![
         typed(fs_read::FsRead(Arc::clone(&desk)))?,
         typed(fs_write::FsWrite(Arc::clone(&desk)))?,
@@ -55,11 +55,11 @@ pub fn project_tools() -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
 }
 
 /// Where file work of the project is done: off the threads that serve others, and only so much at a time.
-struct Desk {
+struct BlockingPool {
     places: Arc<Semaphore>,
 }
 
-impl Desk {
+impl BlockingPool {
     /// Does work on one file, whose size bounds the time it takes.
     async fn work<T: Send + 'static>(
         &self,

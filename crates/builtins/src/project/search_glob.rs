@@ -10,14 +10,14 @@ use tgp_contract::{Access, Effect, Entry, EntryKind, ExecutionPath, RelativePath
 
 use super::glob::{Glob, MAX_GLOB_CHARACTERS};
 use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
-use super::{Desk, project_file};
-use tgp_router::files::{Flow, Ignored, Walk};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::{BlockingPool, project_file};
+use tgp_router::files::{Flow, IgnorePolicy, Walk};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// A search that takes longer shows what it has found, and says so.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct SearchGlob(pub(super) Arc<Desk>);
+pub(super) struct SearchGlob(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,7 +61,7 @@ impl Tool for SearchGlob {
     type Args = SearchGlobArgs;
     type Output = GlobResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "search_glob",
         aliases: &["search.glob", "Glob"],
         description: "Find files of the project by a glob, such as `src/**/*.rs` or `*.{ts,tsx}`; a pattern without a slash fits a name at any depth. Sorted, without ignored files. Returns {paths, total, complete, truncated, nextOffset?}.",
@@ -78,14 +78,14 @@ impl Tool for SearchGlob {
         &self,
         args: SearchGlobArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<GlobResult>, ToolError> {
+    ) -> Result<ToolOutcome<GlobResult>, ToolError> {
         let start = RelativePath::new(&args.path)?;
         let glob = Glob::new(&args.pattern)?;
         let files = invocation.filtered_workspace().await.project_files();
         let search = move |stop: &super::Stop| {
             let walk = Walk {
                 files: &files,
-                ignored: Ignored::Skipped,
+                ignored: IgnorePolicy::Skipped,
                 depth: usize::MAX,
                 is_due: &|| stop.is_due(),
             };

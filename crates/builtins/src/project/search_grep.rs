@@ -11,10 +11,10 @@ use tgp_contract::{
 };
 
 use super::glob::{Glob, MAX_GLOB_CHARACTERS};
-use super::grep::{Early, Grep, Hit, Pattern};
-use super::{Desk, MAX_PAGE_BYTES, Stop, project_file};
-use tgp_router::files::{Flow, Ignored, ProjectFiles, Walk};
-use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use super::grep::{Grep, Hit, Pattern, StopReason};
+use super::{BlockingPool, MAX_PAGE_BYTES, Stop, project_file};
+use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
+use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 const DEFAULT_LIMIT: usize = 200;
 /// Matches of one page.
@@ -29,7 +29,7 @@ const MAX_MULTILINE_FILE_BYTES: u64 = 4 << 20;
 /// A search that takes longer shows what it has found, and says so.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct SearchGrep(pub(super) Arc<Desk>);
+pub(super) struct SearchGrep(pub(super) Arc<BlockingPool>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -115,7 +115,7 @@ impl Tool for SearchGrep {
     type Args = SearchGrepArgs;
     type Output = GrepResult;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "search_grep",
         aliases: &["search.grep", "Grep"],
         description: "Search the text files of the project for a regular expression, line by line. Sorted by path; without ignored files, binary files and links. Returns {matches: [{path, line, column, text, before, after}], files, searched, skipped, complete, truncated, nextOffset?}; `files` counts those with a match on this page.",
@@ -132,7 +132,7 @@ impl Tool for SearchGrep {
         &self,
         args: SearchGrepArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<GrepResult>, ToolError> {
+    ) -> Result<ToolOutcome<GrepResult>, ToolError> {
         let start = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let search = move |stop: &Stop| {
@@ -191,7 +191,8 @@ impl Search<'_> {
             return Ok(self.file(&entry, &content) == Flow::On || self.found.more);
         }
         let (files, stop) = (self.files, self.stop);
-        let walk = Walk { files, ignored: Ignored::Skipped, depth: usize::MAX, is_due: &|| stop.is_due() };
+        let walk =
+            Walk { files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &|| stop.is_due() };
         let complete = walk.each(start, &mut |entry: &Entry| {
             if entry.kind != EntryKind::File || glob.is_some_and(|glob| !glob.fits(start, &entry.path)) {
                 return Flow::On;
@@ -231,7 +232,7 @@ impl Search<'_> {
         found.files += usize::from(found.matches.len() > before);
         match searched {
             Ok(()) => Flow::On,
-            Err(Early::Enough | Early::Due) => Flow::Stop,
+            Err(StopReason::Enough | StopReason::Due) => Flow::Stop,
         }
     }
 }

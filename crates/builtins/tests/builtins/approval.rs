@@ -12,7 +12,7 @@ use tgp_contract::{
     ExecutionPath, FileFilter, Gate, GateRequest, RelativePath, Root, Stage, Target, ToolCall,
     ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
-use tgp_router::{DynTool, Invocation, Outcome, Preview, RecentCalls, Router, Workspace};
+use tgp_router::{DynTool, Invocation, Preview, RecentCalls, Router, ToolOutcome, Workspace};
 
 use crate::effect_gate::EffectGate;
 
@@ -104,7 +104,7 @@ impl DynTool for Meddled {
         preview
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         self.inner.run(invocation).await
     }
 }
@@ -380,7 +380,7 @@ impl DynTool for Anything {
         Ok(vec![Target::File { root: Root::Project, path: RelativePath::new(path)?, access: Access::Read }])
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         Ok(invocation.call.arguments.clone().into())
     }
 }

@@ -13,7 +13,7 @@ use tgp_contract::{
     Actor, CallContext, CallRecord, Cancellation, Code, Consent, Effect, ExecutionPath, FileEffect, Recorder,
     RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError, ToolName,
 };
-use tgp_router::{DenyAll, DynTool, Invocation, Outcome, PointOfNoReturn, Router, Workspace};
+use tgp_router::{DenyAll, DynTool, Invocation, PointOfNoReturn, Router, ToolOutcome, Workspace};
 use tokio::sync::{Semaphore, oneshot};
 
 /// Long enough for any machine; nothing waits for it to pass.
@@ -92,14 +92,14 @@ impl DynTool for Stepwise {
         Ok(Vec::new())
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         let point = invocation.point_of_no_return();
         *self.steps.point.lock().unwrap() = Some(point.clone());
         self.steps.stop().await;
         point.commit()?;
         self.steps.effects.fetch_add(1, Ordering::SeqCst);
         self.steps.stop().await;
-        Ok(Outcome { data: json!("done"), files: vec![changed()], ..Outcome::default() })
+        Ok(ToolOutcome { data: json!("done"), files: vec![changed()], ..ToolOutcome::default() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tgp_contract::{Change, Code, FileSystem, RelativePath};
 use tgp_fs::MemoryFs;
-use tgp_router::files::Guarded;
+use tgp_router::files::ProtectedFs;
 
 fn path(text: &str) -> RelativePath {
     RelativePath::new(text).unwrap()
@@ -16,7 +16,7 @@ fn hidden_names_are_out_of_reach_at_any_depth_and_in_any_case() {
     for name in [".git/config", ".state/db", "tools/.git/hooks/x", "tools/a.ts"] {
         inner.write(&path(name), b"x").unwrap();
     }
-    let root = Guarded::new(inner, Vec::new());
+    let root = ProtectedFs::new(inner, Vec::new());
     for name in [".git", ".git/config", ".GIT/config", ".State/db", "tools/.git/hooks/x", "tools/.Git"] {
         let name = path(name);
         assert_eq!(root.read(&name).unwrap_err().code(), Code::Security, "read {name}");
@@ -41,7 +41,7 @@ fn hidden_names_are_out_of_reach_at_any_depth_and_in_any_case() {
 fn kept_trees_are_out_of_reach_in_any_case_and_their_neighbours_are_not() {
     let inner = Arc::new(MemoryFs::new());
     inner.write(&path(".tgp/tools/a.ts"), b"x").unwrap();
-    let guarded = Guarded::new(inner, vec![path(".tgp"), path("tgp.config.ts")]);
+    let guarded = ProtectedFs::new(inner, vec![path(".tgp"), path("tgp.config.ts")]);
     for name in [".tgp", ".tgp/tools/a.ts", ".TGP/x", "tgp.config.ts", "TGP.config.ts"] {
         assert_eq!(guarded.write(&path(name), b"").unwrap_err().code(), Code::Security, "{name}");
         assert_eq!(guarded.read(&path(name)).unwrap_err().code(), Code::Security, "{name}");

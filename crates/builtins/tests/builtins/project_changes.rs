@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tgp_contract::{Access, Code, FileEffect, RelativePath, Root, Target, canonical};
 
-use crate::project_support::Desk;
+use crate::project_support::BlockingPool;
 
 fn hash(text: &str) -> String {
     canonical::sha256_hex(text.as_bytes())
@@ -49,7 +49,7 @@ async fn a_dry_run_foretells_the_run_and_changes_nothing() {
         ("fs_delete", json!({ "path": "old" }), Some("gone"), None),
     ];
     for (tool, arguments, before, after) in cases {
-        let desk = Desk::new();
+        let desk = BlockingPool::new();
         let path = arguments["path"].as_str().unwrap();
         if let Some(before) = before {
             desk.put(path, before);
@@ -141,7 +141,7 @@ fn counts(diff: &str) -> [(usize, usize); 2] {
 
 #[tokio::test]
 async fn a_diff_with_bare_carriage_returns_is_exact() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     let many: String = (0..6_000).map(|line| format!("{line}\r")).collect();
     for (before, after) in [
         (Some("a\nb\nc\n"), "a\nb\rHIDDEN\nc\n"),
@@ -170,7 +170,7 @@ async fn a_diff_with_bare_carriage_returns_is_exact() {
 
 #[tokio::test]
 async fn a_binary_file_that_becomes_text_is_shown_and_so_is_a_text_that_goes() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     let old: &[u8] = b"\xff\x00old";
     desk.put("a.bin", old);
     let shown = desk.preview("fs_write", json!({ "path": "a.bin", "content": "one\ntwo" })).await;
@@ -187,7 +187,7 @@ async fn a_binary_file_that_becomes_text_is_shown_and_so_is_a_text_that_goes() {
 
 #[tokio::test]
 async fn an_edit_that_does_not_fit_changes_nothing() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     let text = "one two two\r\nthree\r\n";
     desk.put("file", text);
     desk.put("binary", b"\xff\0");
@@ -237,7 +237,7 @@ async fn an_edit_that_does_not_fit_changes_nothing() {
 
 #[tokio::test]
 async fn a_write_is_held_against_what_its_writer_has_seen() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("file", "one");
     let write = |hash: String| json!({ "path": "file", "content": "two", "expected_sha256": hash });
     assert_eq!(desk.refused("fs_write", write(hash("zero"))).await, Code::Conflict);
@@ -252,7 +252,7 @@ async fn a_write_is_held_against_what_its_writer_has_seen() {
 
 #[tokio::test]
 async fn a_script_stays_executable_and_only_empty_directories_go() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("run.sh", "#!/bin/sh\n");
     std::fs::set_permissions(desk.file("run.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     desk.done("fs_write", json!({ "path": "run.sh", "content": "#!/bin/sh\ntrue\n" })).await;
@@ -277,7 +277,7 @@ async fn a_script_stays_executable_and_only_empty_directories_go() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn edits_at_once_lose_nothing() {
     const EDITS: usize = 40;
-    let desk = Arc::new(Desk::new());
+    let desk = Arc::new(BlockingPool::new());
     let lines: String = (0..EDITS).map(|line| format!("<{line}>\n")).collect();
     desk.put("file", lines);
     let edits: Vec<_> = (0..EDITS)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tgp_contract::Code;
 
-use crate::project_support::Desk;
+use crate::project_support::BlockingPool;
 
 const SECRET: &str = "the-secret-word";
 
@@ -27,7 +27,7 @@ fn calls(path: &str) -> Vec<(&'static str, Value)> {
 
 #[tokio::test]
 async fn no_path_leads_out_or_to_what_is_protected() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     std::fs::write(desk.outside("shared/secret"), SECRET).unwrap();
     std::fs::write(desk.outside("secret"), SECRET).unwrap();
     let protected = [
@@ -92,7 +92,7 @@ async fn no_path_leads_out_or_to_what_is_protected() {
 
 #[tokio::test]
 async fn the_configuration_and_the_packages_can_be_read_and_not_written() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     for name in ["tgp.config.ts", "node_modules/left/index.js", ".env.example"] {
         desk.put(name, SECRET);
         assert_eq!(desk.done("fs_read", json!({ "path": name })).await["content"], SECRET, "{name}");
@@ -112,7 +112,7 @@ async fn the_configuration_and_the_packages_can_be_read_and_not_written() {
 
 #[tokio::test]
 async fn pipes_sockets_and_devices_hang_nobody() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("plain", "needle\n");
     for name in ["pipe", ".gitignore", "deep/.ignore"] {
         std::fs::create_dir_all(desk.file(name).parent().unwrap()).unwrap();
@@ -140,7 +140,7 @@ async fn pipes_sockets_and_devices_hang_nobody() {
 
 #[tokio::test]
 async fn a_file_with_a_second_name_is_not_read() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     std::fs::write(desk.outside("secret"), SECRET).unwrap();
     std::fs::hard_link(desk.outside("secret"), desk.file("innocent.txt")).unwrap();
     assert_eq!(desk.refused("fs_read", json!({ "path": "innocent.txt" })).await, Code::Security);
@@ -150,7 +150,7 @@ async fn a_file_with_a_second_name_is_not_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn directories_swapped_for_links_during_a_walk_show_nothing_outside() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     std::fs::create_dir(desk.outside("vault")).unwrap();
     std::fs::write(desk.outside("vault/treasure.txt"), SECRET).unwrap();
     desk.put("inner/plain.txt", "plain");

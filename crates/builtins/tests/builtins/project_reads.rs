@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tgp_contract::{Code, canonical};
 
-use crate::project_support::Desk;
+use crate::project_support::BlockingPool;
 
 /// Reads a file to its end, page by page.
-async fn read_all(desk: &Desk, path: &str, limit: usize) -> (String, usize) {
+async fn read_all(desk: &BlockingPool, path: &str, limit: usize) -> (String, usize) {
     let (mut text, mut pages, mut offset) = (String::new(), 0, 1);
     loop {
         let page = desk.done("fs_read", json!({ "path": path, "offset": offset, "limit": limit })).await;
@@ -26,7 +26,7 @@ async fn read_all(desk: &Desk, path: &str, limit: usize) -> (String, usize) {
 
 #[tokio::test]
 async fn pages_put_together_are_the_file() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     let long = format!("{}\n", "x".repeat(100_000));
     for (name, content, limit) in [
         ("empty", String::new(), 10),
@@ -56,7 +56,7 @@ async fn pages_put_together_are_the_file() {
 
 #[tokio::test]
 async fn large_files_are_paged_and_a_huge_line_is_cut_and_said() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("many", "line\n".repeat(5_000_000));
     let page = desk.done("fs_read", json!({ "path": "many", "offset": 4_999_990 })).await;
     assert_eq!((page["lines"].clone(), page["totalLines"].clone()), (json!(11), json!(5_000_000)));
@@ -75,7 +75,7 @@ async fn large_files_are_paged_and_a_huge_line_is_cut_and_said() {
 
 #[tokio::test]
 async fn what_is_no_text_is_named() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     for (name, content, kind) in [
         ("logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), "a PNG image"),
         ("program", b"\x7fELF\x02\x01\x01\0\0", "an ELF binary"),
@@ -100,7 +100,7 @@ fn paths(answer: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn listings_are_sorted_paged_and_respect_ignore_files() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     for name in
         ["a-b/x", "a/y", "a/z.log", "a/keep.log", "a.txt", ".hidden", "target/debug/app", "b/target/odd"]
     {
@@ -151,7 +151,7 @@ async fn listings_are_sorted_paged_and_respect_ignore_files() {
 
 #[tokio::test]
 async fn existence_is_told_with_the_kind() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("a/b", "");
     std::os::unix::fs::symlink("b", desk.file("a/link")).unwrap();
     for (path, kind) in [

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tgp_contract::{Access, Code, RelativePath, Root, Target};
 
-use crate::project_support::Desk;
+use crate::project_support::BlockingPool;
 
 /// The matches as `path:line:column:text`.
-async fn grep(desk: &Desk, arguments: Value) -> Vec<String> {
+async fn grep(desk: &BlockingPool, arguments: Value) -> Vec<String> {
     let answer = desk.done("search_grep", arguments).await;
     let rows = answer["matches"].as_array().unwrap().iter();
     rows.map(|row| {
@@ -18,7 +18,7 @@ async fn grep(desk: &Desk, arguments: Value) -> Vec<String> {
 
 #[tokio::test]
 async fn patterns_find_what_they_say() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("a.txt", "Foo bar\nfoo(bar)\n\n日本 foo\n");
     desk.put("crlf.txt", "foo\r\nbaz\r\n");
     desk.put("sub/b.rs", "fn foo() {\n    bar();\n}");
@@ -85,7 +85,7 @@ async fn patterns_find_what_they_say() {
 
 #[tokio::test]
 async fn context_and_long_lines_are_shown_around_the_match() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     desk.put("lines", "1\n2\nhit\nhit\n5\n6");
     let answer = desk.done("search_grep", json!({ "pattern": "hit", "context": 2 })).await;
     let around =
@@ -102,7 +102,7 @@ async fn context_and_long_lines_are_shown_around_the_match() {
 
 #[tokio::test]
 async fn pages_of_matches_are_the_matches() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     for file in 0..30 {
         desk.put(&format!("{file:02}/x.txt"), "match\nother\n".repeat(10));
     }
@@ -133,7 +133,7 @@ async fn pages_of_matches_are_the_matches() {
 
 #[tokio::test]
 async fn globs_find_sorted_files() {
-    let desk = Desk::new();
+    let desk = BlockingPool::new();
     for name in ["src/a.rs", "src/deep/b.rs", "src-x/c.rs", "d.ts", "e.tsx", ".github/w.yml", "target/t.rs"] {
         desk.put(name, "");
     }

@@ -10,13 +10,13 @@ use tgp_router::{DenyAll, RecentCalls, Router, Workspace};
 
 use crate::effect_gate::EffectGate;
 
-pub(crate) struct Desk {
+pub(crate) struct BlockingPool {
     pub(crate) router: Arc<Router>,
     pub(crate) records: Arc<RecentCalls>,
     folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl BlockingPool {
     /// A project one directory below the temporary one, so that there is an outside; `../shared` may be written to,
     /// so that the host of the files stands above the project.
     pub(crate) fn new() -> Self {

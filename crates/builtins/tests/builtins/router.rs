@@ -10,7 +10,7 @@ use tgp_contract::{
     CallRecord, Code, Consent, Effect, ExecutionPath, Gate, GateDecision, GateRequest, Recorder, Stage,
     Target, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
-use tgp_router::{DenyAll, DynTool, Invocation, Outcome, RecentCalls, Router, RouterError, Workspace};
+use tgp_router::{DenyAll, DynTool, Invocation, RecentCalls, Router, RouterError, ToolOutcome, Workspace};
 
 use crate::effect_gate::EffectGate;
 
@@ -30,7 +30,7 @@ impl DynTool for Probe {
         Ok(Vec::new())
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         let counter = if invocation.context.dry_run { &self.dry_runs } else { &self.runs };
         counter.fetch_add(1, Ordering::SeqCst);
         Ok(invocation.call.arguments.clone().into())
@@ -346,7 +346,7 @@ impl DynTool for Endless {
         Ok(Vec::new())
     }
 
-    async fn run(&self, _invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, _invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         std::future::pending().await
     }
 }

@@ -46,7 +46,7 @@ fn chronicles_beside_the_sources_are_moved_once() {
     );
     assert_eq!(project.chronicle.migrate(Migration::Apply).unwrap(), MigrationReport::default());
     assert_eq!(project.chronicle.files_blocking().unwrap().len(), 3);
-    assert!(project.chronicle.verify_all().unwrap().iter().all(tgp_chronicle::Report::is_intact));
+    assert!(project.chronicle.verify_all().unwrap().iter().all(tgp_chronicle::ChronicleReport::is_intact));
 }
 
 #[test]

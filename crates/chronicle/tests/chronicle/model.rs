@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
-use tgp_chronicle::{DEFAULT_TAIL, Durability, Start};
+use tgp_chronicle::{ChronicleSync, DEFAULT_TAIL, Start};
 use tgp_contract::{Chronicle, ChronicleEvent, EventActor};
 
 use crate::support::{Project, at, beside, event, number};
@@ -130,7 +130,7 @@ async fn the_trait_keeps_an_event_once_and_gives_the_last_ones() {
 fn every_durability_keeps_the_same_file() {
     let batched = Project::new();
     let options =
-        tgp_chronicle::ChronicleOptions { durability: Durability::Event, ..beside(batched.folder.path()) };
+        tgp_chronicle::ChronicleOptions { durability: ChronicleSync::Event, ..beside(batched.folder.path()) };
     let synced = tgp_chronicle::FileChronicle::open(&options).unwrap();
     for number in 0..200 {
         batched.append("src/batched.sage", event(number)).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle};
+use tgp_chronicle::{ChronicleOptions, ChronicleSync, FileChronicle};
 use tgp_contract::ChronicleEvent;
 
 use crate::support::{Project, at, beside, child, event_with};
@@ -19,7 +19,7 @@ const PROCESSES: usize = 4;
 const EVENTS: usize = 150;
 const KILLS: u64 = 40;
 
-fn opened(durability: Durability) -> Option<(FileChronicle, String)> {
+fn opened(durability: ChronicleSync) -> Option<(FileChronicle, String)> {
     let folder = std::env::var_os(FOLDER)?;
     let options = ChronicleOptions { durability, ..beside(Path::new(&folder)) };
     Some((FileChronicle::open(&options).unwrap(), std::env::var(NAME).unwrap()))
@@ -42,7 +42,7 @@ fn names(project: &Project) -> Vec<(String, u64)> {
 
 #[test]
 fn four_processes_append_every_event_once_and_whole() {
-    if let Some((chronicle, name)) = opened(Durability::Batch) {
+    if let Some((chronicle, name)) = opened(ChronicleSync::Batch) {
         for number in 0..EVENTS {
             // Every third is one that all of them try to append.
             let own = if number % 3 == 0 { "all" } else { &name };
@@ -82,7 +82,7 @@ fn four_processes_append_every_event_once_and_whole() {
 
 #[test]
 fn kill_9_loses_no_acknowledged_event_and_breaks_no_line() {
-    if let Some((chronicle, name)) = opened(Durability::Batch) {
+    if let Some((chronicle, name)) = opened(ChronicleSync::Batch) {
         for number in 0.. {
             chronicle.append_blocking(&at(FILE), sized(&name, number)).unwrap();
             std::io::stdout().write_all(format!("\nkept {name} {number}\n").as_bytes()).unwrap();

@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
+use tgp::audit::{AuditEntry, AuditFilter, ExportFormat};
 use tgp::contract::{Code, Execution, ToolError};
-use tgp::{Entry, Filter, Format};
 use tgp_text::{now_ms, parse_rfc3339_ms};
 
 use super::{done, text_of};
@@ -37,8 +37,8 @@ enum AuditCommand {
     /// Write entries to standard output, oldest first.
     Export {
         /// One JSON document a line with its hash, or a table.
-        #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
-        format: ExportFormat,
+        #[arg(long, value_enum, default_value_t = ExportFormatArg::Jsonl)]
+        format: ExportFormatArg,
         #[command(flatten)]
         selection: Selection,
     },
@@ -51,7 +51,7 @@ enum AuditCommand {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ExportFormat {
+enum ExportFormatArg {
     Jsonl,
     Csv,
 }
@@ -76,8 +76,8 @@ struct Selection {
 }
 
 impl Selection {
-    fn filter(self) -> Filter {
-        Filter {
+    fn filter(self) -> AuditFilter {
+        AuditFilter {
             session: self.session,
             tool: self.tool,
             verdict: self.verdict,
@@ -90,8 +90,12 @@ impl Selection {
 
 /// One of the words that an entry's verdict can be.
 fn verdict(text: &str) -> Result<String, String> {
-    let known = tgp::VERDICTS.contains(&text);
-    if known { Ok(text.to_owned()) } else { Err(format!("the verdicts are: {}", tgp::VERDICTS.join(", "))) }
+    let known = tgp::audit::VERDICTS.contains(&text);
+    if known {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("the verdicts are: {}", tgp::audit::VERDICTS.join(", ")))
+    }
 }
 
 /// `2026-01-31`
@@ -122,8 +126,8 @@ pub async fn run(arguments: AuditArgs, global: &Global, printer: &Printer) -> Re
         AuditCommand::Export { format, selection } => {
             let reader = session::records(global).await?;
             let format = match format {
-                ExportFormat::Jsonl => Format::Jsonl,
-                ExportFormat::Csv => Format::Csv,
+                ExportFormatArg::Jsonl => ExportFormat::Jsonl,
+                ExportFormatArg::Csv => ExportFormat::Csv,
             };
             let mut out = BufWriter::new(printer.data_writer());
             reader.export(&selection.filter(), format, &mut out)?;
@@ -174,7 +178,7 @@ async fn verify(global: &Global, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tail(entries: &[Entry], printer: &Printer) {
+fn tail(entries: &[AuditEntry], printer: &Printer) {
     if printer.json() {
         let all: Vec<Value> =
             entries.iter().map(|entry| json!({ "hash": entry.hash, "entry": entry.body })).collect();
@@ -187,7 +191,7 @@ fn tail(entries: &[Entry], printer: &Printer) {
     }
 }
 
-fn line(entry: &Entry, printer: &Printer) -> String {
+fn line(entry: &AuditEntry, printer: &Printer) -> String {
     let body = &entry.body;
     let verdict = text_of(body, "verdict");
     let style = match verdict.as_str() {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use tgp::ClientClaim;
 use tgp::contract::{CallContext, CapabilityToken, ClientEntry, Consent, ToolCall, ToolResult};
+use tgp::project::ClientClaim;
 
 use super::parse_json;
 use crate::approval::TerminalApprover;

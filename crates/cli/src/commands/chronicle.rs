@@ -5,9 +5,10 @@ use std::io::Read;
 use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::chronicle::Migration;
 use tgp::contract::{ChronicleEvent, Code, ToolError};
 use tgp::results::{ChronicleAppendResult, ChroniclePage};
-use tgp::{Kernel, Migration};
 
 use super::{done, parse_json, result_of};
 use crate::arguments::Global;
@@ -206,7 +207,7 @@ fn is_hash(text: &str) -> bool {
 
 fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), Failure> {
     let reports = kernel.knowledge().verify_chronicles(path)?;
-    let intact = reports.iter().all(tgp::ChronicleReport::is_intact);
+    let intact = reports.iter().all(tgp::chronicle::ChronicleReport::is_intact);
     let torn = reports.iter().filter(|report| report.torn.is_some()).count();
     let unmigrated = match path {
         None => kernel.knowledge().unmigrated_chronicles()?,

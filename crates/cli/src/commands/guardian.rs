@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::contract::{Code, Decision, Plan, ToolError};
-use tgp::{Assertion, Gravity, Kernel, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
+use tgp::guardian::{Assertion, FindingSeverity, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
 
 use super::{done, result_of};
 use crate::approval::TerminalApprover;
@@ -248,9 +249,9 @@ async fn inquire(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
     }
     for finding in &findings {
         let (style, word) = match finding.severity {
-            Gravity::Error => (Style::new().red(), "error"),
-            Gravity::Warning => (Style::new().yellow(), "warning"),
-            Gravity::Info => (Style::new().dim(), "info"),
+            FindingSeverity::Error => (Style::new().red(), "error"),
+            FindingSeverity::Warning => (Style::new().yellow(), "warning"),
+            FindingSeverity::Info => (Style::new().dim(), "info"),
         };
         let word = printer.paint_out(&style, word);
         printer.line(&format!("{word} {}: {}", visible(&finding.area), visible(&finding.message)));
@@ -258,7 +259,7 @@ async fn inquire(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
             printer.line(&format!("  remedy: {}", visible(&finding.remedy)));
         }
     }
-    let wrong = findings.iter().filter(|finding| finding.severity != Gravity::Info).count();
+    let wrong = findings.iter().filter(|finding| finding.severity != FindingSeverity::Info).count();
     printer.note(&if wrong == 0 { "everything fits together".to_owned() } else { count(wrong, "finding") });
     Ok(())
 }

@@ -23,7 +23,7 @@ or write a tool yourself, check it, run it
 pub struct InitArgs {}
 
 pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let made = tgp::initialise(&session::directory(global)?).map_err(ToolError::from)?;
+    let made = tgp::project::initialise(&session::directory(global)?).map_err(ToolError::from)?;
     if printer.json() {
         printer.document(&done(json!({
             "created": made.created,

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::contract::{Actor, CallContext, Consent, ToolCall};
-use tgp::{Explanation, Finding, Kernel, RuleEffect};
+use tgp::gates::{PolicyExplanation, RuleEffect, RuleFinding};
 
 use super::{done, parse_json};
 use crate::arguments::Global;
@@ -64,7 +65,7 @@ pub async fn run(arguments: PolicyArgs, global: &Global, printer: &Printer) -> R
         PolicyCommand::Test { number } => test(&kernel, number, global, printer).await,
         PolicyCommand::Trust { yes, print } => super::trust::rules(&kernel, yes, print, printer).await,
         PolicyCommand::Explain { tool, arguments, actor, session, verbose } => {
-            let question = Asked { tool, arguments, actor, session };
+            let question = ApprovalQuestion { tool, arguments, actor, session };
             explain(&kernel, question, verbose, printer).await
         }
     };
@@ -101,7 +102,7 @@ async fn check(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Asked {
+struct ApprovalQuestion {
     tool: String,
     arguments: String,
     actor: String,
@@ -119,7 +120,12 @@ fn context(actor: String, session: String) -> CallContext {
     }
 }
 
-async fn explain(kernel: &Kernel, asked: Asked, verbose: bool, printer: &Printer) -> Result<(), Failure> {
+async fn explain(
+    kernel: &Kernel,
+    asked: ApprovalQuestion,
+    verbose: bool,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let values = parse_json("arguments", &asked.arguments)?;
     let call = ToolCall { id: "explain".to_owned(), tool: asked.tool, arguments: values };
     let explanation = kernel.explain(&call, &context(asked.actor, asked.session)).await?;
@@ -131,7 +137,7 @@ async fn explain(kernel: &Kernel, asked: Asked, verbose: bool, printer: &Printer
     Ok(())
 }
 
-fn show(explanation: &Explanation, verbose: bool, printer: &Printer) {
+fn show(explanation: &PolicyExplanation, verbose: bool, printer: &Printer) {
     let decision = &explanation.decision;
     let style = match decision.effect {
         RuleEffect::Allow => Style::new().green(),
@@ -149,11 +155,11 @@ fn show(explanation: &Explanation, verbose: bool, printer: &Printer) {
     let mut left_out = 0;
     for report in &explanation.rules {
         // A built-in rule that has nothing to do with the call tells nobody anything.
-        if report.finding == Finding::Idle && report.source.is_none() && !verbose {
+        if report.finding == RuleFinding::Idle && report.source.is_none() && !verbose {
             left_out += 1;
             continue;
         }
-        if report.finding != Finding::Decided {
+        if report.finding != RuleFinding::Decided {
             let line = format!("  {} {}: {}", report.effect.as_str(), report.rule, report.why);
             printer.line(&visible(&line));
         }
@@ -186,7 +192,7 @@ async fn test(kernel: &Kernel, number: u64, global: &Global, printer: &Printer) 
     kernel.flush().await?;
     let reader = session::records(global).await?;
     let number = usize::try_from(number).unwrap_or(usize::MAX);
-    let entries = reader.tail(&tgp::Filter::default(), number)?;
+    let entries = reader.tail(&tgp::audit::AuditFilter::default(), number)?;
     let mut differences = Vec::new();
     let mut compared = 0_usize;
     for entry in &entries {

@@ -8,7 +8,8 @@ use console::Style;
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
 use tgp_relay::{
-    Externals, Kit, KitOptions, Listed, Origin, Outcome, PartKind, Report, Row, ServeOptions, serve,
+    Externals, Kit, KitOptions, Listed, Origin, PartKind, RelayReport, RelayServeOptions, Row, SuiteOutcome,
+    serve,
 };
 
 use super::done;
@@ -98,7 +99,7 @@ pub async fn run(arguments: RelayArgs, global: &Global, printer: &Printer) -> Re
         }
         RelayCommand::Serve(arguments) => {
             let origin = if arguments.fake { Origin::Fake } else { Origin::Real };
-            let options = ServeOptions { part: arguments.part.into(), origin, tgp: this_program()? };
+            let options = RelayServeOptions { part: arguments.part.into(), origin, tgp: this_program()? };
             Ok(serve(&options, tokio::io::stdin(), tokio::io::stdout()).await?)
         }
     }
@@ -132,9 +133,9 @@ async fn run_kit(arguments: RunArgs, printer: &Printer) -> Result<(), Failure> {
     if printer.json() {
         printer.document(&done(json!({
             "green": report.is_green(),
-            "passed": report.count(Outcome::Passed),
-            "failed": report.count(Outcome::Failed),
-            "skipped": report.count(Outcome::Skipped),
+            "passed": report.count(SuiteOutcome::Passed),
+            "failed": report.count(SuiteOutcome::Failed),
+            "skipped": report.count(SuiteOutcome::Skipped),
             "rows": report.rows,
         })));
     } else {
@@ -145,9 +146,9 @@ async fn run_kit(arguments: RunArgs, printer: &Printer) -> Result<(), Failure> {
 
 fn progress(ended: usize, total: usize, row: &Row, printer: &Printer) -> String {
     let mark = match row.result {
-        Outcome::Passed => printer.paint_err(&Style::new().green(), "✓"),
-        Outcome::Failed => printer.paint_err(&Style::new().red(), "✗"),
-        Outcome::Skipped => printer.paint_err(&Style::new().yellow(), "-"),
+        SuiteOutcome::Passed => printer.paint_err(&Style::new().green(), "✓"),
+        SuiteOutcome::Failed => printer.paint_err(&Style::new().red(), "✗"),
+        SuiteOutcome::Skipped => printer.paint_err(&Style::new().yellow(), "-"),
     };
     let width = total.to_string().len();
     format!("{ended:>width$}/{total} {mark} {} ({})", row.case, parts(row))
@@ -159,7 +160,7 @@ fn parts(row: &Row) -> String {
     shown.map(|(word, parts)| format!("{word} {}", parts.join(" "))).collect::<Vec<_>>().join(", ")
 }
 
-fn show(report: &Report, printer: &Printer) {
+fn show(report: &RelayReport, printer: &Printer) {
     let columns = ["suite", "case", "under test", "real", "fake", "external", "result"].map(str::to_owned);
     let row = |row: &Row| {
         let list = |parts: &[String]| if parts.is_empty() { "-".to_owned() } else { parts.join(" ") };
@@ -184,10 +185,10 @@ fn show(report: &Report, printer: &Printer) {
             printer.line(&format!("  {}", single_line(line)));
         }
     }
-    let mut facts = vec![format!("{} passed", report.count(Outcome::Passed))];
-    facts.push(format!("{} failed", report.count(Outcome::Failed)));
-    if report.count(Outcome::Skipped) > 0 {
-        facts.push(format!("{} skipped", report.count(Outcome::Skipped)));
+    let mut facts = vec![format!("{} passed", report.count(SuiteOutcome::Passed))];
+    facts.push(format!("{} failed", report.count(SuiteOutcome::Failed)));
+    if report.count(SuiteOutcome::Skipped) > 0 {
+        facts.push(format!("{} skipped", report.count(SuiteOutcome::Skipped)));
     }
     printer.note(&format!("{}: {}", count(report.rows.len(), "row"), facts.join(", ")));
 }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use serde_json::json;
+use tgp::agent::{Replayed, SessionReplay, TranscriptIntegrity};
 use tgp::contract::Code;
-use tgp::{Replay, Replayed, Sealed};
 
 use super::done;
 use crate::arguments::Global;
@@ -25,11 +25,11 @@ pub struct ReplayArgs {
 pub async fn run(arguments: ReplayArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let sessions = session::sessions(global).await?;
     let id = sessions.find(&arguments.id)?;
-    let Replay { played, sealed } = sessions.replay(&id).await?;
+    let SessionReplay { played, sealed } = sessions.replay(&id).await?;
     let seal = match sealed {
-        Sealed::Same { .. } => "intact",
-        Sealed::Broken => "broken",
-        Sealed::Never => "none",
+        TranscriptIntegrity::Same { .. } => "intact",
+        TranscriptIntegrity::Broken => "broken",
+        TranscriptIntegrity::Never => "none",
     };
     if printer.json() {
         let document = match &played {
@@ -46,11 +46,11 @@ pub async fn run(arguments: ReplayArgs, global: &Global, printer: &Printer) -> R
     } else {
         print(&id, &played, &sealed, printer);
     }
-    let holds = !matches!(played, Replayed::Differs { .. }) && sealed != Sealed::Broken;
+    let holds = !matches!(played, Replayed::Differs { .. }) && sealed != TranscriptIntegrity::Broken;
     if holds { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
 }
 
-fn print(id: &str, played: &Replayed, sealed: &Sealed, printer: &Printer) {
+fn print(id: &str, played: &Replayed, sealed: &TranscriptIntegrity, printer: &Printer) {
     match played {
         Replayed::Same { lines } => {
             let lines = count(usize::try_from(*lines).unwrap_or(usize::MAX), "line");
@@ -74,17 +74,19 @@ fn print(id: &str, played: &Replayed, sealed: &Sealed, printer: &Printer) {
         }
     }
     match sealed {
-        Sealed::Same { lines_after: 0 } => printer.line("it is the transcript whose hash the audit has kept"),
-        Sealed::Same { lines_after } => {
+        TranscriptIntegrity::Same { lines_after: 0 } => {
+            printer.line("it is the transcript whose hash the audit has kept")
+        }
+        TranscriptIntegrity::Same { lines_after } => {
             let lines = count(*lines_after, "line");
             printer.line(&format!(
                 "the audit has kept its hash up to the last {lines}, which came after a crash"
             ));
         }
-        Sealed::Broken => {
+        TranscriptIntegrity::Broken => {
             printer.line("it is not the transcript whose hash the audit has kept: it was changed")
         }
-        Sealed::Never => {
+        TranscriptIntegrity::Never => {
             printer.note("the audit has no hash of it: the session was killed before its first end");
         }
     }

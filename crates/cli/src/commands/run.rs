@@ -3,14 +3,15 @@
 use std::io::Read;
 
 use clap::{Args, ValueEnum};
-use tgp::contract::{Code, Consent, TddMode, ToolError};
-use tgp::{
-    AgentEvent, Bounds, Ending, Kernel, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary,
+use tgp::Kernel;
+use tgp::agent::{
+    AgentEvent, Bounds, Ending, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary,
 };
+use tgp::contract::{Code, Consent, TddMode, ToolError};
 use tokio::sync::mpsc;
 
 use crate::arguments::Global;
-use crate::conversation::{Answering, Interrupts, Verbosity, approver, follow};
+use crate::conversation::{ApprovalMode, Interrupts, Verbosity, approver, follow};
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -134,7 +135,7 @@ pub async fn run(
         return Ok(());
     }
     let arguments = with_task(arguments)?;
-    let (approver, questions) = approver(Answering::found());
+    let (approver, questions) = approver(ApprovalMode::found());
     let kernel = session::boot_for_session(global, approver, arguments.mode.map(Into::into), printer).await?;
     let (sender, events) = mpsc::channel(EVENT_ROOM);
     let (handle, stop) = StopSignal::new();

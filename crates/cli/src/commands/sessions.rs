@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
+use tgp::agent::{Ending, SessionInfo, SessionState, Sessions, TranscriptLine, TranscriptLineKind};
 use tgp::contract::{StreamEvent, ToolResult};
-use tgp::{Ending, Line, LineKind, SessionInfo, SessionState, Sessions};
 use tgp_text::truncate;
 
 use super::run::{self, RunArgs};
@@ -194,10 +194,10 @@ fn show(sessions: &Sessions, id: &str, printer: &Printer) -> Result<(), Failure>
     Ok(())
 }
 
-fn print_line(line: &Line, printer: &Printer) {
+fn print_line(line: &TranscriptLine, printer: &Printer) {
     let dim = Style::new().dim();
     match &line.kind {
-        LineKind::Turn { step, events, .. } => {
+        TranscriptLineKind::Turn { step, events, .. } => {
             printer.line(&printer.paint_out(&dim, &format!("-- step {step}")));
             for event in events {
                 if let StreamEvent::Text { value } = event {
@@ -205,10 +205,10 @@ fn print_line(line: &Line, printer: &Printer) {
                 }
             }
         }
-        LineKind::Call { id, tool, arguments, .. } => {
+        TranscriptLineKind::Call { id, tool, arguments, .. } => {
             printer.line(&format!("{id} {} {}", visible(tool), visible(&arguments.to_string())));
         }
-        LineKind::Result { id, result, verdict, .. } => {
+        TranscriptLineKind::Result { id, result, verdict, .. } => {
             let text = match result {
                 ToolResult::Done(data) => data.to_string(),
                 ToolResult::Failed(error) => error.to_string(),
@@ -217,13 +217,13 @@ fn print_line(line: &Line, printer: &Printer) {
             let shown = truncate(&text, SHOWN_CHARACTERS);
             printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}", hang(&shown, 2))));
         }
-        LineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- gone on with")),
-        LineKind::Stop { summary } => {
+        TranscriptLineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- gone on with")),
+        TranscriptLineKind::Stop { summary } => {
             let ended = word(&SessionState::Ended(summary.clone()));
             let calls = count(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call");
             printer.line(&printer.paint_out(&dim, &format!("-- {ended} after {calls}")));
         }
-        LineKind::Session { .. } => {}
+        TranscriptLineKind::Session { .. } => {}
     }
 }
 
@@ -251,7 +251,7 @@ fn export(sessions: &Sessions, id: &str, format: ExportFormat, printer: &Printer
 }
 
 /// A session as a page. What came from outside stands in fences that it cannot leave.
-fn markdown(info: &SessionInfo, lines: &[Line]) -> String {
+fn markdown(info: &SessionInfo, lines: &[TranscriptLine]) -> String {
     let mut page = format!(
         "# Session {}\n\n- model: {} of {}\n- began: {}\n- state: {}\n\n## Task\n\n{}\n",
         info.id,
@@ -263,7 +263,7 @@ fn markdown(info: &SessionInfo, lines: &[Line]) -> String {
     );
     for line in lines {
         match &line.kind {
-            LineKind::Turn { step, events, .. } => {
+            TranscriptLineKind::Turn { step, events, .. } => {
                 page += &format!("\n## Step {step}\n");
                 for event in events {
                     if let StreamEvent::Text { value } = event {
@@ -271,20 +271,20 @@ fn markdown(info: &SessionInfo, lines: &[Line]) -> String {
                     }
                 }
             }
-            LineKind::Call { id, tool, arguments, .. } => {
+            TranscriptLineKind::Call { id, tool, arguments, .. } => {
                 let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
                 page += &format!("\n### {id}\n\n{}\n{}\n", fenced("text", tool), fenced("json", &arguments));
             }
-            LineKind::Result { result, verdict, .. } => {
+            TranscriptLineKind::Result { result, verdict, .. } => {
                 let text = serde_json::to_string_pretty(result).unwrap_or_default();
                 page += &format!("\n{verdict}:\n\n{}\n", fenced("json", &text));
             }
-            LineKind::Resumed { .. } => page += "\n*gone on with*\n",
-            LineKind::Stop { summary } => {
+            TranscriptLineKind::Resumed { .. } => page += "\n*gone on with*\n",
+            TranscriptLineKind::Stop { summary } => {
                 let text = serde_json::to_string_pretty(summary).unwrap_or_default();
                 page += &format!("\n## Summary\n\n{}\n", fenced("json", &text));
             }
-            LineKind::Session { .. } => {}
+            TranscriptLineKind::Session { .. } => {}
         }
     }
     page

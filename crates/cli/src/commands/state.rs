@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{Code, TddState, ToolError};
-use tgp::{Scope, ScopeStatus};
+use tgp::gates::{Scope, ScopeStatus};
 
 use super::done;
 use crate::arguments::Global;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tgp::contract::{CapabilityToken, Code, ToolError};
-use tgp::{Caveats, attenuate_token};
+use tgp::gates::{Caveats, attenuate_token};
 use tgp_text::now_ms;
 
 use super::done;
@@ -23,13 +23,13 @@ pub struct TokenArgs {
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
     /// Make a token of this project's kernel.
-    Mint(Narrowing),
+    Mint(CaveatArgs),
     /// Make a narrower token from another one.
     Attenuate {
         /// The token to start from.
         token: String,
         #[command(flatten)]
-        narrowing: Narrowing,
+        narrowing: CaveatArgs,
     },
     /// Say whether a token is valid, and what its id in the audit is.
     Check {
@@ -39,7 +39,7 @@ enum TokenCommand {
 }
 
 #[derive(Debug, Args)]
-struct Narrowing {
+struct CaveatArgs {
     /// Only these tools: names, globs, effect:read.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     tools: Vec<String>,
@@ -60,7 +60,7 @@ struct Narrowing {
     note: Option<String>,
 }
 
-impl Narrowing {
+impl CaveatArgs {
     fn caveats(self) -> Caveats {
         let some = |list: Vec<String>| Some(list).filter(|list| !list.is_empty());
         Caveats {

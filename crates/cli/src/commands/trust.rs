@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::contract::{Code, ToolError};
-use tgp::{
-    ForeignRules, Kernel, SensitiveField, TrustRequest, TrustStore, fields_hash, rules_hash, unified_diff,
-};
+use tgp::files::unified_diff;
+use tgp::gates::ForeignRules;
+use tgp::trust::{SensitiveField, TrustRequest, TrustStore, fields_hash, rules_hash};
 
 use super::done;
 use crate::approval;
@@ -55,7 +56,7 @@ pub async fn run(arguments: TrustArgs, global: &Global, printer: &Printer) -> Re
         say(line, json!({ "revoked": found }), printer);
         return Ok(());
     }
-    let request = tgp::trust_request(&options).await.map_err(ToolError::from)?;
+    let request = tgp::trust::trust_request(&options).await.map_err(ToolError::from)?;
     let at = arguments.at.as_deref().unwrap_or(&request.project);
     let hash = fields_hash(at, &request.fields);
     if arguments.print {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
+use tgp::agent::{StopLevel, StopSignal};
 use tgp::contract::ToolError;
-use tgp::{ScanReport, StopLevel, StopSignal, ValveEvent, ValveRequest, ValveStatus};
+use tgp::valve::{ScanReport, ValveEvent, ValveRequest, ValveStatus};
 use tokio::sync::mpsc;
 
 use super::run::ModelArgs;
@@ -223,7 +224,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
         printer.note("there are no personas; write some into .sage/valve.yml");
     } else {
         let columns = ["persona", "filters", "action", "events"].map(str::to_owned);
-        let row = |persona: &tgp::PersonaStatus| {
+        let row = |persona: &tgp::valve::PersonaStatus| {
             let filters = persona.filters.iter().chain(&persona.contents).cloned().collect::<Vec<_>>();
             vec![
                 single_line(&persona.name),

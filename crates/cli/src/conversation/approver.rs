@@ -9,7 +9,7 @@ use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::pattern::Pattern;
-use super::{Answer, Asked};
+use super::{Answer, ApprovalQuestion};
 
 /// Questions on their way to the terminal. One at a time is asked, so more would only hide how many wait.
 const WAITING_QUESTIONS: usize = 1;
@@ -18,7 +18,7 @@ const MAX_PATTERNS: usize = 256;
 
 /// Who answers a session's questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answering {
+pub enum ApprovalMode {
     /// A person at this terminal.
     Terminal,
     /// Nobody, since nothing can be typed.
@@ -27,7 +27,7 @@ pub enum Answering {
     Unseen,
 }
 
-impl Answering {
+impl ApprovalMode {
     /// Somebody can be asked where answers can be typed and the question can be seen.
     pub fn found() -> Self {
         match (io::stdin().is_terminal(), io::stderr().is_terminal()) {
@@ -41,19 +41,21 @@ impl Answering {
 /// One question, and where its answer goes.
 #[derive(Debug)]
 pub struct Question {
-    pub asked: Asked,
+    pub asked: ApprovalQuestion,
     /// What `always` would agree to, where it can be offered.
     pub pattern: Option<Pattern>,
     pub reply: oneshot::Sender<Answer>,
 }
 
 /// The end that the kernel asks, and the questions it passes on to [`super::follow`].
-pub fn approver(how: Answering) -> (Arc<dyn Approver>, mpsc::Receiver<Question>) {
+pub fn approver(how: ApprovalMode) -> (Arc<dyn Approver>, mpsc::Receiver<Question>) {
     let (questions, asked) = mpsc::channel(WAITING_QUESTIONS);
     let approver: Arc<dyn Approver> = match how {
-        Answering::Terminal => Arc::new(SessionApprover { questions, agreed: Mutex::default() }),
-        Answering::Nobody => Arc::new(Nobody("standard input is not a terminal, so nobody can be asked")),
-        Answering::Unseen => Arc::new(Nobody("standard error is not a terminal, so no question can be seen")),
+        ApprovalMode::Terminal => Arc::new(SessionApprover { questions, agreed: Mutex::default() }),
+        ApprovalMode::Nobody => Arc::new(Nobody("standard input is not a terminal, so nobody can be asked")),
+        ApprovalMode::Unseen => {
+            Arc::new(Nobody("standard error is not a terminal, so no question can be seen"))
+        }
     };
     (approver, asked)
 }
@@ -81,7 +83,7 @@ struct SessionApprover {
 impl Approver for SessionApprover {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         let mut agreed = self.agreed.lock().await;
-        let asked = Asked::new(&request);
+        let asked = ApprovalQuestion::new(&request);
         let hash = request.hash;
         if let Some(pattern) = agreed.iter().find(|pattern| pattern.covers(&asked)) {
             return ApprovalAnswer::Approved { by: format!("terminal, always: {pattern}"), hash };

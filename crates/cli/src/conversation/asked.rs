@@ -5,7 +5,7 @@ use tgp::contract::{Actor, ApprovalReason, ApprovalRequest, Effect, Target};
 
 /// What is asked for, and everything that decides its effect.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct ApprovalQuestion {
     pub session: String,
     pub actor: String,
     pub tool: String,
@@ -20,7 +20,7 @@ pub struct Asked {
     pub reach: Option<Value>,
 }
 
-impl Asked {
+impl ApprovalQuestion {
     pub fn new(request: &ApprovalRequest<'_>) -> Self {
         let actor = match &request.context.actor {
             Actor::Person(id) | Actor::Agent(id) => id.clone(),

@@ -13,17 +13,17 @@ const USUAL_COLUMNS: usize = 80;
 const USUAL_ROWS: usize = 24;
 
 /// Something that words are written to.
-pub trait Board {
+pub trait Output {
     /// Writes at once: nothing stays in a buffer.
     fn write(&self, text: &str);
 
     /// How it looks now; a terminal may have been resized since it was last asked.
-    fn manner(&self) -> Manner;
+    fn manner(&self) -> TextStyle;
 }
 
 /// How text may look on a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manner {
+pub struct TextStyle {
     pub terminal: bool,
     /// True where the cursor can be moved, so that what is written can be taken back.
     pub movable: bool,
@@ -33,7 +33,7 @@ pub struct Manner {
     pub charset: Charset,
 }
 
-impl Manner {
+impl TextStyle {
     /// The text in a style, where there are colours.
     pub fn paint(&self, style: &Style, text: &str) -> String {
         style.clone().force_styling(self.colour).apply_to(text).to_string()
@@ -121,7 +121,7 @@ impl Fixed {
         }
     }
 
-    fn manner(&self, term: &Term) -> Manner {
+    fn manner(&self, term: &Term) -> TextStyle {
         let (rows, columns) = match term.size_checked() {
             Some((rows, columns)) if self.terminal && columns > 0 => {
                 (usize::from(rows), usize::from(columns))
@@ -130,7 +130,7 @@ impl Fixed {
             _ => (USUAL_ROWS, PLAIN_COLUMNS),
         };
         let Self { terminal, movable, colour, charset } = *self;
-        Manner { terminal, movable, colour, columns, rows, charset }
+        TextStyle { terminal, movable, colour, columns, rows, charset }
     }
 }
 
@@ -148,12 +148,12 @@ impl<'a> StandardOutput<'a> {
     }
 }
 
-impl Board for StandardOutput<'_> {
+impl Output for StandardOutput<'_> {
     fn write(&self, text: &str) {
         self.printer.piece(text);
     }
 
-    fn manner(&self) -> Manner {
+    fn manner(&self) -> TextStyle {
         self.fixed.manner(&self.term)
     }
 }
@@ -171,13 +171,13 @@ impl StandardError {
     }
 }
 
-impl Board for StandardError {
+impl Output for StandardError {
     fn write(&self, text: &str) {
         // Where nobody listens there is nobody to tell.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    fn manner(&self) -> Manner {
+    fn manner(&self) -> TextStyle {
         self.fixed.manner(&self.term)
     }
 }

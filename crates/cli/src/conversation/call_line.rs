@@ -4,7 +4,7 @@ use console::{Style, measure_text_width};
 use serde_json::Value;
 use tgp::contract::{CallVerdict, Code, ToolError, ToolResult};
 
-use super::Manner;
+use super::TextStyle;
 use super::interview::is_answer;
 use super::key::{LEAST_COLUMNS, key_arguments};
 use super::test_line::TestRun;
@@ -36,7 +36,7 @@ pub struct Ended<'a> {
 
 impl Ended<'_> {
     /// The line, and below it where a failure happened and what to do next.
-    pub fn text(&self, manner: Manner) -> String {
+    pub fn text(&self, manner: TextStyle) -> String {
         let (mark, style) = match self.is_good() {
             true => (manner.charset.good(), Style::new().green()),
             false => (manner.charset.bad(), Style::new().red()),
@@ -128,7 +128,7 @@ impl Ended<'_> {
 }
 
 /// A call that runs, as it is shown until it ends.
-pub fn running(tool: &str, arguments: &Value, manner: Manner) -> String {
+pub fn running(tool: &str, arguments: &Value, manner: TextStyle) -> String {
     let dots = manner.charset.dots();
     let head = format!("  {dots} {}", short_line(tool, MAX_NAME, dots));
     let room = manner.columns.saturating_sub(measure_text_width(&head) + 2);
@@ -137,7 +137,7 @@ pub fn running(tool: &str, arguments: &Value, manner: Manner) -> String {
 }
 
 /// A line of ours that is broken between words at a terminal; what follows is indented.
-pub fn folded(line: &str, manner: Manner) -> String {
+pub fn folded(line: &str, manner: TextStyle) -> String {
     if !manner.terminal || measure_text_width(line) <= manner.columns {
         return line.to_owned();
     }
@@ -148,7 +148,7 @@ pub fn folded(line: &str, manner: Manner) -> String {
 }
 
 /// The place of an error, and the next step.
-fn notes(error: &ToolError, manner: Manner) -> String {
+fn notes(error: &ToolError, manner: TextStyle) -> String {
     let mut text = String::new();
     if let Some(place) = error.place_of() {
         text.push_str(&note("at ", &place.to_string(), manner));
@@ -166,7 +166,7 @@ pub fn was_answered(error: &ToolError) -> bool {
 }
 
 /// One sentence below a call, broken between words at a terminal.
-pub fn note(label: &str, sentence: &str, manner: Manner) -> String {
+pub fn note(label: &str, sentence: &str, manner: TextStyle) -> String {
     let room = manner.columns.saturating_sub(INDENT.len() + label.len()).max(LEAST_COLUMNS);
     let sentence = short_line(sentence, room.saturating_mul(MAX_NOTE_ROWS), manner.charset.dots());
     let sentence = if manner.terminal { wrap(&sentence, Some(room)) } else { sentence };
@@ -231,7 +231,7 @@ pub fn duration(milliseconds: f64) -> String {
 }
 
 /// An error that ended or disturbed the session.
-pub fn error_text(error: &ToolError, manner: Manner) -> String {
+pub fn error_text(error: &ToolError, manner: TextStyle) -> String {
     let mark = manner.paint(&Style::new().red(), manner.charset.bad());
     let head = format!("  {mark} {}: ", error.code);
     let room = manner.columns.saturating_sub(INDENT.len()).max(LEAST_COLUMNS);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tgp::contract::ToolResult;
 
 use super::call_line::INDENT;
-use super::{Manner, Verbosity};
+use super::{TextStyle, Verbosity};
 use crate::text::{count, short_line, single_line, visible};
 
 /// Lines of one text, and columns of one line, that are shown of arguments and results; `-vv` shows all.
@@ -18,7 +18,7 @@ pub fn details(
     arguments: Option<&Value>,
     result: &ToolResult,
     verbosity: Verbosity,
-    manner: Manner,
+    manner: TextStyle,
 ) -> String {
     if verbosity == Verbosity::Brief {
         return String::new();
@@ -41,7 +41,7 @@ pub fn details(
 
 struct Writer {
     verbosity: Verbosity,
-    manner: Manner,
+    manner: TextStyle,
     text: String,
 }
 
@@ -120,7 +120,7 @@ impl Writer {
     }
 }
 
-fn bounded(line: &str, manner: Manner) -> String {
+fn bounded(line: &str, manner: TextStyle) -> String {
     // Tabs inside a line are kept: this text has been made visible already.
     let line = line.replace('\t', "    ");
     short_line(&line, MAX_COLUMNS, manner.charset.dots())

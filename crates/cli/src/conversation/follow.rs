@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use tgp::{AgentEvent, Summary};
+use tgp::agent::{AgentEvent, Summary};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::interview::STOPPING;
 use super::screen::{Form, Screen};
 use super::{
-    Answer, Board, Heard, Keyboard, Offer, Question, Sheet, StandardError, StandardOutput, TerminalKeyboard,
-    Verbosity, interview,
+    Answer, ApprovalView, InterruptState, Keyboard, Offer, Output, Question, StandardError, StandardOutput,
+    TerminalKeyboard, Verbosity, interview,
 };
 use crate::printer::Printer;
 
@@ -23,12 +23,12 @@ const STATUS_EVERY: Duration = Duration::from_millis(250);
 pub async fn follow(
     events: mpsc::Receiver<AgentEvent>,
     questions: mpsc::Receiver<Question>,
-    heard: watch::Receiver<Heard>,
+    heard: watch::Receiver<InterruptState>,
     printer: &Printer,
     verbosity: Verbosity,
 ) -> Option<Summary> {
     let form = if printer.json() { Form::JsonLines } else { Form::Words(verbosity) };
-    let follower = Follower {
+    let follower = SessionRenderer {
         screen: Screen::new(StandardOutput::new(printer), form),
         aside: StandardError::new(),
         keyboard: TerminalKeyboard::default(),
@@ -38,15 +38,15 @@ pub async fn follow(
 }
 
 /// Everything that a conversation is held with.
-pub struct Follower<B: Board, A: Board, K: Keyboard> {
+pub struct SessionRenderer<B: Output, A: Output, K: Keyboard> {
     pub screen: Screen<B>,
     /// Where questions and words to the person go.
     pub aside: A,
     pub keyboard: K,
-    pub heard: watch::Receiver<Heard>,
+    pub heard: watch::Receiver<InterruptState>,
 }
 
-impl<B: Board, A: Board, K: Keyboard> Follower<B, A, K> {
+impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
     pub async fn run(
         mut self,
         mut events: mpsc::Receiver<AgentEvent>,
@@ -114,13 +114,13 @@ impl<B: Board, A: Board, K: Keyboard> Follower<B, A, K> {
         let Question { asked, pattern, mut reply } = question;
         // Whoever wants to stop is asked nothing any more.
         let stopping = || Answer::no(STOPPING);
-        if *self.heard.borrow() != Heard::Nothing {
+        if *self.heard.borrow() != InterruptState::Nothing {
             // The asker may have gone, and then needs no answer.
             let _ = reply.send(stopping());
             return;
         }
         self.screen.make_room();
-        let sheet = Sheet::new(&asked);
+        let sheet = ApprovalView::new(&asked);
         let offer = pattern.map_or(Offer::Once, |pattern| pattern.offer());
         let answer = tokio::select! {
             biased;

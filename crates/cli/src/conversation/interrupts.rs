@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tgp::{StopHandle, StopLevel};
+use tgp::agent::{StopHandle, StopLevel};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -13,7 +13,7 @@ use crate::exit;
 
 /// What the signals of a session have come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Heard {
+pub enum InterruptState {
     #[default]
     Nothing,
     /// Ctrl-C once.
@@ -26,7 +26,7 @@ pub enum Heard {
     HungUp,
 }
 
-impl Heard {
+impl InterruptState {
     /// What comes after Ctrl-C; nothing when there is no more patience.
     fn interrupted(self) -> Option<Self> {
         match self {
@@ -72,9 +72,9 @@ pub struct Interrupts(Arc<Shared>);
 struct Shared {
     /// The session that takes the signals now.
     session: Mutex<Option<StopHandle>>,
-    heard: watch::Sender<Heard>,
+    heard: watch::Sender<InterruptState>,
     /// The signal that ends the process, and when it came.
-    ended: watch::Sender<Option<(Asked, Instant)>>,
+    ended: watch::Sender<Option<(ApprovalQuestion, Instant)>>,
 }
 
 impl Shared {
@@ -128,13 +128,13 @@ impl Interrupts {
     /// Whether a signal has stopped anything, a session or the command.
     #[must_use]
     pub fn was_signalled(&self) -> bool {
-        self.0.ended.borrow().is_some() || *self.0.heard.borrow() != Heard::Nothing
+        self.0.ended.borrow().is_some() || *self.0.heard.borrow() != InterruptState::Nothing
     }
 
     /// Whether the process was asked to end by SIGTERM.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
-        matches!(*self.0.ended.borrow(), Some((Asked::Terminate, _)))
+        matches!(*self.0.ended.borrow(), Some((ApprovalQuestion::Terminate, _)))
     }
 
     /// The name of the signal that stopped the command or its session.
@@ -142,15 +142,16 @@ impl Interrupts {
     pub fn signal(&self) -> Option<&'static str> {
         let ended = self.0.ended.borrow().map(|(asked, _)| asked);
         match (ended, *self.0.heard.borrow()) {
-            (Some(Asked::Interrupt), _) | (None, Heard::AfterCall | Heard::Now) => Some("SIGINT"),
-            (Some(Asked::Terminate), _) | (None, Heard::Terminated) => Some("SIGTERM"),
-            (Some(Asked::HangUp), _) | (None, Heard::HungUp) => Some("SIGHUP"),
-            (None, Heard::Nothing) => None,
+            (Some(ApprovalQuestion::Interrupt), _)
+            | (None, InterruptState::AfterCall | InterruptState::Now) => Some("SIGINT"),
+            (Some(ApprovalQuestion::Terminate), _) | (None, InterruptState::Terminated) => Some("SIGTERM"),
+            (Some(ApprovalQuestion::HangUp), _) | (None, InterruptState::HungUp) => Some("SIGHUP"),
+            (None, InterruptState::Nothing) => None,
         }
     }
 
     /// What a session has heard so far, and what it will hear.
-    pub fn heard(&self) -> watch::Receiver<Heard> {
+    pub fn heard(&self) -> watch::Receiver<InterruptState> {
         self.0.heard.subscribe()
     }
 
@@ -181,8 +182,8 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
     if ready.send(()).is_err() {
         return;
     }
-    let mut heard = Heard::Nothing;
-    let mut ending: Option<(Asked, Instant)> = None;
+    let mut heard = InterruptState::Nothing;
+    let mut ending: Option<(ApprovalQuestion, Instant)> = None;
     loop {
         let asked = match ending {
             None => signals.next().await,
@@ -197,15 +198,15 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
         };
         let session = shared.session();
         let ends = match (session.as_ref(), asked) {
-            (None, _) | (Some(_), Asked::Terminate | Asked::HangUp) => true,
-            (Some(_), Asked::Interrupt) => false,
+            (None, _) | (Some(_), ApprovalQuestion::Terminate | ApprovalQuestion::HangUp) => true,
+            (Some(_), ApprovalQuestion::Interrupt) => false,
         };
         heard = match (asked, heard.interrupted()) {
-            (Asked::Terminate, _) => Heard::Terminated,
-            (Asked::HangUp, _) => Heard::HungUp,
-            (Asked::Interrupt, _) if ends => heard,
-            (Asked::Interrupt, Some(next)) => next,
-            (Asked::Interrupt, None) => leave(asked),
+            (ApprovalQuestion::Terminate, _) => InterruptState::Terminated,
+            (ApprovalQuestion::HangUp, _) => InterruptState::HungUp,
+            (ApprovalQuestion::Interrupt, _) if ends => heard,
+            (ApprovalQuestion::Interrupt, Some(next)) => next,
+            (ApprovalQuestion::Interrupt, None) => leave(asked),
         };
         // Whoever hears the wish can read what it came from.
         shared.heard.send_replace(heard);
@@ -221,16 +222,16 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
 }
 
 #[expect(clippy::exit, reason = "the last signal ends the process even when its runtime hangs")]
-fn leave(asked: Asked) -> ! {
+fn leave(asked: ApprovalQuestion) -> ! {
     std::process::exit(i32::from(match asked {
-        Asked::Terminate => exit::TERMINATED,
-        Asked::Interrupt | Asked::HangUp => exit::INTERRUPTED,
+        ApprovalQuestion::Terminate => exit::TERMINATED,
+        ApprovalQuestion::Interrupt | ApprovalQuestion::HangUp => exit::INTERRUPTED,
     }))
 }
 
 /// Which signal it was.
 #[derive(Clone, Copy, Debug)]
-enum Asked {
+enum ApprovalQuestion {
     Interrupt,
     Terminate,
     HangUp,
@@ -253,7 +254,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> ApprovalQuestion {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(hang_up) => hang_up.recv().await,
@@ -262,9 +263,9 @@ impl Signals {
         };
         tokio::select! {
             biased;
-            _ = self.terminate.recv() => Asked::Terminate,
-            _ = hang_up => Asked::HangUp,
-            _ = self.interrupt.recv() => Asked::Interrupt,
+            _ = self.terminate.recv() => ApprovalQuestion::Terminate,
+            _ = hang_up => ApprovalQuestion::HangUp,
+            _ = self.interrupt.recv() => ApprovalQuestion::Interrupt,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Asking: the question is shown, and asked until it is answered.
 
 use super::layout::{MIN_COLUMNS, broken};
-use super::{Board, Keyboard, Manner, Sheet};
+use super::{ApprovalView, Keyboard, Output, TextStyle};
 use crate::text::{count, short_line, single_line};
 
 /// Rows of the screen that are not the body: title, facts, choices and the prompt.
@@ -76,9 +76,9 @@ pub enum Offer {
 
 /// Shows the question and waits for its answer. Nothing that was typed before it was shown counts.
 pub async fn interview(
-    board: &impl Board,
+    board: &impl Output,
     keyboard: &mut impl Keyboard,
-    sheet: &Sheet,
+    sheet: &ApprovalView,
     offer: &Offer,
 ) -> Answer {
     let manner = board.manner();
@@ -142,7 +142,7 @@ fn push(text: &mut String, row: &str) {
 }
 
 /// What can be answered, and what `always` would mean.
-fn choices(left: usize, offer: &Offer, manner: Manner) -> String {
+fn choices(left: usize, offer: &Offer, manner: TextStyle) -> String {
     let mut words = vec!["y yes".to_owned(), "n no".to_owned()];
     if let Offer::Always { .. } = offer {
         words.push("a always".to_owned());

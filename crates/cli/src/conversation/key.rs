@@ -3,7 +3,7 @@
 use console::measure_text_width;
 use serde_json::Value;
 
-use super::Manner;
+use super::TextStyle;
 use crate::text::short_line;
 
 /// Arguments that say what a call is about, in the order in which they are shown, for tools whose first words do not.
@@ -25,7 +25,7 @@ const MAX_SCALAR: usize = 40;
 pub const LEAST_COLUMNS: usize = 16;
 
 /// What a call is about, on one line of about so many columns. A place is whole, even where it is wider than that.
-pub fn key_arguments(tool: &str, arguments: &Value, columns: usize, manner: Manner) -> String {
+pub fn key_arguments(tool: &str, arguments: &Value, columns: usize, manner: TextStyle) -> String {
     let columns = columns.max(LEAST_COLUMNS);
     let cut = |text: &str| short_line(text, columns, manner.charset.dots());
     let Some(fields) = arguments.as_object() else {
@@ -68,7 +68,7 @@ fn word(value: &Value) -> String {
 }
 
 /// Places whole, and the rest in what they leave.
-fn fitted(named: &[(&str, String)], columns: usize, manner: Manner) -> String {
+fn fitted(named: &[(&str, String)], columns: usize, manner: TextStyle) -> String {
     let dots = manner.charset.dots();
     let is_place = |key: &str| PLACES.contains(&key);
     let places = named.iter().filter(|(key, _)| is_place(key));

@@ -2,7 +2,7 @@
 
 use console::Style;
 
-use super::Manner;
+use super::TextStyle;
 use crate::text::{rows, visible, wrap};
 
 /// Columns left of what others say: two blanks, the bar, one blank.
@@ -12,7 +12,7 @@ pub const MIN_COLUMNS: usize = 8;
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tone {
+enum LineStyle {
     /// Our own words.
     Heading,
     /// What others say.
@@ -24,47 +24,47 @@ enum Tone {
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    tone: Tone,
+    tone: LineStyle,
     text: String,
 }
 
 /// Our own words; what they name must be visible already.
 pub fn heading(text: String) -> Line {
-    Line { tone: Tone::Heading, text }
+    Line { tone: LineStyle::Heading, text }
 }
 
 /// What others say, exactly, line by line.
 pub fn quoted(text: &str) -> Vec<Line> {
-    let line = |text: &str| Line { tone: Tone::Quoted, text: text.to_owned() };
+    let line = |text: &str| Line { tone: LineStyle::Quoted, text: text.to_owned() };
     visible(text).split('\n').map(line).collect()
 }
 
 /// A unified difference.
 pub fn difference(diff: &str) -> Vec<Line> {
     let tone = |line: &str| match line.chars().next() {
-        _ if line.starts_with("--- ") || line.starts_with("+++ ") => Tone::Place,
-        Some('+') => Tone::Added,
-        Some('-') => Tone::Removed,
-        Some('@') => Tone::Place,
-        _ => Tone::Quoted,
+        _ if line.starts_with("--- ") || line.starts_with("+++ ") => LineStyle::Place,
+        Some('+') => LineStyle::Added,
+        Some('-') => LineStyle::Removed,
+        Some('@') => LineStyle::Place,
+        _ => LineStyle::Quoted,
     };
     visible(diff).lines().map(|line| Line { tone: tone(line), text: line.to_owned() }).collect()
 }
 
 /// Lines as rows. Each row of what others say stands behind a bar, however wide its line is.
-pub fn laid_out(lines: &[Line], manner: Manner) -> Vec<String> {
+pub fn laid_out(lines: &[Line], manner: TextStyle) -> Vec<String> {
     let width = manner.columns.saturating_sub(GUTTER).max(MIN_COLUMNS);
     let mut shown = Vec::new();
     for line in lines {
         let style = match line.tone {
-            Tone::Heading => {
+            LineStyle::Heading => {
                 shown.extend(broken(&line.text, width).iter().map(|row| format!("  {row}")));
                 continue;
             }
-            Tone::Quoted => Style::new(),
-            Tone::Added => Style::new().green(),
-            Tone::Removed => Style::new().red(),
-            Tone::Place => Style::new().cyan(),
+            LineStyle::Quoted => Style::new(),
+            LineStyle::Added => Style::new().green(),
+            LineStyle::Removed => Style::new().red(),
+            LineStyle::Place => Style::new().cyan(),
         };
         let bar = manner.paint(&Style::new().dim(), manner.charset.bar());
         for row in rows(&detabbed(&line.text), width) {

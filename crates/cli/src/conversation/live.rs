@@ -1,6 +1,6 @@
 //! The last lines of a terminal, which are taken back before anything else is written.
 
-use super::Board;
+use super::Output;
 
 /// Lines that stand below everything else for a while.
 ///
@@ -16,7 +16,7 @@ const ERASE: &str = "\r\u{1b}[J";
 
 impl Live {
     /// Shows these lines instead of the ones before. Each must be narrower than the terminal.
-    pub fn draw(&mut self, board: &impl Board, lines: Vec<String>) {
+    pub fn draw(&mut self, board: &impl Output, lines: Vec<String>) {
         if lines == self.drawn {
             return;
         }

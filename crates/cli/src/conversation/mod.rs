@@ -21,15 +21,15 @@ mod sheet;
 mod summary;
 mod test_line;
 
-pub use approver::{Answering, Question, approver};
-pub use asked::Asked;
-pub use board::{Board, Manner, StandardError, StandardOutput};
+pub use approver::{ApprovalMode, Question, approver};
+pub use asked::ApprovalQuestion;
+pub use board::{Output, StandardError, StandardOutput, TextStyle};
 pub use call_line::was_answered;
 pub use follow::follow;
-pub use interrupts::{Heard, Interrupts};
+pub use interrupts::{InterruptState, Interrupts};
 pub use interview::{Answer, Offer, interview};
 pub use keyboard::{Keyboard, TerminalKeyboard};
-pub use sheet::Sheet;
+pub use sheet::ApprovalView;
 
 /// How much is shown of each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 use tgp::contract::{Access, ApprovalOrigin, ApprovalReason, Effect, RelativePath, Root, Target};
 
-use super::{Asked, Offer};
+use super::{ApprovalQuestion, Offer};
 use crate::text::{is_unseen, single_line};
 
 /// An argument that changes how long a command may take, and nothing of what it does.
@@ -49,7 +49,7 @@ enum Scope {
 
 impl Pattern {
     /// The pattern that a question offers; none when a person's rule asks for it.
-    pub fn of(asked: &Asked) -> Option<Self> {
+    pub fn of(asked: &ApprovalQuestion) -> Option<Self> {
         is_by_default(asked).then(|| Self {
             session: asked.session.clone(),
             actor: asked.actor.clone(),
@@ -59,7 +59,7 @@ impl Pattern {
     }
 
     /// Whether a call is one of those that were agreed to.
-    pub fn covers(&self, asked: &Asked) -> bool {
+    pub fn covers(&self, asked: &ApprovalQuestion) -> bool {
         Self::of(asked).is_some_and(|pattern| pattern == *self)
     }
 
@@ -71,12 +71,12 @@ impl Pattern {
 }
 
 /// True when only built-in defaults ask, and what would happen could be shown.
-pub fn is_by_default(asked: &Asked) -> bool {
+pub fn is_by_default(asked: &ApprovalQuestion) -> bool {
     let is_default = |reason: &ApprovalReason| matches!(reason.origin, ApprovalOrigin::Default(_));
     asked.no_preview.is_none() && !asked.reasons.is_empty() && asked.reasons.iter().all(is_default)
 }
 
-fn scope(asked: &Asked) -> Scope {
+fn scope(asked: &ApprovalQuestion) -> Scope {
     let narrow = match asked.targets.as_slice() {
         [Target::Statement { sql, .. }] => Some(Scope::Statement { sql: sql.clone() }),
         [Target::Host { host }] => address(asked, host),
@@ -93,7 +93,7 @@ fn scope(asked: &Asked) -> Scope {
 
 /// Where a request goes. An address that is not written plainly is none: whoever reads it must see the same host as
 /// the one that is asked.
-fn address(asked: &Asked, host: &str) -> Option<Scope> {
+fn address(asked: &ApprovalQuestion, host: &str) -> Option<Scope> {
     let method = asked.text("method").unwrap_or("GET").to_ascii_uppercase();
     let url = asked.text("url")?;
     SCHEMES.iter().find_map(|(scheme, usual_port)| {
@@ -115,7 +115,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The tests that would run. Without the hashes of their sources nobody knows which they are.
-fn tests(asked: &Asked) -> Option<Scope> {
+fn tests(asked: &ApprovalQuestion) -> Option<Scope> {
     asked.previewed("found")?;
     Some(Scope::Tests { path: asked.text("path").map(str::to_owned), preview: asked.preview.clone()? })
 }
@@ -134,14 +134,14 @@ fn directory(targets: &[Target]) -> Option<Scope> {
     rest.iter().all(same).then_some(Scope::Directory { root, directory, access })
 }
 
-fn source(asked: &Asked) -> Option<Scope> {
+fn source(asked: &ApprovalQuestion) -> Option<Scope> {
     let sha256 = asked.source_hash()?.to_owned();
     let path = asked.arguments.get("path")?.as_str()?.to_owned();
     let found = asked.previewed("found").cloned().unwrap_or_default();
     Some(Scope::Source { path, sha256, found })
 }
 
-fn command(asked: &Asked) -> Option<Scope> {
+fn command(asked: &ApprovalQuestion) -> Option<Scope> {
     let command = asked.command()?.to_owned();
     let fields = asked.arguments.as_object()?;
     let decides = |name: &String| !PATIENCE_ARGUMENTS.contains(&name.as_str());

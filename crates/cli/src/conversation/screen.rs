@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use console::Style;
 use serde_json::Value;
-use tgp::AgentEvent;
+use tgp::agent::AgentEvent;
 use tgp::contract::{TddMode, TddState, ToolError, Usage};
 
 use super::call_line::{Ended, INDENT, duration, error_text, folded, note, running};
 use super::details::details;
 use super::live::Live;
 use super::summary::{ending_error, milliseconds, number, summary_text};
-use super::{Board, Heard, Manner, Verbosity};
+use super::{InterruptState, Output, TextStyle, Verbosity};
 use crate::text::{is_unseen, short_line, spoken};
 
 /// Calls of one turn that are remembered until they end. Providers allow fewer; beyond it the oldest is shown without
@@ -58,7 +58,7 @@ pub enum Form {
 }
 
 /// Shows events on a board.
-pub struct Screen<B: Board> {
+pub struct Screen<B: Output> {
     board: B,
     form: Form,
     last: Last,
@@ -68,7 +68,7 @@ pub struct Screen<B: Board> {
     running: Vec<Running>,
     /// An error that the summary may tell, so that it is not said twice.
     held: Option<ToolError>,
-    heard: Heard,
+    heard: InterruptState,
     live: Live,
     step: u64,
     /// Of the turns before this one.
@@ -79,7 +79,7 @@ pub struct Screen<B: Board> {
     state: Option<TddState>,
 }
 
-impl<B: Board> Screen<B> {
+impl<B: Output> Screen<B> {
     pub fn new(board: B, form: Form) -> Self {
         Self {
             board,
@@ -89,7 +89,7 @@ impl<B: Board> Screen<B> {
             waiting: None,
             running: Vec::new(),
             held: None,
-            heard: Heard::Nothing,
+            heard: InterruptState::Nothing,
             live: Live::default(),
             step: 0,
             tokens: 0,
@@ -115,7 +115,7 @@ impl<B: Board> Screen<B> {
     }
 
     /// What the signals have come to: the summary says who has stopped the session.
-    pub fn hear(&mut self, heard: Heard) {
+    pub fn hear(&mut self, heard: InterruptState) {
         self.heard = heard;
     }
 
@@ -171,7 +171,7 @@ impl<B: Board> Screen<B> {
     }
 
     /// Step, time, state and tokens; what does not fit is left out, the least important first.
-    fn status(&self, elapsed: Duration, manner: Manner) -> String {
+    fn status(&self, elapsed: Duration, manner: TextStyle) -> String {
         let time = format!("{} s", elapsed.as_secs());
         let time =
             if elapsed.as_secs() < 60 { time } else { duration(milliseconds(elapsed.as_millis() as u64)) };
@@ -333,13 +333,13 @@ impl<B: Board> Screen<B> {
 }
 
 /// One column is left free, so that no terminal breaks the line.
-fn narrowed(manner: Manner) -> Manner {
-    Manner { columns: manner.columns.saturating_sub(1), ..manner }
+fn narrowed(manner: TextStyle) -> TextStyle {
+    TextStyle { columns: manner.columns.saturating_sub(1), ..manner }
 }
 
 /// An event as one line of JSON. At a terminal, characters that act on it or hide are written as JSON escapes: it is
 /// the same document.
-fn json_line(event: &AgentEvent, manner: Manner) -> String {
+fn json_line(event: &AgentEvent, manner: TextStyle) -> String {
     // Every event is made of texts, numbers and JSON; one that cannot be written says so itself.
     let line = serde_json::to_string(event).unwrap_or_else(|error| {
         serde_json::json!({ "type": "notice", "message": error.to_string() }).to_string()

@@ -5,7 +5,7 @@ use tgp::contract::{Access, Root, Target};
 
 use super::layout::{Line, MIN_COLUMNS, broken, difference, heading, laid_out, quoted};
 use super::pattern::is_by_default;
-use super::{Asked, Manner};
+use super::{ApprovalQuestion, TextStyle};
 use crate::text::{count, short_line, single_line, visible};
 
 /// Rows of a reason, a target or another fact that are shown beside the question; the rest is behind `m`.
@@ -28,7 +28,7 @@ const NEW_TEXTS: [&str; 2] = ["replace", "edits"];
 
 /// A question ready to be shown.
 #[derive(Clone, Debug, Default)]
-pub struct Sheet {
+pub struct ApprovalView {
     title: String,
     body: Vec<Line>,
     facts: Vec<(&'static str, String)>,
@@ -36,8 +36,8 @@ pub struct Sheet {
     more: Vec<Line>,
 }
 
-impl Sheet {
-    pub fn new(asked: &Asked) -> Self {
+impl ApprovalView {
+    pub fn new(asked: &ApprovalQuestion) -> Self {
         let who = short_line(&asked.actor, MAX_ACTOR, "...");
         let tool = single_line(&asked.tool);
         let is_statement = asked.targets.iter().any(|target| matches!(target, Target::Statement { .. }));
@@ -58,7 +58,7 @@ impl Sheet {
     }
 
     /// Differences of files, where a preview has them.
-    fn differences(&mut self, asked: &Asked) -> bool {
+    fn differences(&mut self, asked: &ApprovalQuestion) -> bool {
         let Some(preview) = &asked.preview else { return false };
         let parts: Vec<&Value> = match preview.get("changes").and_then(Value::as_array) {
             Some(changes) => changes.iter().collect(),
@@ -101,7 +101,7 @@ impl Sheet {
         true
     }
 
-    fn command(&mut self, asked: &Asked, tool: &str) -> String {
+    fn command(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
         self.quote(asked.command().unwrap_or_default());
         let place = asked.text("cwd").filter(|place| !place.is_empty() && *place != ".");
         let place =
@@ -120,7 +120,7 @@ impl Sheet {
         format!("run a command with `{tool}`:")
     }
 
-    fn statement(&mut self, asked: &Asked, tool: &str) -> String {
+    fn statement(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
         for target in &asked.targets {
             if let Target::Statement { sql, .. } = target {
                 self.quote(sql);
@@ -138,7 +138,7 @@ impl Sheet {
         format!("run SQL with `{tool}`:")
     }
 
-    fn request(&mut self, asked: &Asked, tool: &str) -> String {
+    fn request(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
         let method = asked.text("method").unwrap_or("GET");
         self.quote(&format!("{method} {}", asked.text("url").unwrap_or_default()));
         self.other_arguments(asked, &["method", "url"]);
@@ -146,7 +146,7 @@ impl Sheet {
         format!("send a request with `{tool}`:")
     }
 
-    fn program(&mut self, asked: &Asked, tool: &str) -> String {
+    fn program(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
         let path = asked.text("path").unwrap_or_default();
         self.quote(path);
         self.other_arguments(asked, &["path"]);
@@ -164,7 +164,7 @@ impl Sheet {
         format!("run a forged tool with `{tool}`:")
     }
 
-    fn anything(&mut self, asked: &Asked, tool: &str) -> String {
+    fn anything(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
         self.quote(&pretty(&asked.arguments));
         self.leftover_preview(asked, &[]);
         format!("call `{tool}` with")
@@ -180,7 +180,7 @@ impl Sheet {
 
     /// Arguments that have no words of their own above; none is left out. Each name stands in our own words, so that
     /// no text above can pass for an argument.
-    fn other_arguments(&mut self, asked: &Asked, shown: &[&str]) {
+    fn other_arguments(&mut self, asked: &ApprovalQuestion, shown: &[&str]) {
         let Some(fields) = asked.arguments.as_object() else { return self.quote(&pretty(&asked.arguments)) };
         for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
             self.head(&format!("{}:", single_line(name)));
@@ -192,7 +192,7 @@ impl Sheet {
     }
 
     /// A preview that says more than we have words for is shown as it is.
-    fn leftover_preview(&mut self, asked: &Asked, shown: &[&str]) {
+    fn leftover_preview(&mut self, asked: &ApprovalQuestion, shown: &[&str]) {
         let left = match &asked.preview {
             Some(Value::Object(fields)) => {
                 let is_left = |name: &str| !shown.contains(&name) && !BOUND.contains(&name);
@@ -208,7 +208,7 @@ impl Sheet {
         }
     }
 
-    fn touches(&mut self, asked: &Asked) {
+    fn touches(&mut self, asked: &ApprovalQuestion) {
         let words: Vec<String> = asked.targets.iter().filter_map(target_words).collect();
         for text in words.iter().take(MAX_TARGETS) {
             self.facts.push(("touches", text.clone()));
@@ -221,7 +221,7 @@ impl Sheet {
     }
 
     /// Who uses what is about to change, as the graph knows it.
-    fn reach(&mut self, asked: &Asked) {
+    fn reach(&mut self, asked: &ApprovalQuestion) {
         let Some(reach) = &asked.reach else { return };
         for (fact, name, thing) in [
             ("used by", "importers", "file"),
@@ -252,7 +252,7 @@ impl Sheet {
         }
     }
 
-    fn reasons(&mut self, asked: &Asked) {
+    fn reasons(&mut self, asked: &ApprovalQuestion) {
         for reason in &asked.reasons {
             self.facts.push(("because", visible(&reason.reason)));
         }
@@ -269,12 +269,12 @@ impl Sheet {
     }
 
     /// What will happen, row by row; none is wider than the terminal.
-    pub fn body_rows(&self, manner: Manner) -> Vec<String> {
+    pub fn body_rows(&self, manner: TextStyle) -> Vec<String> {
         laid_out(&self.body, manner)
     }
 
     /// What can be looked at besides, row by row.
-    pub fn more_rows(&self, manner: Manner) -> Vec<String> {
+    pub fn more_rows(&self, manner: TextStyle) -> Vec<String> {
         let width = fact_width(manner);
         let long = self.facts.iter().filter(|(_, text)| broken(text, width).len() > MAX_FACT_ROWS);
         let long: Vec<Line> = long
@@ -286,7 +286,7 @@ impl Sheet {
     }
 
     /// Where, why and with what: a few rows.
-    pub fn fact_rows(&self, manner: Manner) -> Vec<String> {
+    pub fn fact_rows(&self, manner: TextStyle) -> Vec<String> {
         let width = fact_width(manner);
         let mut said = "";
         let mut shown = Vec::new();
@@ -310,7 +310,7 @@ impl Sheet {
 }
 
 /// Columns of a fact beside its name.
-fn fact_width(manner: Manner) -> usize {
+fn fact_width(manner: TextStyle) -> usize {
     manner.columns.saturating_sub(LABEL + 3).max(MIN_COLUMNS)
 }
 

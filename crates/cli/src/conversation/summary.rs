@@ -2,12 +2,12 @@
 
 use console::Style;
 use serde_json::Value;
+use tgp::agent::{Ending, Summary, TestCount, TouchedFile};
 use tgp::contract::{Code, Root, TddState, ToolError};
-use tgp::{Ending, Summary, TestCount, TouchedFile};
 
 use super::call_line::{duration, folded, note};
 use super::key::LEAST_COLUMNS;
-use super::{Heard, Manner, Verbosity};
+use super::{InterruptState, TextStyle, Verbosity};
 use crate::text::{short_line, single_line, wrap};
 
 /// Files and tools that are named; `-vv` names all of them.
@@ -18,7 +18,12 @@ const MAX_NAME: usize = 160;
 const LABEL: usize = 8;
 
 /// What was done, in the order in which a person asks for it. `heard` is what the signals have come to.
-pub fn summary_text(summary: &Summary, heard: Heard, verbosity: Verbosity, manner: Manner) -> String {
+pub fn summary_text(
+    summary: &Summary,
+    heard: InterruptState,
+    verbosity: Verbosity,
+    manner: TextStyle,
+) -> String {
     let mut table = Table { manner, text: String::new() };
     let bound = if verbosity == Verbosity::Everything { usize::MAX } else { MAX_NAMES };
     let session = single_line(&summary.session);
@@ -67,7 +72,7 @@ pub fn summary_text(summary: &Summary, heard: Heard, verbosity: Verbosity, manne
 }
 
 /// Why it ended, and what to do about it.
-fn ending(summary: &Summary, heard: Heard, advice: &Advice<'_>, manner: Manner) -> String {
+fn ending(summary: &Summary, heard: InterruptState, advice: &Advice<'_>, manner: TextStyle) -> String {
     let (good, stopped, bad) = (Style::new().green(), Style::new().yellow(), Style::new().red());
     let (words, style) = match &summary.ending {
         Ending::Done => ("is done.", good),
@@ -99,12 +104,12 @@ pub fn ending_error(summary: &Summary) -> Option<&ToolError> {
     }
 }
 
-fn interrupted(heard: Heard) -> &'static str {
+fn interrupted(heard: InterruptState) -> &'static str {
     match heard {
-        Heard::AfterCall | Heard::Now => "was stopped, as you wished.",
-        Heard::Terminated => "was stopped by SIGTERM.",
-        Heard::HungUp => "was stopped by SIGHUP: its terminal is gone.",
-        Heard::Nothing => "was stopped.",
+        InterruptState::AfterCall | InterruptState::Now => "was stopped, as you wished.",
+        InterruptState::Terminated => "was stopped by SIGTERM.",
+        InterruptState::HungUp => "was stopped by SIGHUP: its terminal is gone.",
+        InterruptState::Nothing => "was stopped.",
     }
 }
 
@@ -233,7 +238,7 @@ pub fn milliseconds(value: u64) -> f64 {
 }
 
 struct Table {
-    manner: Manner,
+    manner: TextStyle,
     text: String,
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tgp::contract::{SourceLocation, ToolError};
 
-use super::Manner;
+use super::TextStyle;
 use super::call_line::{message, note};
 use crate::text::short_line;
 
@@ -65,7 +65,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// The first failing test below the line: its name, what it says and where.
-    pub fn notes(&self, manner: Manner) -> String {
+    pub fn notes(&self, manner: TextStyle) -> String {
         let mut text = String::new();
         let Some(first) = self.first_failure() else { return text };
         if let Some(what) = first.what {

@@ -19,7 +19,7 @@ struct Language {
 
 /// Whether commands can run on this machine.
 fn possible() -> bool {
-    let support = tgp::process_support();
+    let support = tgp::sandbox::process_support();
     if !support.complete() {
         println!("skipped: commands cannot be jailed here ({})", support.missing.join(" "));
     }

@@ -351,7 +351,7 @@ fn ctrl_c_once_stops_after_the_call_and_sigterm_leaves_nothing() {
                 vec![say("never said")],
             ],
         );
-        if !tgp::process_support().complete() {
+        if !tgp::sandbox::process_support().complete() {
             println!("skipped: commands cannot be jailed here");
             return;
         }

@@ -14,7 +14,7 @@ use crate::pty::Terminal;
 const MAX_GROWTH_KIB: u64 = 300 * 1024;
 
 fn possible() -> bool {
-    let complete = tgp::process_support().complete();
+    let complete = tgp::sandbox::process_support().complete();
     if !complete {
         println!("commands cannot run here, skipped");
     }

@@ -178,7 +178,7 @@ fn examples_of_rules_may_leave_arguments_out() {
 
 #[test]
 fn bug_a_person_was_told_to_run_a_tool_and_not_a_command() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("skipped: commands cannot be jailed here");
         return;
     }

@@ -164,7 +164,7 @@ fn an_agent_cannot_confirm_anything() {
     std::fs::create_dir_all(store.join("trust")).unwrap();
     std::fs::write(store.join("trust/marker"), "marker-of-the-store").unwrap();
     let before = records(&project);
-    if tgp::process_support().complete() {
+    if tgp::sandbox::process_support().complete() {
         let store = store.display();
         let binary = env!("CARGO_BIN_EXE_tgp");
         for command in [

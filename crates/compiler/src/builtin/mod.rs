@@ -1,6 +1,6 @@
 //! The modules every project has without installing anything.
 
-use crate::{Role, Unit};
+use crate::{SourceRole, Unit};
 
 /// The specifier and the id of the standard library.
 pub(crate) const STANDARD: (&str, &str) = ("@tgp/std", "tgp:std");
@@ -47,7 +47,7 @@ pub fn test_file(path: &str) -> Option<String> {
 /// The module that loads a test file and runs its tests.
 pub(crate) fn test_main() -> Unit {
     let source = format!("import '{TEST_FILE}';\nexport {{ run as default }} from '{}';\n", TEST.0);
-    Unit { id: TEST_MAIN.to_owned(), source, role: Role::Library }
+    Unit { id: TEST_MAIN.to_owned(), source, role: SourceRole::Library }
 }
 
 /// The engine's own module behind `require`; it has no source.
@@ -61,5 +61,5 @@ pub(crate) fn unit(id: &str) -> Option<Unit> {
         "tgp:test" => include_str!("test.ts"),
         _ => return None,
     };
-    Some(Unit { id: id.to_owned(), source: source.to_owned(), role: Role::Library })
+    Some(Unit { id: id.to_owned(), source: source.to_owned(), role: SourceRole::Library })
 }

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use tgp_contract::{Finding, Severity};
 
 use crate::builtin::is_test_file;
-use crate::{Role, ToolShape, Unit, compile};
+use crate::{SourceRole, ToolShape, Unit, compile};
 use report::{Report, Rule};
 use shape::Shape;
 use tree::Tree;
@@ -56,7 +56,7 @@ pub fn check(unit: &Unit, options: &CheckOptions) -> Vec<Finding> {
             return findings;
         }
     };
-    if unit.role != Role::Tool || unit.id.ends_with(".json") {
+    if unit.role != SourceRole::Tool || unit.id.ends_with(".json") {
         return Vec::new();
     }
     // A rule that fails must refuse the tool: to say nothing would be to call it valid.

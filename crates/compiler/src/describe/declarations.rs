@@ -13,7 +13,7 @@ use oxc::span::{GetSpan, SourceType};
 use super::doc::{Doc, Docs, ParameterTag};
 use super::entry::Callable;
 use crate::transpile::runaway;
-use crate::{Role, Unit};
+use crate::{SourceRole, Unit};
 
 /// A longer type in a comment is not read: it costs a parser of its own.
 const MAX_TYPE_BYTES: usize = 2_000;
@@ -196,7 +196,7 @@ pub(super) fn parse_type<'a>(allocator: &'a Allocator, text: &str) -> Option<&'a
     }
     let source = format!("type Type = {};", typescript(text));
     // The caps were only held against the code, and this is a comment.
-    let unit = Unit { id: "type.ts".to_owned(), source, role: Role::Tool };
+    let unit = Unit { id: "type.ts".to_owned(), source, role: SourceRole::Tool };
     if runaway(&unit).is_some() {
         return None;
     }

@@ -43,7 +43,7 @@ use self::declarations::Declarations;
 use self::doc::{Doc, Docs};
 use self::entry::Tool;
 use crate::transpile::runaway;
-use crate::{Role, Unit, compile};
+use crate::{SourceRole, Unit, compile};
 
 /// The longest description; a list of search results shows several.
 const MAX_DESCRIPTION: usize = 1_000;
@@ -83,7 +83,7 @@ pub fn describe(path: &RelativePath, source: &str) -> ToolMetadata {
         hash: canonical::sha256_hex(source.as_bytes()),
         problem: None,
     };
-    let unit = Unit { id: path.as_str().to_owned(), source: source.to_owned(), role: Role::Tool };
+    let unit = Unit { id: path.as_str().to_owned(), source: source.to_owned(), role: SourceRole::Tool };
     // One source that makes the reader fail must not keep the others out of the registry.
     let read = catch_unwind(AssertUnwindSafe(|| read(&unit, file, blank.clone())))
         .unwrap_or_else(|_| Err("the compiler failed on this source".to_owned()));

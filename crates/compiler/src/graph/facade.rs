@@ -11,9 +11,9 @@ use super::tools::MAX_SUGGESTED;
 use super::{Edge, ModuleGraph, is_import};
 use crate::builtin::REQUIRE;
 use crate::transpile::quoted;
-use crate::{Compiled, ModuleFormat, RequestKind, SourceMap, ToolShape};
+use crate::{CompiledModule, ModuleFormat, RequestKind, SourceMap, ToolShape};
 
-type Modules = BTreeMap<String, Compiled>;
+type Modules = BTreeMap<String, CompiledModule>;
 type Edges = BTreeMap<String, Vec<Edge>>;
 
 /// Joins the compiled modules into a graph.
@@ -139,7 +139,7 @@ fn stars(id: &str, modules: &Modules, edges: &Edges) -> BTreeSet<String> {
 }
 
 /// The ES module that stands for a CommonJS module. As in Node, its default export is `module.exports`.
-fn facade(id: &str, names: &BTreeSet<String>) -> Compiled {
+fn facade(id: &str, names: &BTreeSet<String>) -> CompiledModule {
     let mut code = format!(
         "import {{ load }} from \"tgp:require\";\nconst whole = load({});\nexport default whole;\n",
         quoted(id)
@@ -156,7 +156,7 @@ fn facade(id: &str, names: &BTreeSet<String>) -> Compiled {
             quoted(name)
         ));
     }
-    Compiled {
+    CompiledModule {
         id: facade_id(id),
         format: ModuleFormat::Module,
         shape: ToolShape::DefaultExport,

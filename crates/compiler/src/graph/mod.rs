@@ -18,7 +18,7 @@ use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolError};
 use self::packages::Packages;
 use self::refusal::{Refusal, refused};
 use crate::builtin::{self, CORE, STANDARD, TEST, TEST_MAIN};
-use crate::{Compiled, ModuleRequest, RequestKind, Role, Unit};
+use crate::{CompiledModule, ModuleRequest, RequestKind, SourceRole, Unit};
 
 /// A graph with more modules is refused.
 const MAX_MODULES: usize = 2_000;
@@ -52,7 +52,7 @@ impl fmt::Debug for GraphHost {
 pub struct ModuleGraph {
     pub entry: String,
     /// Modules by id. `esm:X` is the ES module through which others import the CommonJS module `X`.
-    pub modules: BTreeMap<String, Compiled>,
+    pub modules: BTreeMap<String, CompiledModule>,
     /// For each module: specifier to module id.
     ///
     /// A module that both imports and requires the same specifier and gets two modules for it has the required one
@@ -63,7 +63,7 @@ pub struct ModuleGraph {
 /// Why a graph cannot be built. Carries a finished [`ToolError`] with the place of the offending import.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct GraphError(#[from] pub ToolError);
+pub struct ModuleGraphError(#[from] pub ToolError);
 
 /// Where a module was found; it decides what the module itself may ask for.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub struct GraphBuilder {
     origins: BTreeMap<String, Origin>,
     queue: Vec<Unit>,
     awaited: BTreeSet<String>,
-    modules: BTreeMap<String, Compiled>,
+    modules: BTreeMap<String, CompiledModule>,
     edges: BTreeMap<String, Vec<Edge>>,
     bytes: usize,
     /// What the import that failed could have meant.
@@ -110,7 +110,7 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// When the entry does not exist or cannot be read; `EVALIDATION` when its name is not that of code.
-    pub fn new(host: GraphHost, entry: &RelativePath) -> Result<Self, GraphError> {
+    pub fn new(host: GraphHost, entry: &RelativePath) -> Result<Self, ModuleGraphError> {
         let mut builder = Self::empty(host, entry.as_str());
         let unit = tools::read_entry(builder.host.tools.as_ref(), entry)?;
         builder.add(unit, Origin::Tool(entry.clone()), None)?;
@@ -122,7 +122,7 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// When the source is larger than a whole graph may be.
-    pub fn for_unit(host: GraphHost, unit: Unit) -> Result<Self, GraphError> {
+    pub fn for_unit(host: GraphHost, unit: Unit) -> Result<Self, ModuleGraphError> {
         let mut builder = Self::empty(host, &unit.id);
         builder.add(unit, Origin::Config, None)?;
         Ok(builder)
@@ -132,7 +132,7 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// When the file does not exist or cannot be read.
-    pub fn for_test(host: GraphHost, file: &RelativePath) -> Result<Self, GraphError> {
+    pub fn for_test(host: GraphHost, file: &RelativePath) -> Result<Self, ModuleGraphError> {
         let mut builder = Self::empty(host, TEST_MAIN);
         let unit = tools::read_entry(builder.host.tools.as_ref(), file)?;
         let main = Origin::TestMain(unit.id.clone());
@@ -166,7 +166,7 @@ impl GraphBuilder {
     /// # Errors
     /// `ENOTFOUND` for a missing module, `ESECURITY` for one outside the allow-list or the tool root, `ECOMPILE` for a
     /// file that is none, or is a test.
-    pub fn supply(&mut self, compiled: Compiled) -> Result<(), GraphError> {
+    pub fn supply(&mut self, compiled: CompiledModule) -> Result<(), ModuleGraphError> {
         let origin = self.origins.get(&compiled.id).cloned().filter(|_| self.awaited.remove(&compiled.id));
         let Some(origin) = origin else {
             let message = format!("module `{}` was supplied and not asked for", compiled.id);
@@ -205,7 +205,7 @@ impl GraphBuilder {
 
     /// # Errors
     /// When something is still pending, or a tool imports a name that does not exist.
-    pub fn finish(self) -> Result<ModuleGraph, GraphError> {
+    pub fn finish(self) -> Result<ModuleGraph, ModuleGraphError> {
         if let Some(id) = self.awaited.first() {
             let message = format!("module `{id}` was asked for and not supplied");
             return Err(ToolError::new(Code::Internal, message).into());
@@ -276,7 +276,7 @@ impl GraphBuilder {
         let id = path.as_str().to_owned();
         if !self.origins.contains_key(&id) {
             let source = tools::read(self.host.tools.as_ref(), &path, &request.place)?;
-            let unit = Unit { id: id.clone(), source, role: Role::Tool };
+            let unit = Unit { id: id.clone(), source, role: SourceRole::Tool };
             self.add(unit, Origin::Tool(path), Some(&request.place))?;
         }
         Ok(id)
@@ -291,7 +291,7 @@ impl GraphBuilder {
         let found = packages.locate(directory, request)?;
         if !self.origins.contains_key(&found.id) {
             let source = packages::read(&found, request)?;
-            let unit = Unit { id: found.id.clone(), source, role: Role::Library };
+            let unit = Unit { id: found.id.clone(), source, role: SourceRole::Library };
             self.add(unit, Origin::Package(found.file), Some(&request.place))?;
         }
         Ok(found.id)

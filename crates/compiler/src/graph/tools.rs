@@ -8,7 +8,7 @@ use tgp_text::{nearest, nearest_names};
 use super::GraphHost;
 use super::refusal::{Refusal, refused};
 use crate::names::{is_listed, is_node_module};
-use crate::{MAX_SOURCE_BYTES, ModuleRequest, Role, Unit};
+use crate::{MAX_SOURCE_BYTES, ModuleRequest, SourceRole, Unit};
 
 /// The read-only mount of the tools, and the folder it shows.
 const MOUNT: &str = "/lib/";
@@ -202,7 +202,7 @@ pub(super) fn read_entry(files: &dyn FileSystem, entry: &RelativePath) -> Result
             .help("tools are called `name.ts` or `name.js`, and `name.d.ts` holds types only"));
     }
     let place = SourceLocation { file: entry.to_string(), line: 1, column: 1 };
-    Ok(Unit { id: entry.to_string(), source: read(files, entry, &place)?, role: Role::Tool })
+    Ok(Unit { id: entry.to_string(), source: read(files, entry, &place)?, role: SourceRole::Tool })
 }
 
 /// The source of a tool.

@@ -4,8 +4,8 @@
 use tgp_contract::{Finding, Severity, SourceLocation};
 
 use super::survey::Findings;
-use super::{Compiled, ModuleFormat, SourceMap, ToolShape};
-use crate::{CompileError, Role, Unit};
+use super::{CompiledModule, ModuleFormat, SourceMap, ToolShape};
+use crate::{CompileError, SourceRole, Unit};
 
 /// The sandbox deletes the global, and packages ask `x instanceof Function`.
 const FUNCTION: &str = "const Function = (() => {}).constructor; ";
@@ -22,7 +22,7 @@ pub(super) struct Wrapping {
 impl Wrapping {
     pub(super) fn new(unit: &Unit, format: ModuleFormat, found: &Findings, helpers: String) -> Self {
         let mut outside = helpers;
-        if unit.role == Role::Library && found.uses_function {
+        if unit.role == SourceRole::Library && found.uses_function {
             outside.push_str(FUNCTION);
         }
         match format {
@@ -37,7 +37,7 @@ impl Wrapping {
                 Self { before: outside, after: "", needs_require: found.uses_require }
             }
             ModuleFormat::CommonJs => {
-                let strict = if unit.role == Role::Library { "" } else { "\"use strict\";" };
+                let strict = if unit.role == SourceRole::Library { "" } else { "\"use strict\";" };
                 // The function's own directives must stay its first statements, so everything else goes around it.
                 let (before, after) = if outside.is_empty() {
                     (format!("({OPENING}{strict}"), "\n})")
@@ -78,7 +78,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// A JSON file is a CommonJS module. `JSON.parse` and not a literal: a key `__proto__` is only a key there.
-pub(super) fn json(unit: &Unit, source: &str) -> Result<Compiled, CompileError> {
+pub(super) fn json(unit: &Unit, source: &str) -> Result<CompiledModule, CompileError> {
     let value: serde_json::Value = serde_json::from_str(source).map_err(|error| {
         let place = SourceLocation {
             file: unit.id.clone(),
@@ -100,7 +100,7 @@ pub(super) fn json(unit: &Unit, source: &str) -> Result<Compiled, CompileError> 
         }
     })?;
     let exports = value.as_object().map(|object| object.keys().cloned().collect()).unwrap_or_default();
-    Ok(Compiled {
+    Ok(CompiledModule {
         id: unit.id.clone(),
         format: ModuleFormat::CommonJs,
         shape: ToolShape::CommonJs,

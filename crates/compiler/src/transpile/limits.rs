@@ -8,7 +8,7 @@ use oxc::span::Span;
 use tgp_contract::Finding;
 
 use crate::places::LineTable;
-use crate::{MAX_SOURCE_BYTES, Role};
+use crate::{MAX_SOURCE_BYTES, SourceRole};
 
 /// Larger files of packages are refused.
 pub(crate) const MAX_LIBRARY_BYTES: usize = 4 * 1024 * 1024;
@@ -24,17 +24,17 @@ struct Caps {
 }
 
 impl Caps {
-    fn of(role: Role) -> Self {
+    fn of(role: SourceRole) -> Self {
         match role {
-            Role::Tool | Role::Config => Self { nesting: 200, chain: 4_000, angles: 1_000 },
-            Role::Library => Self { nesting: 400, chain: 40_000, angles: 20_000 },
+            SourceRole::Tool | SourceRole::Config => Self { nesting: 200, chain: 4_000, angles: 1_000 },
+            SourceRole::Library => Self { nesting: 400, chain: 40_000, angles: 20_000 },
         }
     }
 }
 
 /// Refuses source that is too large or nested too deeply.
-pub(crate) fn refuse_runaway(source: &str, role: Role, table: &LineTable<'_>) -> Option<Finding> {
-    let limit = if role == Role::Library { MAX_LIBRARY_BYTES } else { MAX_SOURCE_BYTES };
+pub(crate) fn refuse_runaway(source: &str, role: SourceRole, table: &LineTable<'_>) -> Option<Finding> {
+    let limit = if role == SourceRole::Library { MAX_LIBRARY_BYTES } else { MAX_SOURCE_BYTES };
     if source.len() > limit {
         return Some(table.refusal(
             Span::new(0, 0),

@@ -38,7 +38,7 @@ use self::shape::Outline;
 pub(crate) use self::shape::{is_erased, is_type_export};
 use crate::builtin::is_test_file;
 use crate::places::LineTable;
-use crate::{CompileError, Role, Unit};
+use crate::{CompileError, SourceRole, Unit};
 
 /// How the engine must load the emitted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ pub struct ModuleRequest {
 
 /// A compiled source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compiled {
+pub struct CompiledModule {
     pub id: String,
     pub format: ModuleFormat,
     pub shape: ToolShape,
@@ -109,7 +109,7 @@ pub struct Compiled {
     pub reexports: Vec<String>,
     /// The emitted code imports `tgp:require`, which is not a request of the source.
     pub needs_require: bool,
-    /// The names read from `process.env` (only for [`crate::Role::Config`]).
+    /// The names read from `process.env` (only for [`crate::SourceRole::Config`]).
     pub environment: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub struct Compiled {
 ///
 /// # Errors
 /// When the source is too large, too deeply nested, or not valid TypeScript.
-pub fn compile(unit: &Unit) -> Result<Compiled, CompileError> {
+pub fn compile(unit: &Unit) -> Result<CompiledModule, CompileError> {
     // A fault of the parser must not take the worker and its other sources with it.
     catch_unwind(AssertUnwindSafe(|| compile_unit(unit))).unwrap_or_else(|_| {
         let table = LineTable::new(&unit.id, &unit.source);
@@ -145,7 +145,7 @@ fn refuse(finding: Finding) -> CompileError {
     CompileError { findings: vec![finding] }
 }
 
-fn compile_unit(unit: &Unit) -> Result<Compiled, CompileError> {
+fn compile_unit(unit: &Unit) -> Result<CompiledModule, CompileError> {
     if let Some(finding) = runaway(unit) {
         return Err(refuse(finding));
     }
@@ -173,10 +173,10 @@ fn extension(id: &str) -> &str {
 fn source_type(unit: &Unit) -> SourceType {
     match (unit.role, extension(&unit.id)) {
         (_, "tsx" | "jsx") => SourceType::tsx(),
-        (Role::Library, "mjs") => SourceType::mjs(),
-        (Role::Library, "cjs") => SourceType::cjs(),
+        (SourceRole::Library, "mjs") => SourceType::mjs(),
+        (SourceRole::Library, "cjs") => SourceType::cjs(),
         (_, "ts" | "mts" | "cts") => SourceType::ts(),
-        (Role::Library, _) if unit.id.starts_with("npm:") => SourceType::unambiguous(),
+        (SourceRole::Library, _) if unit.id.starts_with("npm:") => SourceType::unambiguous(),
         _ => SourceType::ts(),
     }
 }
@@ -188,7 +188,7 @@ fn parse<'a>(
     table: &LineTable<'_>,
 ) -> Result<Program<'a>, CompileError> {
     let options = ParseOptions {
-        parse_regular_expression: unit.role != Role::Library,
+        parse_regular_expression: unit.role != SourceRole::Library,
         allow_return_outside_function: true,
         preserve_parens: false,
         ..ParseOptions::default()
@@ -227,7 +227,7 @@ fn settle_shape<'a>(
     table: &LineTable<'_>,
 ) -> Result<(Settled, Scoping), CompileError> {
     program.hashbang = None;
-    if unit.role == Role::Library && program.source_type.is_javascript() {
+    if unit.role == SourceRole::Library && program.source_type.is_javascript() {
         let is_module = program.source_type.is_module();
         if !is_module {
             program.source_type = program.source_type.with_commonjs(true);
@@ -238,7 +238,7 @@ fn settle_shape<'a>(
     }
     let outline = Outline::new(program);
     // A test file is loaded for what it declares, and has no result.
-    let may_be_script = unit.role == Role::Tool && !is_test_file(&unit.id);
+    let may_be_script = unit.role == SourceRole::Tool && !is_test_file(&unit.id);
     let module = Settled { format: ModuleFormat::Module, shape: None };
     if outline.value_export.is_none() && (outline.export_assignment.is_some() || is_free_commonjs(program)) {
         refuse_module_syntax(&outline, table)?;
@@ -290,7 +290,7 @@ fn refuse_module_syntax(outline: &Outline, table: &LineTable<'_>) -> Result<(), 
 
 fn analyse(unit: &Unit, program: &Program<'_>, table: &LineTable<'_>) -> Result<Scoping, CompileError> {
     let analysed = SemanticBuilder::new()
-        .with_check_syntax_error(unit.role != Role::Library)
+        .with_check_syntax_error(unit.role != SourceRole::Library)
         .with_enum_eval(true)
         .with_excess_capacity(0.5)
         .build(program);
@@ -357,8 +357,8 @@ fn transform_and_emit<'a>(
     settled: Settled,
     allocator: &'a Allocator,
     table: &LineTable<'_>,
-) -> Result<Compiled, CompileError> {
-    let is_library = unit.role == Role::Library;
+) -> Result<CompiledModule, CompileError> {
+    let is_library = unit.role == SourceRole::Library;
     let transformed = Transformer::new(allocator, Path::new(&unit.id), &transform_options(unit))
         .build_with_scoping(scoping, &mut program);
     if !transformed.diagnostics.is_empty() {
@@ -382,9 +382,9 @@ fn transform_and_emit<'a>(
         return Err(refuse(refused::decorator(table, *span)));
     }
     let environment = match unit.role {
-        Role::Config => environment::environment(&program, &scoping, table)
+        SourceRole::Config => environment::environment(&program, &scoping, table)
             .map_err(|findings| CompileError { findings })?,
-        Role::Tool | Role::Library => Vec::new(),
+        SourceRole::Tool | SourceRole::Library => Vec::new(),
     };
 
     let options = CodegenOptions {
@@ -405,7 +405,7 @@ fn transform_and_emit<'a>(
         let has_default = exports.iter().any(|name| name == "default");
         if has_default { ToolShape::DefaultExport } else { ToolShape::NamedExportsOnly }
     });
-    Ok(Compiled {
+    Ok(CompiledModule {
         id: unit.id.clone(),
         format: settled.format,
         shape,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use tgp_compiler::{Role, Unit, check};
+use tgp_compiler::{SourceRole, Unit, check};
 use tgp_contract::{Finding, Severity};
 
 use super::options;
@@ -29,7 +29,7 @@ pub(super) fn sources(folder: &Path) -> Vec<PathBuf> {
 fn check_file(path: &Path) -> Vec<Finding> {
     let source = std::fs::read_to_string(path).unwrap();
     let id = format!("tools/corpus/{}", path.file_name().unwrap().to_str().unwrap());
-    check(&Unit { id, source, role: Role::Tool }, &options())
+    check(&Unit { id, source, role: SourceRole::Tool }, &options())
 }
 
 fn render(findings: &[Finding]) -> String {

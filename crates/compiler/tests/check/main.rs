@@ -6,12 +6,12 @@ mod plan;
 mod properties;
 mod rules;
 
-use tgp_compiler::{CheckOptions, Role, Unit, check};
+use tgp_compiler::{CheckOptions, SourceRole, Unit, check};
 use tgp_contract::{Finding, Severity};
 
 /// A tool somewhere below the tool root.
 fn tool(source: &str) -> Unit {
-    Unit { id: "tools/sample/tool.ts".to_owned(), source: source.to_owned(), role: Role::Tool }
+    Unit { id: "tools/sample/tool.ts".to_owned(), source: source.to_owned(), role: SourceRole::Tool }
 }
 
 /// What a project allows out of the box.

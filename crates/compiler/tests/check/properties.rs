@@ -1,7 +1,7 @@
 //! What holds for any source: tricks do not slip by, words do not trip, nothing panics.
 
 use proptest::prelude::*;
-use tgp_compiler::{Role, Unit, check};
+use tgp_compiler::{SourceRole, Unit, check};
 use tgp_contract::Finding;
 
 use super::corpus::{folder, sources};
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn random_tokens_never_panic(tokens in proptest::collection::vec(proptest::sample::select(&TOKENS[..]), 0..60)) {
         let source = tokens.join(" ");
-        for role in [Role::Tool, Role::Library, Role::Config] {
+        for role in [SourceRole::Tool, SourceRole::Library, SourceRole::Config] {
             survives(&check(&Unit { id: "tools/x.ts".to_owned(), source: source.clone(), role }, &options()));
         }
     }

@@ -1,6 +1,6 @@
 //! What the corpus cannot show: roles, limits, places, and how a rule explains itself.
 
-use tgp_compiler::{CheckOptions, MAX_SOURCE_BYTES, Role, Unit, check};
+use tgp_compiler::{CheckOptions, MAX_SOURCE_BYTES, SourceRole, Unit, check};
 use tgp_contract::Severity;
 
 use super::{error_messages, findings, has_rule, options, tool};
@@ -8,7 +8,7 @@ use super::{error_messages, findings, has_rule, options, tool};
 #[test]
 fn libraries_and_configurations_are_only_parsed() {
     let source = "let cache: any = process.env.HOME; export default { cache, limit: 42 };";
-    for role in [Role::Library, Role::Config] {
+    for role in [SourceRole::Library, SourceRole::Config] {
         let unit = Unit { id: "npm:thing/index.ts".to_owned(), source: source.to_owned(), role };
         assert_eq!(check(&unit, &options()), []);
         let broken = Unit { source: "const = 1".to_owned(), ..unit };
@@ -22,7 +22,7 @@ fn libraries_may_be_sloppy_javascript() {
     let unit = Unit {
         id: "npm:old/index.js".to_owned(),
         source: "with (x) { y = 010 } var let = 1; module.exports = function () { return this }".to_owned(),
-        role: Role::Library,
+        role: SourceRole::Library,
     };
     assert_eq!(check(&unit, &options()), []);
 }
@@ -97,7 +97,7 @@ fn relative_imports_may_climb_inside_the_root_only() {
         let unit = Unit {
             id: id.to_owned(),
             source: format!("import x from '{specifier}';\n/** T. */\nexport default () => x;"),
-            role: Role::Tool,
+            role: SourceRole::Tool,
         };
         !check(&unit, &options()).iter().any(|finding| finding.rule == "import-not-allowed")
     };
@@ -138,7 +138,7 @@ fn javascript_files_need_no_types() {
     let unit = Unit {
         id: "tools/old.js".to_owned(),
         source: "/** Adds. */\nmodule.exports = (args) => args.a + args.b;".to_owned(),
-        role: Role::Tool,
+        role: SourceRole::Tool,
     };
     assert_eq!(check(&unit, &options()), []);
 }

@@ -1,12 +1,12 @@
 //! The graph of `tgp.config.ts`.
 
-use tgp_compiler::{GraphBuilder, Role, Unit};
+use tgp_compiler::{GraphBuilder, SourceRole, Unit};
 
 use crate::support::{Project, build, links, shown};
 
 fn config(source: &str) -> Result<tgp_compiler::ModuleGraph, tgp_contract::ToolError> {
     let project = Project::new(&[("tools/a.ts", "1")]).allow(&["zod"]);
-    let unit = Unit { id: "tgp.config.ts".to_owned(), source: source.to_owned(), role: Role::Config };
+    let unit = Unit { id: "tgp.config.ts".to_owned(), source: source.to_owned(), role: SourceRole::Config };
     build(GraphBuilder::for_unit(project.host(), unit))
 }
 

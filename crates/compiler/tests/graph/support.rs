@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use tgp_compiler::{GraphBuilder, GraphError, GraphHost, ModuleGraph, compile};
+use tgp_compiler::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError, compile};
 use tgp_contract::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath, ToolError};
 
 /// Files by path. A content that starts with `@link` is listed as a link.
@@ -115,7 +115,7 @@ pub fn shown(error: &ToolError) -> String {
 }
 
 /// Compiles what the builder asks for until it is content.
-pub fn build(builder: Result<GraphBuilder, GraphError>) -> Result<ModuleGraph, ToolError> {
+pub fn build(builder: Result<GraphBuilder, ModuleGraphError>) -> Result<ModuleGraph, ToolError> {
     let mut builder = builder.map_err(|error| error.0)?;
     loop {
         let pending = builder.pending();

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tgp_compiler::{Role, Unit, compile};
+use tgp_compiler::{SourceRole, Unit, compile};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transpile/golden")
@@ -15,12 +15,12 @@ fn folder() -> PathBuf {
 fn unit(path: &Path) -> Unit {
     let source = fs::read_to_string(path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
-    let mut unit = Unit { id: format!("tools/{name}"), source, role: Role::Tool };
+    let mut unit = Unit { id: format!("tools/{name}"), source, role: SourceRole::Tool };
     let first = unit.source.lines().next().unwrap_or_default().to_owned();
     for setting in first.trim_start_matches("//").split(',') {
         match setting.trim().split_once(": ") {
-            Some(("role", "library")) => unit.role = Role::Library,
-            Some(("role", "config")) => unit.role = Role::Config,
+            Some(("role", "library")) => unit.role = SourceRole::Library,
+            Some(("role", "config")) => unit.role = SourceRole::Config,
             Some(("id", id)) => unit.id = id.to_owned(),
             _ => {}
         }

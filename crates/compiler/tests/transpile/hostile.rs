@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tgp_compiler::{Role, Unit, compile};
+use tgp_compiler::{SourceRole, Unit, compile};
 
 use crate::tool;
 
@@ -128,7 +128,7 @@ fn allowed_nesting_fits_the_stack() {
         ("else if", format!("if(a){{}}{}", "else if(a){}".repeat(9_000))),
     ];
     for (name, source) in libraries {
-        let unit = Unit { id: "npm:x/index.js".to_owned(), source, role: Role::Library };
+        let unit = Unit { id: "npm:x/index.js".to_owned(), source, role: SourceRole::Library };
         on_big_stack(move || compile(&unit)).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     }
 }
@@ -161,15 +161,21 @@ fn odd_bytes_are_errors_or_code() {
         "\u{202e}a",
     ] {
         let _ = compile(&tool(source));
-        let _ =
-            compile(&Unit { id: "npm:x/y.js".to_owned(), source: source.to_owned(), role: Role::Library });
-        let _ =
-            compile(&Unit { id: "npm:x/y.json".to_owned(), source: source.to_owned(), role: Role::Library });
+        let _ = compile(&Unit {
+            id: "npm:x/y.js".to_owned(),
+            source: source.to_owned(),
+            role: SourceRole::Library,
+        });
+        let _ = compile(&Unit {
+            id: "npm:x/y.json".to_owned(),
+            source: source.to_owned(),
+            role: SourceRole::Library,
+        });
     }
 }
 
 #[test]
 fn nested_json_is_an_error() {
-    let unit = Unit { id: "npm:x/y.json".to_owned(), source: "[".repeat(100_000), role: Role::Library };
+    let unit = Unit { id: "npm:x/y.json".to_owned(), source: "[".repeat(100_000), role: SourceRole::Library };
     assert!(compile(&unit).is_err());
 }

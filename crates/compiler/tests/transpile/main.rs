@@ -12,9 +12,9 @@ mod hostile;
 mod maps;
 mod node;
 
-use tgp_compiler::{Role, Unit};
+use tgp_compiler::{SourceRole, Unit};
 
 /// A tool with this source.
 fn tool(source: impl Into<String>) -> Unit {
-    Unit { id: "tools/sample.ts".to_owned(), source: source.into(), role: Role::Tool }
+    Unit { id: "tools/sample.ts".to_owned(), source: source.into(), role: SourceRole::Tool }
 }

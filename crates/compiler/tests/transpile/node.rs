@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tgp_compiler::{Compiled, ModuleFormat, compile};
+use tgp_compiler::{CompiledModule, ModuleFormat, compile};
 
 use crate::tool;
 
@@ -17,7 +17,7 @@ const result = typeof main === 'function' ? await main(JSON.parse(args)) : main;
 console.log(JSON.stringify(result));
 ";
 
-fn run(compiled: &Compiled, arguments: &str) -> Option<String> {
+fn run(compiled: &CompiledModule, arguments: &str) -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("sample.mjs");
     let runner = directory.path().join("runner.mjs");

@@ -9,11 +9,15 @@ use nix::sys::stat::Mode;
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 
 use super::handle;
-use crate::Limits;
+use crate::FileLimits;
 use crate::batch::TEMPORARY_PREFIX;
 
 /// Lists `directory`, whose handle is `root`.
-pub(super) fn list(root: &OwnedFd, directory: &RelativePath, limits: &Limits) -> Result<Vec<Entry>, FsError> {
+pub(super) fn list(
+    root: &OwnedFd,
+    directory: &RelativePath,
+    limits: &FileLimits,
+) -> Result<Vec<Entry>, FsError> {
     let mut listing = Listing { directory, limits, entries: Vec::new() };
     listing.descend(root, directory)?;
     listing.entries.sort();
@@ -62,7 +66,7 @@ impl Name {
 
 struct Listing<'a> {
     directory: &'a RelativePath,
-    limits: &'a Limits,
+    limits: &'a FileLimits,
     entries: Vec<Entry>,
 }
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::sync::Arc;
 
 use tgp_contract::{FileSystem, FsError, RelativePath};
-use tgp_fs::{DiskFs, DiskOptions, Limits, MemoryFs, OverlayFs};
+use tgp_fs::{DiskFs, DiskOptions, FileLimits, MemoryFs, OverlayFs};
 
 use crate::support::{World, listed, path, remove, write};
 
-const SMALL: Limits = Limits { file_bytes: 10, total_bytes: 25, entries: 5, depth: 4 };
+const SMALL: FileLimits = FileLimits { file_bytes: 10, total_bytes: 25, entries: 5, depth: 4 };
 
 fn each_small(check: impl Fn(&dyn FileSystem)) {
     let world = World::new();

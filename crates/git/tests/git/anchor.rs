@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tgp_contract::Code;
-use tgp_git::Memory;
+use tgp_git::ToolRepo;
 
 use crate::support::{
     World, arrived, assert_clean, child, forge, git, git_command, lines, options, time_goes_by,
@@ -29,7 +29,7 @@ fn remote_anchor(world: &World, chain: &str) -> Option<String> {
 async fn it_is_replaced_and_leaves_nothing_behind() {
     let world = World::new();
     let root = world.root("agent");
-    let memory = Memory::open(options(&root, None)).await.unwrap();
+    let memory = ToolRepo::open(options(&root, None)).await.unwrap();
     memory.persist(forge("tools/a.ts", "a")).await.unwrap();
     assert_eq!(memory.anchor().load().unwrap(), None);
     memory.anchor().store(CHAIN, "words 0").unwrap();
@@ -59,7 +59,7 @@ fn is_temporary(entry: &std::io::Result<fs::DirEntry>) -> bool {
 async fn what_is_no_anchor_is_neither_taken_for_one_nor_removed() {
     let world = World::new();
     let root = world.root("agent");
-    let memory = Memory::open(options(&root, None)).await.unwrap();
+    let memory = ToolRepo::open(options(&root, None)).await.unwrap();
     let commit = memory.persist(forge("tools/a.ts", "a")).await.unwrap().commit;
     git(&root, &["update-ref", "refs/tgp/audit/head", &commit]);
     assert_eq!(memory.anchor().load().unwrap_err().code, Code::Integrity);
@@ -226,7 +226,7 @@ async fn an_anchor_of_ours_is_known_again() {
     let script = "#!/bin/sh\nPATH=\"${PATH#*:}\"\n\
         case \"$*\" in *' push '*) git \"$@\" > /dev/null 2>&1; exit 1;; esac\nexec git \"$@\"\n";
     fs::write(world.at("bin/git"), script).unwrap();
-    let deaf = Memory::open(deaf).await.unwrap();
+    let deaf = ToolRepo::open(deaf).await.unwrap();
     for round in 3..6 {
         deaf.anchor().store(CHAIN, &format!("words {round}")).unwrap();
         let persisted = deaf.persist(forge(&format!("tools/t{round}.ts"), "t")).await.unwrap();
@@ -245,7 +245,7 @@ async fn an_anchor_of_ours_is_known_again() {
 #[tokio::test]
 async fn many_processes_and_a_writer() {
     if let Ok(root) = std::env::var("TGP_GIT_ANCHOR_ROOT") {
-        let memory = Memory::open(options(Path::new(&root), None)).await.unwrap();
+        let memory = ToolRepo::open(options(Path::new(&root), None)).await.unwrap();
         for number in 0.. {
             let words = format!("{} {number}", std::process::id());
             memory.anchor().store(CHAIN, &words).expect("it is stored");
@@ -254,7 +254,7 @@ async fn many_processes_and_a_writer() {
     }
     let world = World::new();
     let root = world.root("agent");
-    let memory = Memory::open(options(&root, Some(&world.remote()))).await.unwrap();
+    let memory = ToolRepo::open(options(&root, Some(&world.remote()))).await.unwrap();
     memory.anchor().store(CHAIN, "first").unwrap();
     let start = || {
         let mut command = child("anchor::many_processes_and_a_writer");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tgp_git::{Memory, MemoryOptions, Provider, Remote, Secret, Strategy};
+use tgp_git::{Provider, Remote, Secret, Strategy, ToolRepo, ToolRepoOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -154,7 +154,7 @@ async fn receive(stream: &mut TcpStream) -> Option<Seen> {
 }
 
 /// A kernel in gatekeeper mode, whose provider is `server` and whose repository is the world's remote.
-pub fn gatekeeper(world: &World, name: &str, provider: Provider, server: &Server) -> MemoryOptions {
+pub fn gatekeeper(world: &World, name: &str, provider: Provider, server: &Server) -> ToolRepoOptions {
     let mut options = world.options(name);
     options.strategy = Strategy::Request;
     options.token = Some(Secret::new(TOKEN));
@@ -232,7 +232,7 @@ async fn a_request_is_opened_once_and_updated_after_that() {
     for shape in shapes() {
         let world = World::with(&[("tools/a.ts", "a")]);
         let server = Server::start(shape.provider).await;
-        let memory = Memory::open(gatekeeper(&world, "agent", shape.provider, &server)).await.unwrap();
+        let memory = ToolRepo::open(gatekeeper(&world, "agent", shape.provider, &server)).await.unwrap();
         memory.hydrate().await.unwrap();
         let persisted = memory.persist(forge("tools/math/fib.ts", "1")).await.unwrap();
         assert_eq!(
@@ -293,7 +293,7 @@ async fn a_failed_call_leaves_the_branch_and_says_what_to_do() {
         if matches!(mood, Mood::Hang) {
             options.timeouts.api = std::time::Duration::from_secs(2);
         }
-        let memory = Memory::open(options).await.unwrap();
+        let memory = ToolRepo::open(options).await.unwrap();
         server.set(mood.clone());
         let persisted = memory.persist(forge("tools/x.ts", "x")).await.unwrap();
         let why = persisted.why.unwrap();
@@ -335,7 +335,7 @@ async fn bug_a_request_of_other_branches_is_not_taken_for_ours() {
                     "destination": { "branch": { "name": target } } }),
             });
         }
-        let memory = Memory::open(gatekeeper(&world, "agent", provider, &server)).await.unwrap();
+        let memory = ToolRepo::open(gatekeeper(&world, "agent", provider, &server)).await.unwrap();
         let created = memory.persist(forge("tools/x.ts", "1")).await.unwrap().request.unwrap();
         assert_eq!((created.number, created.created), (43, true), "{provider:?}");
         let updated = memory.persist(refactor("tools/x.ts", "2")).await.unwrap().request.unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use tgp_contract::{Code, ToolError};
-use tgp_git::{Memory, PersistFile, Verb, Work};
+use tgp_git::{ChangeSet, CommitKind, PersistFile, ToolRepo};
 
 use crate::support::{
     World, arrived, assert_clean, assert_consistent, forge, git, path, read, refactor, removal, show, write,
@@ -99,14 +99,14 @@ async fn a_folder_can_become_a_file_where_both_agree() {
         PersistFile { path: path("tools/x/y.ts"), content: None },
         PersistFile { path: path("tools/x"), content: Some(b"file".to_vec()) },
     ];
-    arrived(memory.persist(Work { files, verb: Verb::Refactor }).await);
+    arrived(memory.persist(ChangeSet { files, verb: CommitKind::Refactor }).await);
     let other = world.kernel("other").await;
     assert_eq!(read(&world.root("other"), "tools/x").unwrap(), "file");
     let files = vec![
         PersistFile { path: path("tools/x"), content: None },
         PersistFile { path: path("tools/x/y.ts"), content: Some(b"again".to_vec()) },
     ];
-    arrived(other.persist(Work { files, verb: Verb::Refactor }).await);
+    arrived(other.persist(ChangeSet { files, verb: CommitKind::Refactor }).await);
     memory.hydrate().await.unwrap();
     assert_eq!(read(&world.root("agent"), "tools/x/y.ts").unwrap(), "again");
     assert_clean(&world.root("agent"));
@@ -120,7 +120,7 @@ async fn of_several_files_only_the_clashing_one_is_lost() {
     world.person("Theirs", &[("tools/x.ts", "theirs")]);
     let files = ["tools/x.ts", "tools/new.ts"]
         .map(|name| PersistFile { path: path(name), content: Some(b"ours".to_vec()) });
-    let work = Work { files: files.to_vec(), verb: Verb::Forge };
+    let work = ChangeSet { files: files.to_vec(), verb: CommitKind::Forge };
     names(&memory.persist(work).await.unwrap_err(), "tools/x.ts");
     assert_eq!(world.remote_file("tools/new.ts").unwrap(), "ours", "the rest is delivered");
     assert_eq!(world.remote_file("tools/x.ts").unwrap(), "theirs");
@@ -201,7 +201,7 @@ async fn the_derived_file_never_conflicts() {
     assert_eq!(error.code, Code::Validation);
     // Where the remote removed it, it is made again.
     world.person("Without", &[("meta.json", "")]);
-    let other: Memory = world.kernel("other").await;
+    let other: ToolRepo = world.kernel("other").await;
     assert_eq!(read(&world.root("other"), "meta.json"), None);
     arrived(other.persist(forge("tools/d.ts", "d")).await);
     world.assert_consistent();

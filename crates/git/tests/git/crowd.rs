@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use tgp_git::Memory;
+use tgp_git::ToolRepo;
 
 use crate::support::{World, arrived, assert_clean, child, forge, git, options, read, runtime};
 
@@ -13,7 +13,7 @@ const TOOLS: usize = 25;
 fn forge_all(root: &Path, remote: &Path, name: &str) {
     let at_once: usize = std::env::var("TGP_GIT_AT_ONCE").unwrap().parse().unwrap();
     runtime().block_on(async {
-        let memory = Memory::open(options(root, Some(remote))).await.unwrap();
+        let memory = ToolRepo::open(options(root, Some(remote))).await.unwrap();
         memory.hydrate().await.unwrap();
         let numbers: Vec<usize> = (0..TOOLS).collect();
         for group in numbers.chunks(at_once) {

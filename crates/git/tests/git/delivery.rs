@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use tgp_contract::Code;
-use tgp_git::{Memory, PersistFile, Verb, Work};
+use tgp_git::{ChangeSet, CommitKind, PersistFile, ToolRepo};
 
 use crate::support::{
     World, arrived, assert_clean, forge, git, lines, options, path, read, refactor, removal, time_goes_by,
@@ -15,7 +15,7 @@ use crate::support::{
 async fn without_a_remote_everything_is_kept_here() {
     let world = World::new();
     let root = world.root("agent");
-    let memory = Memory::open(options(&root, None)).await.unwrap();
+    let memory = ToolRepo::open(options(&root, None)).await.unwrap();
     let persisted = memory.persist(forge("tools/a.ts", "a")).await.unwrap();
     assert!(!persisted.pushed && persisted.why.unwrap().contains("no remote"));
     memory.persist(refactor("tools/a.ts", "b")).await.unwrap();
@@ -59,16 +59,16 @@ async fn several_files_are_one_commit() {
     let memory = world.kernel("agent").await;
     let file = |name: &str| PersistFile { path: path(name), content: Some(name.into()) };
     let files = vec![file("tools/b.ts"), file("tools/b.test.ts"), file("tools/a/c.ts")];
-    arrived(memory.persist(Work { files, verb: Verb::Forge }).await);
+    arrived(memory.persist(ChangeSet { files, verb: CommitKind::Forge }).await);
     let message = git(&world.remote(), &["log", "-1", "--format=%B", "main"]);
     assert_eq!(message.trim_end(), "Forge: tools/b.ts\n\nAlso:\n- tools/b.test.ts\n- tools/a/c.ts");
     for (name, code) in [(".git/config", Code::Security), (".state/x", Code::Security), ("", Code::Security)]
     {
         assert_eq!(memory.persist(forge(name, "x")).await.unwrap_err().code, code, "{name}");
     }
-    let twice = Work { files: vec![file("tools/b.ts"), file("tools/b.ts")], verb: Verb::Forge };
+    let twice = ChangeSet { files: vec![file("tools/b.ts"), file("tools/b.ts")], verb: CommitKind::Forge };
     assert_eq!(memory.persist(twice).await.unwrap_err().code, Code::Validation);
-    let none = Work { files: Vec::new(), verb: Verb::Forge };
+    let none = ChangeSet { files: Vec::new(), verb: CommitKind::Forge };
     assert_eq!(memory.persist(none).await.unwrap_err().code, Code::Validation);
     assert_eq!(world.remote_log().len(), 1);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use tgp_contract::{Code, ToolError};
-use tgp_git::{Edit, Edited, Memory, Provider, Strategy};
+use tgp_git::{Edited, Provider, Strategy, ToolEdit, ToolRepo};
 
 use crate::api::{Server, gatekeeper};
 use crate::support::{
@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// Replaces one word, and fails when it is not there.
-fn replace(old: &str, new: &str) -> Edit {
+fn replace(old: &str, new: &str) -> ToolEdit {
     let (old, new) = (old.to_owned(), new.to_owned());
     Box::new(move |content| {
         let text = String::from_utf8(content.unwrap_or_default().to_vec()).unwrap();
@@ -24,7 +24,7 @@ fn replace(old: &str, new: &str) -> Edit {
     })
 }
 
-fn content(text: &str) -> Edit {
+fn content(text: &str) -> ToolEdit {
     let text = text.to_owned();
     Box::new(move |_| Ok(text.into_bytes()))
 }
@@ -45,7 +45,7 @@ fn bug_eight_processes_patch_one_file_and_no_line_is_lost() {
         let remote = std::env::var("TGP_GIT_REMOTE").unwrap();
         let name = std::env::var("TGP_GIT_NAME").unwrap();
         runtime().block_on(async {
-            let memory = Memory::open(options(Path::new(&root), Some(Path::new(&remote)))).await.unwrap();
+            let memory = ToolRepo::open(options(Path::new(&root), Some(Path::new(&remote)))).await.unwrap();
             memory.hydrate().await.unwrap();
             let edit = replace(&format!("line {name}: open\n"), &format!("line {name}: done\n"));
             delivered(memory.edit(&path(SHARED), edit).await);
@@ -132,7 +132,7 @@ async fn an_edit_that_fails_leaves_no_trace() {
         ("meta.json", Code::Validation),
     ] {
         // The edit must not even be asked where nothing can be written.
-        let edit: Edit = Box::new(|_| panic!("it was called"));
+        let edit: ToolEdit = Box::new(|_| panic!("it was called"));
         let error = memory.edit(&path(name), edit).await.unwrap_err();
         assert_eq!(error.code, code, "{name}");
     }
@@ -161,7 +161,7 @@ async fn the_remotes_change_of_the_same_file_is_a_conflict_and_ours_is_kept() {
 async fn in_gatekeeper_mode_the_working_tree_has_the_edit_and_main_has_not() {
     let world = World::with(&[("tools/a.ts", "one two")]);
     let server = Server::start(Provider::GitHub).await;
-    let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+    let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
     memory.hydrate().await.unwrap();
     let root = world.root("agent");
     write(&root, "tools/a.ts", "ONE two");
@@ -191,7 +191,7 @@ async fn an_edit_of_what_the_reviewer_changed_is_no_conflict() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let mut options = world.options("agent");
     options.strategy = Strategy::Request;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     memory.hydrate().await.unwrap();
     memory.persist(forge("tools/x.ts", "ours")).await.unwrap();
     world.person("Reviewed", &[("tools/x.ts", "reviewed")]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use tgp_git::{Memory, RepositoryAnchor};
+use tgp_git::{RepositoryAnchor, ToolRepo};
 
 use crate::support::{git, options, path};
 
@@ -85,7 +85,7 @@ fn bug_an_anchor_pointed_to_a_commit_that_a_full_disk_did_not_take() {
 async fn bug_an_edit_that_was_committed_on_a_nearly_full_disk_was_reported_as_failed() {
     let Some(disk) = SmallDisk::mount() else { return };
     let root = disk.path("agent");
-    let memory = Memory::open(options(&root, None)).await.unwrap();
+    let memory = ToolRepo::open(options(&root, None)).await.unwrap();
     let file = path("tools/a.ts");
     let content = |round: u64| format!("{round} {}", "a line of a tool\n".repeat(700)).into_bytes();
     memory.edit(&file, Box::new(move |_| Ok(content(1_000)))).await.unwrap();

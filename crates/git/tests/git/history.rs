@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tgp_git::{History, Memory};
+use tgp_git::{History, ToolRepo};
 
 use crate::support::{World, arrived, forge, git, options, path, refactor, removal, write};
 
@@ -15,7 +15,7 @@ async fn versions_of_a_tool_and_of_everything() {
     let world = World::new();
     let mut options = world.options("agent");
     options.clock = fixed_clock;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     assert_eq!(memory.history(None, 10).await.unwrap(), History { versions: vec![], complete: true });
     for work in [
         forge("tools/a.ts", "1"),
@@ -58,7 +58,7 @@ async fn a_shallow_history_says_that_there_is_more() {
     // A person can bring the rest.
     let root = world.root("agent");
     git(&root, &["fetch", "--quiet", "--unshallow", "--", world.remote().to_str().unwrap(), "main"]);
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     let history = memory.history(Some(&path("tools/a.ts")), 10).await.unwrap();
     assert_eq!((history.versions.len(), history.complete), (2, true));
     arrived(memory.persist(forge("tools/b.ts", "b")).await);
@@ -70,7 +70,7 @@ async fn status_says_where_it_stands_without_credentials() {
     let world = World::new();
     let mut options = options(&world.root("agent"), None);
     options.remote = Some(tgp_git::Remote::Url("https://me:hunter22@host.invalid/x.git".to_owned()));
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let status = memory.status().await.unwrap();
     assert_eq!(status.remote.as_deref(), Some("https://host.invalid/x.git"));
     assert_eq!((status.head, status.unpushed, status.branch.as_str()), (None, 0, "main"));
@@ -88,7 +88,7 @@ async fn the_first_commit_has_what_stands_around_the_tools_and_no_draft() {
     ] {
         write(&root, name, content);
     }
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     memory.hydrate().await.unwrap();
     arrived(memory.persist(forge("tools/a.ts", "1")).await);
     assert_eq!(world.remote_log(), ["Forge: tools/a.ts", "Start the tool repository"]);
@@ -106,7 +106,7 @@ async fn the_first_commit_has_what_stands_around_the_tools_and_no_draft() {
 #[tokio::test]
 async fn without_a_remote_nothing_is_called_pushed_or_not() {
     let world = World::new();
-    let memory = Memory::open(options(&world.root("agent"), None)).await.unwrap();
+    let memory = ToolRepo::open(options(&world.root("agent"), None)).await.unwrap();
     memory.persist(forge("tools/a.ts", "1")).await.unwrap();
     let history = memory.history(None, 10).await.unwrap();
     assert_eq!(history.versions.iter().map(|version| version.pushed).collect::<Vec<_>>(), [None]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use tgp_contract::Code;
-use tgp_git::{Memory, Remote};
+use tgp_git::{Remote, ToolRepo};
 
 use crate::support::{World, arrived, forge, git, git_command, options, read, refactor, write};
 
@@ -23,7 +23,7 @@ async fn addresses_that_are_commands_are_refused() {
     ] {
         let mut options = options(&world.root("agent"), None);
         options.remote = Some(Remote::Url(url.clone()));
-        let error = Memory::open(options).await.unwrap_err();
+        let error = ToolRepo::open(options).await.unwrap_err();
         assert_eq!(error.code, Code::Config, "{url}");
     }
     assert!(!marker.exists());
@@ -78,7 +78,7 @@ async fn the_repositorys_own_configuration_and_hooks_run_nothing() {
     world.person("Theirs", &[("tools/b.ts", "b"), (".gitattributes", "* filter=x diff=x merge=x\n")]);
     memory.hydrate().await.unwrap();
     arrived(memory.persist(forge("tools/c.ts", "c")).await);
-    let again = Memory::open(world.options("agent")).await.unwrap();
+    let again = ToolRepo::open(world.options("agent")).await.unwrap();
     again.sync().await.unwrap();
     again.history(None, 10).await.unwrap();
     assert!(!world.at("marker").exists(), "something of the configuration was run");
@@ -140,7 +140,7 @@ async fn hostile_trees_are_not_checked_out() {
     let commit = git(&remote, &["commit-tree", "-p", "main", "-m", "Hostile", &tree]);
     git(&remote, &["update-ref", "refs/heads/main", commit.trim()]);
 
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     let root = world.root("agent");
     let hydrated = memory.hydrate().await.unwrap();
     assert_eq!(read(&root, "tools/good.ts").unwrap(), "good");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use tgp_contract::Code;
-use tgp_git::{HydrateOutcome, Memory, Remote};
+use tgp_git::{HydrateOutcome, Remote, ToolRepo};
 
 use crate::support::{
     World, arrived, assert_clean, assert_consistent, forge, git, lines, options, read, show, time_goes_by,
@@ -39,7 +39,7 @@ async fn nothing_is_fetched_when_nothing_moved() {
     let log = world.at("log");
     let mut options = world.options("agent");
     options.surroundings.path = world.logged_git(&log);
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let commands = || {
         let text = fs::read_to_string(&log).unwrap();
         fs::remove_file(&log).unwrap();
@@ -62,7 +62,7 @@ async fn nothing_is_fetched_when_nothing_moved() {
 #[tokio::test]
 async fn an_unborn_remote_is_filled_by_the_first_push() {
     let world = World::new();
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     assert_eq!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Local);
     arrived(memory.persist(forge("tools/a.ts", "a")).await);
     assert_eq!(world.remote_log(), ["Forge: tools/a.ts"]);
@@ -76,7 +76,7 @@ async fn an_unreachable_remote_is_an_error_only_when_nothing_is_here() {
     fs::rename(world.remote(), world.at("away")).unwrap();
     let HydrateOutcome::Offline { why } = memory.hydrate().await.unwrap().outcome else { panic!("offline") };
     assert!(why.contains("remote.git") && !why.contains('\n'), "{why}");
-    let other = Memory::open(world.options("other")).await.unwrap();
+    let other = ToolRepo::open(world.options("other")).await.unwrap();
     let error = other.hydrate().await.unwrap_err();
     assert_eq!(error.code, Code::Git);
     assert!(error.help_of().unwrap().contains("git.url"), "{error:?}");
@@ -89,7 +89,7 @@ async fn an_unreachable_remote_is_an_error_only_when_nothing_is_here() {
 async fn unrelated_histories_become_one() {
     let world = World::with(&[("tools/theirs.ts", "theirs"), ("tools/both.ts", "same")]);
     let root = world.root("agent");
-    let local = Memory::open(options(&root, None)).await.unwrap();
+    let local = ToolRepo::open(options(&root, None)).await.unwrap();
     local.persist(forge("tools/ours.ts", "ours")).await.unwrap();
     local.persist(forge("tools/both.ts", "same")).await.unwrap();
     let dated = git(&root, &["log", "--reverse", "--format=%at %an %s"]);
@@ -119,7 +119,7 @@ async fn files_that_were_there_before_the_first_hydration_stay() {
         write(&root, name, content);
     }
     git(&root, &["init", "--quiet", "--initial-branch=main", "--template="]);
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     let hydrated = memory.hydrate().await.unwrap();
     assert!(matches!(hydrated.outcome, HydrateOutcome::Cloned { .. }));
     assert_eq!(read(&root, "tools/mine.ts").unwrap(), "mine");
@@ -191,7 +191,7 @@ async fn any_path_can_hold_the_remote_and_the_tools() {
     for remote in [odd.to_str().unwrap().to_owned(), "../-re mote ü;$(x)'.git".to_owned()] {
         let mut options = options(&root, None);
         options.remote = Some(Remote::Url(remote));
-        let memory = Memory::open(options).await.unwrap();
+        let memory = ToolRepo::open(options).await.unwrap();
         memory.hydrate().await.unwrap();
         arrived(memory.persist(forge("tools/日本 -x.ts", "4")).await);
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use tgp_git::Memory;
+use tgp_git::ToolRepo;
 
 use crate::support::{World, child, forge, git, lines, options, read, runtime};
 
@@ -22,7 +22,7 @@ fn persist_until_killed(root: &Path) -> ! {
     runtime().block_on(async {
         let say = |line: &str| std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
         say("starting");
-        let memory = Memory::open(options(root, remote.as_deref())).await.expect("it opens by itself");
+        let memory = ToolRepo::open(options(root, remote.as_deref())).await.expect("it opens by itself");
         memory.hydrate().await.expect("it hydrates by itself");
         for number in 0.. {
             let tool = format!("tools/r{round}/t{number}.ts");
@@ -82,7 +82,7 @@ fn many_kills_while_persisting_locally() {
     let root = world.root("agent");
     let reported = kill_many("kills::many_kills_while_persisting_locally", &root, None, LOCAL_KILLS);
     assert!(!reported.is_empty());
-    let memory = runtime().block_on(Memory::open(options(&root, None))).unwrap();
+    let memory = runtime().block_on(ToolRepo::open(options(&root, None))).unwrap();
     let committed = lines(&git(&root, &["ls-tree", "-r", "--name-only", "main", "tools"]));
     for tool in reported.keys() {
         assert!(committed.contains(tool), "{tool} is lost");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use tgp_git::{HydrateOutcome, Memory, Strategy};
+use tgp_git::{HydrateOutcome, Strategy, ToolRepo};
 
 use crate::support::{World, child, forge, git, git_command, read, runtime};
 
@@ -77,7 +77,7 @@ fn hydrate_in_a_child() {
     let remote = PathBuf::from(std::env::var_os("TGP_GIT_REMOTE").unwrap());
     let outcome = runtime().block_on(async {
         let options = crate::support::options(Path::new(&root), Some(&remote));
-        let memory = Memory::open(options).await.unwrap();
+        let memory = ToolRepo::open(options).await.unwrap();
         let outcome = memory.hydrate().await.unwrap().outcome;
         memory.history(None, 10).await.unwrap();
         outcome
@@ -190,7 +190,7 @@ async fn what_is_here_stays_usable_beside_a_refused_remote() {
     let synced = memory.sync().await.unwrap();
     assert!(synced.why.unwrap().contains("more than 200000"));
     assert_eq!(memory.history(None, 10).await.unwrap().versions.len(), 2);
-    let again = Memory::open(world.options("agent")).await.unwrap();
+    let again = ToolRepo::open(world.options("agent")).await.unwrap();
     assert!(matches!(again.hydrate().await.unwrap().outcome, HydrateOutcome::Refused { .. }));
     // When the remote is repaired, everything arrives.
     git(&world.remote(), &["update-ref", "refs/heads/main", before.trim()]);
@@ -203,7 +203,7 @@ async fn a_refused_remote_at_the_first_start_leaves_an_empty_library_to_work_wit
     let world = World::with(&[("tools/a.ts", "a")]);
     let bomb = bomb(&world.remote(), 8, 10);
     publish(&world, &tree_with(&world, &format!("040000 tree {bomb}\tzz\n")), "Bomb");
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     assert!(matches!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Refused { .. }));
     let persisted = memory.persist(forge("tools/b.ts", "b")).await.unwrap();
     assert!(
@@ -218,7 +218,7 @@ async fn a_request_is_not_delivered_onto_a_version_beyond_the_limits() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let mut options = world.options("agent");
     options.strategy = Strategy::Request;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     memory.hydrate().await.unwrap();
     let bomb = bomb(&world.remote(), 8, 10);
     publish(&world, &tree_with(&world, &format!("040000 tree {bomb}\tzz\n")), "Bomb");
@@ -244,7 +244,7 @@ async fn a_remote_that_sends_too_much_is_cut_off_and_leaves_nothing_behind() {
     world.person("Much", &files);
     let mut options = world.options("agent");
     options.limits.received_bytes = 2 << 20;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let outcome = memory.hydrate().await.unwrap().outcome;
     let HydrateOutcome::Refused { why } = outcome else { panic!("{outcome:?}") };
     assert!(why.contains("more than 2 MiB of objects at once"), "{why}");
@@ -252,6 +252,6 @@ async fn a_remote_that_sends_too_much_is_cut_off_and_leaves_nothing_behind() {
     let left: Vec<_> = std::fs::read_dir(pack).unwrap().map(|row| row.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("tmp_")), "{left:?}");
     assert_eq!(read(&world.root("agent"), "tools/a.ts").unwrap(), "a");
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     assert!(matches!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Updated { .. }));
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::Code;
-use tgp_git::{HydrateOutcome, Memory, Remote, Strategy};
+use tgp_git::{HydrateOutcome, Remote, Strategy, ToolRepo};
 
 use crate::support::{World, arrived, forge, path, show};
 
@@ -45,7 +45,7 @@ async fn bug_a_silent_remote_is_asked_once_and_not_by_every_command() {
     let mut whys = Vec::new();
     // Each is a process of its own as far as the note is concerned.
     for _ in 0..3 {
-        let memory = Memory::open(silent.clone()).await.unwrap();
+        let memory = ToolRepo::open(silent.clone()).await.unwrap();
         let HydrateOutcome::Offline { why } = memory.hydrate().await.unwrap().outcome else {
             panic!("offline")
         };
@@ -65,12 +65,12 @@ async fn bug_a_silent_remote_is_asked_once_and_not_by_every_command() {
     );
     // After a while somebody tries again.
     SECONDS.fetch_add(15, Ordering::SeqCst);
-    Memory::open(silent.clone()).await.unwrap().hydrate().await.unwrap();
+    ToolRepo::open(silent.clone()).await.unwrap().hydrate().await.unwrap();
     assert_eq!(asked(), 2);
     // A person who says so tries at once, and what went well ends the silence for everybody.
     let mut sound = world.options("agent");
     sound.clock = moved_by_hand;
-    let memory = Memory::open(sound).await.unwrap();
+    let memory = ToolRepo::open(sound).await.unwrap();
     assert!(matches!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Offline { .. }));
     let synced = memory.sync().await.unwrap();
     assert_eq!((synced.pushed, synced.why), (2, None));
@@ -84,11 +84,11 @@ async fn bug_the_error_of_another_remote_was_shown() {
     world.kernel("agent").await;
     let mut wrong = world.options("agent");
     wrong.remote = Some(Remote::Url(world.at("elsewhere.git").display().to_string()));
-    let memory = Memory::open(wrong).await.unwrap();
+    let memory = ToolRepo::open(wrong).await.unwrap();
     let HydrateOutcome::Offline { why } = memory.hydrate().await.unwrap().outcome else { panic!("offline") };
     assert!(why.contains("elsewhere.git"), "{why}");
     // The address was corrected: the right remote is asked at once.
-    let memory = Memory::open(world.options("agent")).await.unwrap();
+    let memory = ToolRepo::open(world.options("agent")).await.unwrap();
     assert_eq!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Unchanged);
 }
 
@@ -97,7 +97,7 @@ async fn a_request_waits_too_while_the_remote_is_away() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let mut options = world.options("agent");
     options.strategy = Strategy::Request;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     memory.hydrate().await.unwrap();
     fs::rename(world.remote(), world.at("away")).unwrap();
     let why = memory.persist(forge("tools/x.ts", "x")).await.unwrap().why;
@@ -134,7 +134,7 @@ async fn a_first_start_without_the_remote_says_how_to_go_on() {
         (gitless, ["install git", "`tgp init` starts"]),
         (world.options("other"), ["`git.url`", "`tgp init` starts"]),
     ] {
-        let memory = Memory::open(options).await.unwrap();
+        let memory = ToolRepo::open(options).await.unwrap();
         let error = memory.hydrate().await.unwrap_err();
         assert_eq!(error.code, Code::Git);
         let help = error.help_of().unwrap();

@@ -7,7 +7,7 @@ use crate::support::{World, arrived, assert_clean, forge, git, read, refactor, w
 #[tokio::test]
 async fn hydration_brings_what_a_person_committed() {
     let world = World::with(&[("tools/hello.ts", "export default () => 'hello';\n")]);
-    let memory = tgp_git::Memory::open(world.options("agent")).await.unwrap();
+    let memory = tgp_git::ToolRepo::open(world.options("agent")).await.unwrap();
     let hydrated = memory.hydrate().await.unwrap();
     let head = git(&world.remote(), &["rev-parse", "main"]).trim().to_owned();
     assert_eq!(hydrated.outcome, HydrateOutcome::Cloned { to: head });

@@ -55,9 +55,9 @@ fn check(start: &[Step], ours: &[Step], theirs: &[Step]) {
         // Of another author: two commits with the same change in the same second would otherwise be one and the same.
         let mut options = world.options("b");
         options.author.name = "Other".to_owned();
-        let b = tgp_git::Memory::open(options).await.unwrap();
+        let b = tgp_git::ToolRepo::open(options).await.unwrap();
         b.hydrate().await.unwrap();
-        let persist = async |memory: &tgp_git::Memory, steps: &[Step]| {
+        let persist = async |memory: &tgp_git::ToolRepo, steps: &[Step]| {
             for (name, content) in steps {
                 let work = match content {
                     None => removal(NAMES[*name]),

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use tgp_contract::Code;
-use tgp_git::{HydrateOutcome, Memory};
+use tgp_git::{HydrateOutcome, ToolRepo};
 
 use crate::support::{World, arrived, assert_clean, forge, git, lines, options, read, refactor, write};
 
@@ -33,7 +33,7 @@ async fn locks_and_garbage_of_the_dead_are_removed() {
         {
             write(&root, garbage, "half");
         }
-        let memory = Memory::open(world.options("agent")).await.unwrap();
+        let memory = ToolRepo::open(world.options("agent")).await.unwrap();
         let hydrated = memory.hydrate().await.unwrap();
         assert!(hydrated.repaired.iter().any(|note| note.contains("index.lock")), "{hydrated:?}");
         for lock in locks {
@@ -74,13 +74,13 @@ async fn a_broken_index_is_made_again() {
     let root = world.root("agent");
     for index in ["", "DIRC garbage", "not an index at all, but long enough to have a header and more"] {
         write(&root, ".git/index", index);
-        let memory = Memory::open(world.options("agent")).await.unwrap();
+        let memory = ToolRepo::open(world.options("agent")).await.unwrap();
         memory.hydrate().await.unwrap();
         arrived(memory.persist(refactor("tools/a.ts", &format!("a{}", index.len()))).await);
         assert_clean(&root);
     }
     fs::remove_file(root.join(".git/index")).unwrap();
-    arrived(Memory::open(world.options("agent")).await.unwrap().persist(forge("tools/c.ts", "c")).await);
+    arrived(ToolRepo::open(world.options("agent")).await.unwrap().persist(forge("tools/c.ts", "c")).await);
     assert_clean(&root);
 }
 
@@ -101,7 +101,7 @@ async fn a_branch_that_leads_nowhere_is_restored() {
         if !has_log {
             fs::remove_dir_all(root.join(".git/logs")).unwrap();
         }
-        let memory = Memory::open(world.options("agent")).await.unwrap();
+        let memory = ToolRepo::open(world.options("agent")).await.unwrap();
         let hydrated = memory.hydrate().await.unwrap();
         assert!(hydrated.repaired.iter().any(|note| note.contains("branch `main`")), "{hydrated:?}");
         if has_log {
@@ -133,7 +133,7 @@ async fn half_made_repositories_are_finished() {
     assert_eq!(read(&root, "tools/mine.ts").unwrap(), "mine");
     // A HEAD that the power failure emptied.
     write(&root, ".git/HEAD", "");
-    let again = Memory::open(world.options("agent")).await.unwrap();
+    let again = ToolRepo::open(world.options("agent")).await.unwrap();
     assert_eq!(again.hydrate().await.unwrap().outcome, HydrateOutcome::Unchanged);
     drop(memory);
     // Files of a repository that `git init` made and nobody used.
@@ -150,13 +150,13 @@ async fn another_branch_is_not_written_to() {
     world.kernel("agent").await;
     let root = world.root("agent");
     git(&root, &["checkout", "--quiet", "-b", "experiment"]);
-    let error = Memory::open(world.options("agent")).await.unwrap_err();
+    let error = ToolRepo::open(world.options("agent")).await.unwrap_err();
     assert_eq!(error.code, Code::Git);
     assert!(error.message.contains("experiment") && error.help_of().unwrap().contains("git checkout main"));
     git(&root, &["checkout", "--quiet", "--detach"]);
-    assert_eq!(Memory::open(world.options("agent")).await.unwrap_err().code, Code::Git);
+    assert_eq!(ToolRepo::open(world.options("agent")).await.unwrap_err().code, Code::Git);
     git(&root, &["checkout", "--quiet", "main"]);
-    arrived(Memory::open(world.options("agent")).await.unwrap().persist(forge("tools/b.ts", "b")).await);
+    arrived(ToolRepo::open(world.options("agent")).await.unwrap().persist(forge("tools/b.ts", "b")).await);
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn a_lock_that_is_held_is_waited_for_but_not_for_ever() {
     let root = world.root("agent");
     let mut options = options(&root, None);
     options.timeouts.lock = Duration::from_millis(100);
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let held = fs::File::open(root.join(".state/git.lock")).unwrap();
     held.lock().unwrap();
     let error = memory.persist(forge("tools/a.ts", "a")).await.unwrap_err();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tgp_contract::{Code, ToolError};
-use tgp_git::{HydrateOutcome, Memory, Persisted, Provider, Strategy, Work};
+use tgp_git::{ChangeSet, HydrateOutcome, Persisted, Provider, Strategy, ToolRepo};
 
 use crate::api::{Server, gatekeeper};
 use crate::support::{
@@ -29,7 +29,7 @@ fn squash(world: &World, branch: &str, amend: Option<(&str, &str)>, removes: boo
 }
 
 /// Writes the file and persists it, as a kernel does.
-async fn written(memory: &Memory, root: &Path, work: Work) -> Result<Persisted, ToolError> {
+async fn written(memory: &ToolRepo, root: &Path, work: ChangeSet) -> Result<Persisted, ToolError> {
     for file in &work.files {
         write(root, file.path.as_str(), std::str::from_utf8(file.content.as_ref().unwrap()).unwrap());
     }
@@ -40,7 +40,7 @@ async fn written(memory: &Memory, root: &Path, work: Work) -> Result<Persisted, 
 async fn the_branch_waits_and_the_tool_can_be_run() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let server = Server::start(Provider::GitHub).await;
-    let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+    let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
     memory.hydrate().await.unwrap();
     let before = git(&world.remote(), &["rev-parse", "main"]);
     for tool in ["tools/x.ts", "tools/math/fib.ts"] {
@@ -69,7 +69,7 @@ async fn after_a_merge_the_next_change_starts_anew() {
     for removes in [true, false] {
         let world = World::with(&[("tools/a.ts", "a")]);
         let server = Server::start(Provider::GitHub).await;
-        let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+        let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
         memory.persist(forge("tools/x.ts", "1")).await.unwrap();
         squash(&world, "feat/x", None, removes);
         memory.hydrate().await.unwrap();
@@ -89,7 +89,7 @@ async fn after_a_merge_the_next_change_starts_anew() {
 async fn what_the_reviewer_changed_is_what_stands() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let server = Server::start(Provider::GitHub).await;
-    let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+    let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
     memory.persist(forge("tools/x.ts", "ours")).await.unwrap();
     squash(&world, "feat/x", Some(("tools/x.ts", "reviewed")), true);
     let hydrated = memory.hydrate().await.unwrap();
@@ -111,7 +111,7 @@ async fn what_the_reviewer_changed_is_what_stands() {
 async fn a_branch_that_others_pushed_to_is_built_upon() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let server = Server::start(Provider::GitLab).await;
-    let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitLab, &server)).await.unwrap();
+    let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitLab, &server)).await.unwrap();
     memory.persist(forge("tools/x.ts", "1")).await.unwrap();
     let clone = TempDir::new().unwrap();
     git(
@@ -132,7 +132,7 @@ async fn a_branch_that_others_pushed_to_is_built_upon() {
 async fn offline_requests_wait_and_go_out_with_sync() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let server = Server::start(Provider::Bitbucket).await;
-    let memory = Memory::open(gatekeeper(&world, "agent", Provider::Bitbucket, &server)).await.unwrap();
+    let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::Bitbucket, &server)).await.unwrap();
     memory.hydrate().await.unwrap();
     let root = world.root("agent");
     fs::rename(world.remote(), world.at("away")).unwrap();
@@ -155,7 +155,7 @@ async fn without_a_provider_the_request_is_opened_by_hand() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let mut options = world.options("agent");
     options.strategy = Strategy::Request;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let persisted = memory.persist(forge("tools/x.ts", "x")).await.unwrap();
     assert!(persisted.pushed);
     assert_eq!(persisted.why.unwrap(), "branch `feat/x` is pushed; open the request for `main` by hand");
@@ -167,7 +167,7 @@ async fn bug_a_branch_that_is_pushed_is_delivered_when_people_open_requests() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let mut options = world.options("agent");
     options.strategy = Strategy::Request;
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     memory.hydrate().await.unwrap();
     assert!(memory.persist(forge("tools/x.ts", "x")).await.unwrap().pushed);
     assert_eq!(memory.status().await.unwrap().pending, Vec::<String>::new());
@@ -197,7 +197,7 @@ async fn bug_a_squash_merge_of_several_commits_is_no_conflict() {
     ] {
         let world = World::with(&[("tools/b.ts", "b")]);
         let server = Server::start(Provider::GitHub).await;
-        let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+        let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
         let root = world.root("agent");
         memory.hydrate().await.unwrap();
         written(&memory, &root, forge("tools/a.ts", "1")).await.unwrap();
@@ -228,7 +228,7 @@ async fn bug_a_squash_merge_of_several_commits_is_no_conflict() {
 async fn bug_the_history_of_a_tool_has_what_its_request_has() {
     let world = World::with(&[("tools/a.ts", "a")]);
     let server = Server::start(Provider::GitHub).await;
-    let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+    let memory = ToolRepo::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
     let root = world.root("agent");
     memory.hydrate().await.unwrap();
     written(&memory, &root, forge("tools/b.ts", "1")).await.unwrap();

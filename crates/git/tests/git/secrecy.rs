@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use tgp_git::{Memory, MemoryOptions, Provider, Remote, Secret, Strategy};
+use tgp_git::{Provider, Remote, Secret, Strategy, ToolRepo, ToolRepoOptions};
 
 use crate::api::{Mood, Server};
 use crate::support::{World, forge, options, time_goes_by};
@@ -39,13 +39,17 @@ fn holds(folder: &Path, needle: &str) -> Option<String> {
     None
 }
 
-async fn dumped(world: &World, secret: &str, mut options: MemoryOptions) -> (String, Vec<(String, String)>) {
+async fn dumped(
+    world: &World,
+    secret: &str,
+    mut options: ToolRepoOptions,
+) -> (String, Vec<(String, String)>) {
     options.surroundings.path = talkative_git(world, secret);
     options.surroundings.home = Some("/home/somebody".into());
     options.surroundings.ssh_auth_sock = Some("/run/agent.sock".into());
     let root = options.root.clone();
     let shown = format!("{options:?}");
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let error = memory.hydrate().await.unwrap_err();
     let persisted = memory.persist(forge("tools/a.ts", "a")).await.unwrap();
     let hydrated = memory.hydrate().await.unwrap();
@@ -167,13 +171,13 @@ async fn a_git_that_hangs_is_killed_with_all_its_children() {
     path.push(":/usr/bin:/bin");
     options.surroundings.path = path;
     options.timeouts.boot_ask = std::time::Duration::from_millis(500);
-    let memory = Memory::open(options.clone()).await.unwrap();
+    let memory = ToolRepo::open(options.clone()).await.unwrap();
     let hydrated = memory.hydrate().await.unwrap();
     assert!(format!("{hydrated:?}").contains("no answer within"), "{hydrated:?}");
     // A call that is dropped takes its git with it too.
     options.timeouts.boot_ask = std::time::Duration::from_secs(600);
     time_goes_by(&world.root("agent"));
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let started = pids.clone();
     let count = |text: std::io::Result<String>| text.unwrap_or_default().lines().count();
     let before = count(fs::read_to_string(&pids));
@@ -208,7 +212,7 @@ async fn the_real_git_sends_the_header_to_its_host_and_follows_nobody_elsewhere(
     let mut options = options(&world.root("agent"), None);
     options.token = Some(Secret::new(TOKEN));
     options.remote = Some(Remote::Url(format!("{}/owner/tools.git", host.address)));
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     let moved = format!("{}/owner/tools.git/info/refs?service=git-upload-pack", elsewhere.address);
     for (mood, cause, next) in [
         (Mood::Fail(401, serde_json::json!({})), "refused the user name or the token", "`git.auth.token`"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tgp_contract::ToolError;
-use tgp_git::{HydrateOutcome, Memory, MemoryOptions, Remote, Secret};
+use tgp_git::{HydrateOutcome, Remote, Secret, ToolRepo, ToolRepoOptions};
 
 use crate::support::{arrived, forge, git, options, read, refactor, show, time_goes_by};
 
@@ -53,14 +53,14 @@ impl Server {
     }
 
     /// A kernel's options, and nothing in them that proves who it is.
-    fn options(&self, kernel: &str) -> MemoryOptions {
+    fn options(&self, kernel: &str) -> ToolRepoOptions {
         let mut options = options(&self.at(kernel).join(".tgp"), None);
         options.remote = Some(Remote::Url(format!("{}/{}", self.url, self.name)));
         options
     }
 
-    async fn error(&self, options: MemoryOptions) -> ToolError {
-        let memory = Memory::open(options).await.unwrap();
+    async fn error(&self, options: ToolRepoOptions) -> ToolError {
+        let memory = ToolRepo::open(options).await.unwrap();
         let error = memory.hydrate().await.unwrap_err();
         // What cannot be fetched cannot be pushed either, for the same reason, and nothing is lost.
         time_goes_by(&self.at("agent/.tgp"));
@@ -73,12 +73,12 @@ impl Server {
 }
 
 /// Clones, writes, pushes, and takes in what another kernel pushed in between.
-async fn exchange(server: &Server, one: MemoryOptions, two: MemoryOptions) {
+async fn exchange(server: &Server, one: ToolRepoOptions, two: ToolRepoOptions) {
     let (root, other) = (one.root.clone(), two.root.clone());
-    let one = Memory::open(one).await.unwrap();
+    let one = ToolRepo::open(one).await.unwrap();
     assert_eq!(one.hydrate().await.unwrap().outcome, HydrateOutcome::Local);
     arrived(one.persist(forge("tools/a.ts", "a")).await);
-    let two = Memory::open(two).await.unwrap();
+    let two = ToolRepo::open(two).await.unwrap();
     assert!(matches!(two.hydrate().await.unwrap().outcome, HydrateOutcome::Cloned { .. }));
     assert_eq!(read(&other, "tools/a.ts").as_deref(), Some("a"));
     arrived(two.persist(forge("tools/b.ts", "b")).await);
@@ -99,7 +99,7 @@ fn token(server: &Server) -> String {
     fs::read_to_string(server.folder.join("token")).unwrap()
 }
 
-fn with_token(server: &Server, kernel: &str) -> MemoryOptions {
+fn with_token(server: &Server, kernel: &str) -> ToolRepoOptions {
     let mut options = server.options(kernel);
     options.surroundings.certificates = Some(server.folder.join("certificate.pem"));
     options.token = Some(Secret::new(token(server)));
@@ -133,7 +133,7 @@ async fn bug_the_user_of_an_https_url_arrives_at_the_server() {
     let mut options = with_token(&server, "agent");
     let url = server.url.replacen("https://", "https://name@", 1);
     options.remote = Some(Remote::Url(format!("{url}/{}", server.name)));
-    let memory = Memory::open(options).await.unwrap();
+    let memory = ToolRepo::open(options).await.unwrap();
     memory.hydrate().await.unwrap();
     arrived(memory.persist(forge("tools/a.ts", "a")).await);
     assert_let_in(&server, "name");
@@ -221,7 +221,7 @@ fn new_key(server: &Server, name: &str) -> PathBuf {
     key
 }
 
-fn with_ssh(server: &Server, kernel: &str) -> MemoryOptions {
+fn with_ssh(server: &Server, kernel: &str) -> ToolRepoOptions {
     let mut options = server.options(kernel);
     let mut path = server.at("bin").into_os_string();
     path.push(":");
@@ -255,7 +255,7 @@ async fn bug_an_unknown_ssh_host_key_is_the_cause_that_is_told() {
     assert!(error.message.ends_with("known_hosts`"), "it is told to its end: {error:?}");
     follow_advice(&server, &error.message, "ssh-keyscan -H");
     time_goes_by(&server.at("agent/.tgp"));
-    let memory = Memory::open(with_ssh(&server, "agent")).await.unwrap();
+    let memory = ToolRepo::open(with_ssh(&server, "agent")).await.unwrap();
     assert_eq!(memory.sync().await.unwrap().pushed, 1);
 }
 
@@ -269,7 +269,7 @@ async fn bug_a_changed_ssh_host_key_is_told_as_a_possible_attack() {
     follow_advice(&server, &error.message, "ssh-keygen -R");
     follow_advice(&server, &error.message, "ssh-keyscan -H");
     time_goes_by(&server.at("agent/.tgp"));
-    let memory = Memory::open(with_ssh(&server, "agent")).await.unwrap();
+    let memory = ToolRepo::open(with_ssh(&server, "agent")).await.unwrap();
     assert_eq!(memory.sync().await.unwrap().pushed, 1);
 }
 

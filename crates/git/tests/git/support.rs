@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tgp_contract::{RelativePath, ToolError};
 use tgp_git::{
-    Author, DerivedFile, Memory, MemoryOptions, PersistFile, Persisted, Remote, Snapshot, Surroundings, Verb,
-    Work,
+    Author, ChangeSet, CommitKind, GeneratedFile, GitEnv, PersistFile, Persisted, Remote, RepositorySnapshot,
+    ToolRepo, ToolRepoOptions,
 };
 
 /// A stand-in for `meta.json`: every tool with the id of its content, sorted.
@@ -22,12 +22,12 @@ impl ToolList {
     }
 }
 
-impl DerivedFile for ToolList {
+impl GeneratedFile for ToolList {
     fn path(&self) -> &RelativePath {
         &self.0
     }
 
-    fn derive(&self, tree: &dyn Snapshot) -> Result<Vec<u8>, ToolError> {
+    fn derive(&self, tree: &dyn RepositorySnapshot) -> Result<Vec<u8>, ToolError> {
         let mut text = String::new();
         for file in tree.files()? {
             if file.path.as_str().starts_with("tools/") {
@@ -71,13 +71,13 @@ impl World {
         self.at(name).join(".tgp")
     }
 
-    pub fn options(&self, name: &str) -> MemoryOptions {
+    pub fn options(&self, name: &str) -> ToolRepoOptions {
         options(&self.root(name), Some(&self.remote()))
     }
 
     /// A kernel's memory, hydrated.
-    pub async fn kernel(&self, name: &str) -> Memory {
-        let memory = Memory::open(self.options(name)).await.unwrap();
+    pub async fn kernel(&self, name: &str) -> ToolRepo {
+        let memory = ToolRepo::open(self.options(name)).await.unwrap();
         memory.hydrate().await.unwrap();
         memory
     }
@@ -161,12 +161,11 @@ pub fn assert_consistent(repository: &Path, revision: &str) {
     assert_eq!(show(repository, revision, "meta.json").unwrap_or_default(), expected);
 }
 
-pub fn options(root: &Path, remote: Option<&Path>) -> MemoryOptions {
+pub fn options(root: &Path, remote: Option<&Path>) -> ToolRepoOptions {
     let author = Author { name: "Agent".to_owned(), email: "agent@example.org".to_owned() };
-    let mut options = MemoryOptions::new(root, author, ToolList::new());
+    let mut options = ToolRepoOptions::new(root, author, ToolList::new());
     options.remote = remote.map(|remote| Remote::Url(remote.to_str().unwrap().to_owned()));
-    options.surroundings =
-        Surroundings { path: std::env::var_os("PATH").unwrap(), ..Surroundings::default() };
+    options.surroundings = GitEnv { path: std::env::var_os("PATH").unwrap(), ..GitEnv::default() };
     options
 }
 
@@ -174,16 +173,19 @@ pub fn path(text: &str) -> RelativePath {
     RelativePath::new(text).unwrap()
 }
 
-pub fn forge(name: &str, content: &str) -> Work {
-    Work { files: vec![PersistFile { path: path(name), content: Some(content.into()) }], verb: Verb::Forge }
+pub fn forge(name: &str, content: &str) -> ChangeSet {
+    ChangeSet {
+        files: vec![PersistFile { path: path(name), content: Some(content.into()) }],
+        verb: CommitKind::Forge,
+    }
 }
 
-pub fn refactor(name: &str, content: &str) -> Work {
-    Work { verb: Verb::Refactor, ..forge(name, content) }
+pub fn refactor(name: &str, content: &str) -> ChangeSet {
+    ChangeSet { verb: CommitKind::Refactor, ..forge(name, content) }
 }
 
-pub fn removal(name: &str) -> Work {
-    Work { files: vec![PersistFile { path: path(name), content: None }], verb: Verb::Remove }
+pub fn removal(name: &str) -> ChangeSet {
+    ChangeSet { files: vec![PersistFile { path: path(name), content: None }], verb: CommitKind::Remove }
 }
 
 /// Persists, and it has to arrive.

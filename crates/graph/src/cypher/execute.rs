@@ -13,7 +13,7 @@ use super::compile::{Bind, Program};
 use super::error::{self, CypherError, Phase};
 use super::output::Output;
 use super::value::{MAX_DEPTH, Value, from_json};
-use super::{Limits, Table, View};
+use super::{QueryLimits, Table, View};
 
 /// How many steps of SQLite's machine pass between two looks at the clock. One step may be a call of a function that
 /// makes a list of a million items.
@@ -131,7 +131,7 @@ pub(super) fn run(
     program: &Program,
     question: &GraphQuery,
     view: &View<'_>,
-    limits: &Limits,
+    limits: &QueryLimits,
 ) -> Result<Table, ToolError> {
     let values = bound(program, question, view)?;
     let _guard = Guard::set(limits.time);
@@ -285,7 +285,7 @@ fn depth(value: &serde_json::Value) -> usize {
 }
 
 /// What a failed statement means.
-fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &Limits) -> ToolError {
+fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &QueryLimits) -> ToolError {
     if let rusqlite::Error::UserFunctionError(inner) = error
         && let Some(refusal) = error::read(&inner.to_string(), query, &program.sites)
     {

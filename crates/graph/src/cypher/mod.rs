@@ -42,7 +42,7 @@ pub(crate) type HiddenAt<'a> = dyn Fn(i64) -> Result<Arc<str>, ToolError> + 'a;
 
 /// What one answer may cost.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct QueryLimits {
     /// Rows that are given; what is beyond is said to be missing.
     pub rows: usize,
     /// Bytes of JSON that are given, for the same reason.
@@ -55,7 +55,7 @@ pub struct Limits {
     pub vocabulary: bool,
 }
 
-impl Default for Limits {
+impl Default for QueryLimits {
     fn default() -> Self {
         Self { rows: 10_000, bytes: 16 << 20, time: Duration::from_secs(10), hops: 64, vocabulary: false }
     }
@@ -85,7 +85,7 @@ pub(crate) fn answer(
     connection: &Connection,
     question: &GraphQuery,
     view: &View<'_>,
-    limits: &Limits,
+    limits: &QueryLimits,
 ) -> Result<Table, ToolError> {
     let program = compile::program(&question.query, limits, view.hidden.is_some())?;
     execute::run(connection, &program, question, view, limits)
@@ -96,7 +96,7 @@ pub(crate) fn answer(
 /// # Errors
 /// As [`answer`], as far as they can be known before a query runs.
 pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
-    let limits = Limits { vocabulary: true, ..Limits::default() };
+    let limits = QueryLimits { vocabulary: true, ..QueryLimits::default() };
     Ok(compile::program(query, &limits, false)?.columns.clone())
 }
 
@@ -104,7 +104,7 @@ pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
 ///
 /// # Errors
 /// As [`answer`], as far as they can be known before a query runs.
-pub fn accepted(query: &str, limits: &Limits) -> Result<RegularQuery, ToolError> {
+pub fn accepted(query: &str, limits: &QueryLimits) -> Result<RegularQuery, ToolError> {
     compile::program(query, limits, false)?;
     compile::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{CachedStatement, Connection};
 use serde_json::{Map, Number, Value as Json};
 
-use super::Limits;
+use super::QueryLimits;
 use super::value::{Entity, Value};
 
 /// Nodes and relationships that are kept as JSON while one answer is made: the same few stand in many rows.
@@ -25,7 +25,7 @@ pub(super) struct Output<'c> {
 }
 
 impl<'c> Output<'c> {
-    pub fn new(connection: &'c Connection, limits: &Limits) -> rusqlite::Result<Self> {
+    pub fn new(connection: &'c Connection, limits: &QueryLimits) -> rusqlite::Result<Self> {
         Ok(Self {
             node: connection.prepare_cached(NODE)?,
             edge: connection.prepare_cached(EDGE)?,

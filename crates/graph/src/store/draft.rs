@@ -149,7 +149,7 @@ impl WriteSession {
         place.reveal(&self.connection, moment.number, &mut proposed, &mut self.parses, &paths, &[])?;
         cypher::prepare(&mut self.connection)?;
         let usual = inner.limits();
-        let limits = cypher::Limits {
+        let limits = cypher::QueryLimits {
             rows: usual.rows.max(PROPOSAL_ROWS),
             bytes: usual.bytes.max(PROPOSAL_BYTES),
             ..usual

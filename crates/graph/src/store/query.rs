@@ -27,7 +27,7 @@ pub(crate) fn answer(
     repo: Option<&Repo>,
     question: &GraphQuery,
     moment: &Revision,
-    limits: &cypher::Limits,
+    limits: &cypher::QueryLimits,
     cache: Option<&HiddenCache>,
 ) -> Result<GraphRows, GraphError> {
     let moments = |name: &str| {
@@ -71,8 +71,13 @@ impl Inner {
         self.reader(|connection| Ok(Hidden::of(connection, visible, Some(&self.hidden))?.is_some()))
     }
 
-    pub(crate) fn limits(&self) -> cypher::Limits {
+    pub(crate) fn limits(&self) -> cypher::QueryLimits {
         let GraphOptions { max_rows, patience, .. } = self.options;
-        cypher::Limits { rows: max_rows, time: patience, vocabulary: true, ..cypher::Limits::default() }
+        cypher::QueryLimits {
+            rows: max_rows,
+            time: patience,
+            vocabulary: true,
+            ..cypher::QueryLimits::default()
+        }
     }
 }

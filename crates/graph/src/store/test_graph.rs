@@ -41,7 +41,7 @@ pub struct TestGraph {
     /// The moment that questions see.
     at: i64,
     moments: Vec<(String, i64)>,
-    limits: cypher::Limits,
+    limits: cypher::QueryLimits,
 }
 
 impl TestGraph {
@@ -53,7 +53,7 @@ impl TestGraph {
         let mut connection = Connection::open_in_memory().map_err(|error| broken(&error))?;
         connection.execute_batch(SCHEMA).map_err(|error| broken(&error))?;
         cypher::prepare(&mut connection)?;
-        Ok(Self { connection, next: 0, at: 0, moments: Vec::new(), limits: cypher::Limits::default() })
+        Ok(Self { connection, next: 0, at: 0, moments: Vec::new(), limits: cypher::QueryLimits::default() })
     }
 
     /// Sets the moment that questions see.
@@ -69,8 +69,8 @@ impl TestGraph {
 
     /// Changes what an answer may cost.
     pub fn limit(&mut self, limits: &FactLimits) {
-        let usual = cypher::Limits::default();
-        self.limits = cypher::Limits {
+        let usual = cypher::QueryLimits::default();
+        self.limits = cypher::QueryLimits {
             rows: limits.rows.unwrap_or(usual.rows),
             bytes: limits.bytes.unwrap_or(usual.bytes),
             time: limits.time.unwrap_or(usual.time),

@@ -8,7 +8,7 @@ use tgp_contract::{
     Access, Actor, ApprovalOrigin, ApprovalReason, CallContext, Change, Code, Effect, ExecutionPath, Gate,
     GateRequest, Root, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolName, Verdict,
 };
-use tgp_guardian::{Assertion, EXEMPT_TOOLS, GuardianGate, Vigilance};
+use tgp_guardian::{Assertion, ChronicleCheck, EXEMPT_TOOLS, GuardianGate};
 
 use crate::world::{World, context, path};
 
@@ -76,7 +76,7 @@ async fn with<T>(asked: &Asked<'_>, act: impl AsyncFnOnce(GateRequest<'_>) -> T)
 }
 
 async fn judge(world: &World, asked: &Asked<'_>) -> Result<String, ToolError> {
-    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), ChronicleCheck::Touched);
     let verdict = with(asked, async |request| match request.proposed {
         None => gate.judge(request).await,
         Some(_) => gate.judge_changes(request).await,
@@ -95,7 +95,7 @@ fn project() -> World {
 #[tokio::test]
 async fn where_nothing_is_claimed_and_nothing_must_hold_nothing_is_asked() {
     let world = project();
-    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), ChronicleCheck::Touched);
     assert_eq!((gate.stage(), gate.name()), (Stage::Guardian, "guardian"));
     assert!(judge(&world, &write("src/a.ts")).await.is_ok());
     assert!(judge(&world, &content("src/a.ts", "import src/web.ts\n")).await.is_ok());
@@ -128,7 +128,7 @@ async fn no_allow_rule_lets_an_agent_end_its_own_halt() {
     let world = project();
     let assertion = Assertion::new("MATCH (f:Symbol) RETURN f.name AS name", true);
     world.guardian.bullet_wound_check(&[assertion]).await.unwrap_err();
-    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), ChronicleCheck::Touched);
     let asked = Asked { tool: "reconcile", effect: Effect::Write, targets: Vec::new(), proposed: None };
     let verdict = async |actor: Actor| {
         with(&asked, async |request| {
@@ -172,7 +172,7 @@ async fn a_contradiction_on_a_target_is_a_halt_for_this_call() {
 async fn contents_that_break_an_invariant_anew_are_denied_by_name() {
     let world = project();
     world.rules(RULES);
-    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), ChronicleCheck::Touched);
     assert!(with(&write("src/a.ts"), async |request| gate.needs_proposed_files(request).await).await);
     let error = judge(&world, &content("src/a.ts", "import src/web.ts\n")).await.unwrap_err();
     assert_eq!(error.code, Code::Policy);
@@ -203,7 +203,7 @@ async fn a_gate_that_fails_denies() {
     *world.graph.failure.lock().unwrap() = Some(ToolError::new(Code::Git, "no repository"));
     assert_eq!(judge(&world, &content("src/a.ts", "")).await.unwrap_err().message, "no repository");
     world.rules("version: 7");
-    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), ChronicleCheck::Touched);
     assert!(with(&write("src/a.ts"), async |request| gate.needs_proposed_files(request).await).await);
     assert_eq!(judge(&world, &content("src/a.ts", "")).await.unwrap_err().code, Code::Config);
     world.chronicle.torn.lock().unwrap().insert(".sage/guardian.sage".to_owned());
@@ -229,7 +229,7 @@ async fn nobody_else_writes_to_the_guardians_chronicle() {
 #[tokio::test]
 async fn whoever_is_asked_sees_who_would_notice() {
     let world = project();
-    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), ChronicleCheck::Touched);
     let reach = async |file: &str| -> Option<Value> {
         with(&write(file), async |request| {
             gate.blast_radius(request, &tgp_contract::Visibility::everything()).await

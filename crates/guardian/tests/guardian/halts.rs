@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tgp_chronicle::{ChronicleOptions, FileChronicle};
 use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
-use tgp_guardian::{Assertion, Edit, Guardian};
+use tgp_guardian::{Assertion, Guardian, ReconcileEdit};
 
 use crate::world::{MemoryChronicle, World, path};
 
 const CRITICAL: &str = "MATCH (f:File) WHERE f.path = 'src/critical.ts' RETURN f.path AS path";
 const OWN: &str = ".sage/guardian.sage";
 
-fn edit(file: &str) -> Edit {
-    Edit { file_path: file.to_owned(), diff_ref: "abc123".to_owned(), invariant: None, reason: None }
+fn edit(file: &str) -> ReconcileEdit {
+    ReconcileEdit { file_path: file.to_owned(), diff_ref: "abc123".to_owned(), invariant: None, reason: None }
 }
 
 async fn halted(guardian: &Guardian, assertions: &[Assertion]) -> ToolError {
@@ -183,7 +183,7 @@ async fn t3_stretch_the_same_reconciliation_is_appended_once_by_many_at_once() {
         assert!(!again.appended && ids.contains(&again.event_id));
         assert_eq!(world.chronicle.kinds(chronicle), ["RECONCILIATION"]);
         // Another edit is another event.
-        let other = Edit { diff_ref: "def456".to_owned(), ..edit(file) };
+        let other = ReconcileEdit { diff_ref: "def456".to_owned(), ..edit(file) };
         assert!(world.guardian.reconcile(&other).await.unwrap().appended);
         assert_eq!(world.chronicle.kinds(chronicle).len(), 2);
     }
@@ -277,8 +277,11 @@ async fn accepted_rows_halt_no_more_and_new_ones_do() {
     // Accepting the file alone does not accept the rows.
     let done = world.guardian.reconcile(&edit("src/a.ts")).await.unwrap();
     assert!(!done.lifted && done.still_broken.unwrap().code == Code::Halt);
-    let accept =
-        Edit { invariant: Some("no-web".to_owned()), reason: Some("for now".to_owned()), ..edit("src/a.ts") };
+    let accept = ReconcileEdit {
+        invariant: Some("no-web".to_owned()),
+        reason: Some("for now".to_owned()),
+        ..edit("src/a.ts")
+    };
     let done = world.guardian.reconcile(&accept).await.unwrap();
     assert!(done.lifted, "{done:?}");
     world.guardian.bullet_wound_check(&[]).await.unwrap();
@@ -297,7 +300,7 @@ async fn missing_rows_and_loose_assertions_can_be_accepted_too() {
     let world = World::new(&[("src/a.ts", "")]);
     world.rules(RULES);
     assert_eq!(halted(&world.guardian, &[]).await.details["invariant"], "entry");
-    let accept = |name: &str| Edit { invariant: Some(name.to_owned()), ..edit("src/a.ts") };
+    let accept = |name: &str| ReconcileEdit { invariant: Some(name.to_owned()), ..edit("src/a.ts") };
     assert!(world.guardian.reconcile(&accept("entry")).await.unwrap().lifted);
     let loose = Assertion::new(CRITICAL, true);
     halted(&world.guardian, std::slice::from_ref(&loose)).await;
@@ -328,8 +331,8 @@ async fn edits_that_name_nothing_are_refused_and_leave_nothing() {
     for (bad, code) in [
         (edit(""), Code::Validation),
         (edit("../x"), Code::Security),
-        (Edit { diff_ref: " ".to_owned(), ..edit("src/a.ts") }, Code::Validation),
-        (Edit { reason: Some("x".repeat(20_000)), ..edit("src/a.ts") }, Code::Validation),
+        (ReconcileEdit { diff_ref: " ".to_owned(), ..edit("src/a.ts") }, Code::Validation),
+        (ReconcileEdit { reason: Some("x".repeat(20_000)), ..edit("src/a.ts") }, Code::Validation),
     ] {
         assert_eq!(world.guardian.reconcile(&bad).await.unwrap_err().code, code, "{bad:?}");
     }
@@ -363,7 +366,7 @@ async fn a_second_halt_on_the_same_file_can_be_lifted() {
         let done = world.guardian.reconcile(&edit("src/a.ts")).await.unwrap();
         assert!(done.appended && done.settled && done.lifted, "{done:?}");
         // The same state is accepted once, with whatever reason.
-        let again = Edit { reason: Some("again".to_owned()), ..edit("src/a.ts") };
+        let again = ReconcileEdit { reason: Some("again".to_owned()), ..edit("src/a.ts") };
         let again = world.another(7_000).reconcile(&again).await.unwrap();
         assert!(!again.appended && again.event_id == done.event_id, "{again:?}");
         world.guardian.bullet_wound_check(&[]).await.unwrap();
@@ -384,7 +387,7 @@ async fn a_second_halt_on_the_same_file_can_be_lifted() {
     assert_eq!(kinds.iter().filter(|kind| *kind == "RECONCILIATION").count(), 7);
     // Other rows of the same invariant are another break.
     world.rules(RULES);
-    let accept = Edit { invariant: Some("no-web".to_owned()), ..edit("src/main.ts") };
+    let accept = ReconcileEdit { invariant: Some("no-web".to_owned()), ..edit("src/main.ts") };
     for importer in ["src/b.ts", "src/c.ts"] {
         let files = [(importer, "import src/web.ts\n"), ("src/web.ts", ""), ("src/main.ts", "")];
         *world.graph.now.lock().unwrap() =
@@ -400,7 +403,7 @@ async fn a_second_halt_on_the_same_file_can_be_lifted() {
 async fn an_acceptance_that_the_guardian_has_not_announced_is_not_believed() {
     let world = World::new(&[("src/a.ts", "import src/web.ts\n"), ("src/web.ts", ""), ("src/main.ts", "")]);
     world.rules(RULES);
-    let accept = Edit { invariant: Some("no-web".to_owned()), ..edit("src/a.ts") };
+    let accept = ReconcileEdit { invariant: Some("no-web".to_owned()), ..edit("src/a.ts") };
     // What the Guardian would write, taken from another copy of the project.
     let other = World::new(&[("src/a.ts", "import src/web.ts\n"), ("src/web.ts", ""), ("src/main.ts", "")]);
     other.rules(RULES);
@@ -442,7 +445,7 @@ async fn what_was_cut_off_is_a_halt_and_cannot_be_accepted() {
             (&error.details["invariant"], &error.details["actual"]),
             (&json!(name), &json!("more than 2 rows"))
         );
-        let accept = Edit { invariant: Some(name.to_owned()), ..edit("src/main.ts") };
+        let accept = ReconcileEdit { invariant: Some(name.to_owned()), ..edit("src/main.ts") };
         let error = world.guardian.reconcile(&accept).await.unwrap_err();
         assert_eq!(error.code, Code::Validation);
         assert!(error.message.starts_with("more than 2 rows break"), "{error}");
@@ -580,7 +583,7 @@ async fn where_nothing_is_to_be_settled_the_answer_says_so() {
     world.rules(RULES);
     let done = world.guardian.reconcile(&edit("src/a.ts")).await.unwrap();
     assert!(done.appended && !done.settled, "{done:?}");
-    let accept = Edit { invariant: Some("no-web".to_owned()), ..edit("src/a.ts") };
+    let accept = ReconcileEdit { invariant: Some("no-web".to_owned()), ..edit("src/a.ts") };
     let done = world.guardian.reconcile(&accept).await.unwrap();
     assert_eq!(serde_json::to_value(done).unwrap()["settled"], false);
     for file in ["src/a.ts.sage", ".sage/guardian.sage", ".sage"] {

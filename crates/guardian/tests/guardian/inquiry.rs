@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use tgp_contract::{Code, ToolError};
-use tgp_guardian::{Assertion, AuditIndex, Finding, Gravity, InquirySources, Inspect};
+use tgp_guardian::{Assertion, AuditIndex, FindingSeverity, GuardianFinding, InquirySources, Inspect};
 
 use crate::world::{World, path};
 
-struct Registry(Vec<Finding>);
+struct Registry(Vec<GuardianFinding>);
 
 #[async_trait]
 impl Inspect for Registry {
@@ -17,7 +17,7 @@ impl Inspect for Registry {
         "registry"
     }
 
-    async fn inspect(&self) -> Vec<Finding> {
+    async fn inspect(&self) -> Vec<GuardianFinding> {
         self.0.clone()
     }
 }
@@ -31,7 +31,7 @@ impl AuditIndex for Audit {
     }
 }
 
-fn sources(findings: Vec<Finding>) -> InquirySources {
+fn sources(findings: Vec<GuardianFinding>) -> InquirySources {
     InquirySources { inspectors: vec![Arc::new(Registry(findings))], audit: Some(Arc::new(Audit(vec!["7"]))) }
 }
 
@@ -41,7 +41,7 @@ async fn where_all_is_well_it_says_what_was_looked_at() {
     world.event("src/a.ts.sage", "EDIT", None, json!({ "change": "changed", "audit": "7" })).await;
     let findings = world.guardian.self_inquiry(&sources(Vec::new())).await.unwrap();
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-    assert_eq!(finding.severity, Gravity::Info);
+    assert_eq!(finding.severity, FindingSeverity::Info);
     assert_eq!(
         finding.evidence["looked"],
         json!(["graph", "worktree", "chronicle (1 file)", "audit", "invariants", "registry"])
@@ -65,7 +65,8 @@ async fn every_inconsistency_is_a_finding_with_evidence_and_remedy() {
     world.rules(
         "version: 1\ninvariants:\n  - name: few\n    query: MATCH (f:File) RETURN f.path AS path\n    expect: none\n    severity: warning\n    message: Few files.\n",
     );
-    let own = Finding::new("registry", Gravity::Warning, "a tool has no metadata").remedy("run `tgp sync`");
+    let own = GuardianFinding::new("registry", FindingSeverity::Warning, "a tool has no metadata")
+        .remedy("run `tgp sync`");
     let findings = world.guardian.self_inquiry(&sources(vec![own])).await.unwrap();
     let found: Vec<String> =
         findings.iter().map(|one| format!("{:?} {}: {}", one.severity, one.area, one.message)).collect();
@@ -108,7 +109,7 @@ async fn what_cannot_be_read_is_a_finding_and_no_error() {
     let findings = world.guardian.self_inquiry(&InquirySources::default()).await.unwrap();
     let areas: Vec<&str> = findings.iter().map(|one| one.area.as_str()).collect();
     assert_eq!(areas, ["chronicle", "graph", "graph", "invariants"]);
-    assert!(findings.iter().all(|one| one.severity == Gravity::Error));
+    assert!(findings.iter().all(|one| one.severity == FindingSeverity::Error));
     assert_eq!(findings[0].remedy, "run `git init`");
 }
 
@@ -120,7 +121,7 @@ async fn what_is_looked_at_from_two_sides_is_named_once() {
         fn area(&self) -> &str {
             "audit"
         }
-        async fn inspect(&self) -> Vec<Finding> {
+        async fn inspect(&self) -> Vec<GuardianFinding> {
             Vec::new()
         }
     }
@@ -147,16 +148,16 @@ async fn in_a_clone_the_sessions_of_others_are_one_finding() {
     let audit = Audit(vec![r#"{"callId":1,"session":"own"}"#]);
     let sources = InquirySources { inspectors: Vec::new(), audit: Some(Arc::new(audit)) };
     let findings = world.guardian.self_inquiry(&sources).await.unwrap();
-    let found: Vec<(Gravity, &str)> =
+    let found: Vec<(FindingSeverity, &str)> =
         findings.iter().map(|one| (one.severity, one.message.as_str())).collect();
     let last = world.chronicle.of("src/a.ts.sage").pop().unwrap().event_id.unwrap();
     let lost = format!("the audit has no entry for the edit of src/a.ts (event {})", &last[..12]);
     assert_eq!(
         found,
         [
-            (Gravity::Error, lost.as_str()),
+            (FindingSeverity::Error, lost.as_str()),
             (
-                Gravity::Info,
+                FindingSeverity::Info,
                 "the audit knows nothing of 2 sessions with 30 edits: they were made in another clone, or before this audit began"
             ),
         ]
@@ -188,7 +189,7 @@ async fn a_file_that_somebody_else_has_changed_since_is_told() {
     world.files.write(&path("src/b.ts"), b"theirs").unwrap();
     let findings = inquire().await;
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-    assert_eq!((finding.severity, finding.area.as_str()), (Gravity::Info, "worktree"));
+    assert_eq!((finding.severity, finding.area.as_str()), (FindingSeverity::Info, "worktree"));
     assert!(finding.message.starts_with("1 file was changed since by somebody else"), "{finding:?}");
     assert_eq!(finding.evidence["files"][0]["file"], "src/b.ts");
 }

@@ -4,17 +4,17 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::Refusal;
-use crate::Limits;
+use crate::ResourceLimits;
 
 const STEP: &str = "set the resource limits";
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ResourceLimits {
+pub(crate) struct RlimitSet {
     entries: [Option<(Resource, u64)>; 7],
 }
 
-impl ResourceLimits {
-    pub(crate) fn new(limits: &Limits) -> Self {
+impl RlimitSet {
+    pub(crate) fn new(limits: &ResourceLimits) -> Self {
         let entry = |resource, value: Option<u64>| value.map(|value| (resource, value));
         Self {
             entries: [

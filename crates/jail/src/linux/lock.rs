@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use nix::sched::CloneFlags;
 
 use super::filter::Program;
-use super::limits::ResourceLimits;
+use super::limits::RlimitSet;
 use super::mounts::MountView;
 use super::{Refusal, files, filter, namespaces, privileges, supervise};
 use crate::{FileAccess, JailError, Profile, SyscallFilter};
@@ -17,7 +17,7 @@ pub(crate) struct Lock {
     seccomp_available: bool,
     rules: Option<OwnedFd>,
     program: Option<Program>,
-    limits: ResourceLimits,
+    limits: RlimitSet,
     namespaces: CloneFlags,
     map_ids: bool,
     mounts: MountView,
@@ -35,7 +35,7 @@ impl Lock {
             seccomp_available,
             rules,
             program,
-            limits: ResourceLimits::new(&profile.limits),
+            limits: RlimitSet::new(&profile.limits),
             namespaces: namespaces::flags(profile.namespaces),
             // Without files there is nothing whose owner could matter, and an unmapped user is nobody.
             map_ids: profile.files != FileAccess::None,

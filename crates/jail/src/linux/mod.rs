@@ -21,7 +21,7 @@ use nix::sched::CloneFlags;
 
 use crate::{JailError, LockReport, Profile, SyscallFilter};
 use lock::Lock;
-pub use process::{JailedProcess, Killer, Layer, process_support, start};
+pub use process::{JailedProcess, KillHandle, OverlayLayer, process_support, start};
 
 /// The kernel refused a step. It carries no allocation, so that it can be made between fork and exec.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@
 //! - the program, as the second process, so that signals and aborts work in it as they do anywhere.
 //!
 //! The first process waits for the end of a pipe whose other end only the supervisor holds. However the supervisor ends,
-//! by SIGKILL too, nothing it has started stays behind. With a [`ChildLine`] it also waits for the kernel's word or its
+//! by SIGKILL too, nothing it has started stays behind. With a [`ChildControl`] it also waits for the kernel's word or its
 //! end, and the supervisor tells the kernel how the program ended, after all others have.
 #![expect(unsafe_code, reason = "fork, sigwaitinfo and _exit have no safe form")]
 
@@ -21,10 +21,10 @@ use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
 use super::Refusal;
 use super::privileges::close_range;
-use super::process::ChildLine;
+use super::process::ChildControl;
 
 /// Returns in the program's process only. The calling process, whose pid namespace for children is new, never returns.
-pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildLine>) -> Result<(), Refusal> {
+pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildControl>) -> Result<(), Refusal> {
     let refused = Refusal::of("start in a new pid namespace");
     let (lifeline, held) = pipe2(OFlag::O_CLOEXEC).map_err(&refused)?;
     // The supervisor and the first process are copies of the caller's memory; nobody may look into them. They are marked
@@ -52,19 +52,19 @@ pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildLine>) -> Result<(), 
 }
 
 /// The life of the namespace's first process.
-fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildLine>) -> ! {
+fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildControl>) -> ! {
     close_all_but(lifeline, line);
     // SAFETY: ignoring installs no handler. The kernel then collects children by itself.
     let _ = unsafe { signal(Signal::SIGCHLD, SigHandler::SigIgn) };
     let supervisor = PollFd::new(lifeline.as_fd(), PollFlags::POLLIN);
-    let kernel = PollFd::new(line.map_or(lifeline.as_fd(), ChildLine::as_fd), PollFlags::POLLIN);
+    let kernel = PollFd::new(line.map_or(lifeline.as_fd(), ChildControl::as_fd), PollFlags::POLLIN);
     let mut watched = [supervisor, kernel];
     loop {
         let _ = poll(&mut watched, PollTimeout::NONE);
         let [supervisor, kernel] = &watched;
         // Nobody ever writes to the lifeline.
         if supervisor.any().unwrap_or(true)
-            || kernel.any().unwrap_or(true) && line.is_none_or(ChildLine::says_end)
+            || kernel.any().unwrap_or(true) && line.is_none_or(ChildControl::says_end)
         {
             exit(0)
         }
@@ -72,7 +72,7 @@ fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildLine>) -> ! {
 }
 
 /// The life of the process that the caller knows as its child.
-fn supervise(first: Pid, program: Pid, held: &OwnedFd, line: Option<&ChildLine>) -> ! {
+fn supervise(first: Pid, program: Pid, held: &OwnedFd, line: Option<&ChildControl>) -> ! {
     close_all_but(held, line);
     let all = SigSet::all();
     loop {
@@ -101,7 +101,7 @@ fn supervise(first: Pid, program: Pid, held: &OwnedFd, line: Option<&ChildLine>)
     }
 }
 
-fn tell(line: &ChildLine, status: WaitStatus) {
+fn tell(line: &ChildControl, status: WaitStatus) {
     match status {
         WaitStatus::Exited(_, code) => line.tell_exit(code),
         WaitStatus::Signaled(_, number, _) => line.tell_signal(number as i32),
@@ -110,8 +110,8 @@ fn tell(line: &ChildLine, status: WaitStatus) {
 }
 
 /// Closes everything but one end of the pipe and the line, so that nobody waits for us to close it.
-fn close_all_but(pipe: &OwnedFd, line: Option<&ChildLine>) {
-    let line = line.map(ChildLine::as_fd);
+fn close_all_but(pipe: &OwnedFd, line: Option<&ChildControl>) {
+    let line = line.map(ChildControl::as_fd);
     let number = |descriptor: BorrowedFd<'_>| libc::c_uint::try_from(descriptor.as_raw_fd()).unwrap_or(0);
     let pipe = number(pipe.as_fd());
     let line = line.map_or(pipe, number);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-use tgp_jail::{JailError, Limits, NamespaceSet, Profile, lock_this_process};
+use tgp_jail::{JailError, NamespaceSet, Profile, ResourceLimits, lock_this_process};
 
 use crate::harness::{self, Locked, Verdict, Who, everybody, probe_command, run_probe, verdict};
 use crate::probes;
@@ -142,7 +142,7 @@ fn a_probe_locks_nothing() {
 }
 
 fn too_much_memory() {
-    let limits = Limits { address_space: Some(256 << 20), ..Profile::compute_worker().limits };
+    let limits = ResourceLimits { address_space: Some(256 << 20), ..Profile::compute_worker().limits };
     lock(&Profile { limits, ..Profile::compute_worker() });
     let mut block: Vec<u8> = Vec::new();
     block.try_reserve_exact(64 << 20).unwrap();
@@ -156,7 +156,7 @@ fn memory_is_limited() {
 }
 
 fn burn() {
-    let limits = Limits { cpu_seconds: Some(1), ..Profile::compute_worker().limits };
+    let limits = ResourceLimits { cpu_seconds: Some(1), ..Profile::compute_worker().limits };
     lock(&Profile { limits, ..Profile::compute_worker() });
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(30) {

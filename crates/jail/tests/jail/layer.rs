@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use tgp_jail::{Before, ChangeKind, Exit, JailError, Template};
+use tgp_jail::{Before, Exit, JailError, LayerChangeKind, Template};
 
 use crate::workshop::{MANY, Workshop, describe, for_everybody, picture, run, told};
 
@@ -128,7 +128,7 @@ fn many_files_are_told_and_too_many_refused() {
         assert_eq!(changes.len(), 1001);
         assert!(changes.is_sorted_by(|left, right| left.path < right.path));
         assert!(changes.iter().skip(1).all(|change| {
-            let ChangeKind::Write { content, .. } = &change.kind else { return false };
+            let LayerChangeKind::Write { content, .. } = &change.kind else { return false };
             let number = change.path.to_str().unwrap().strip_prefix("d/f").unwrap();
             change.before == Before::Nothing && fs::read_to_string(content).unwrap() == format!("{number}\n")
         }));
@@ -310,7 +310,7 @@ fn an_order_that_cannot_be_is_refused() {
     for_everybody("layer::an_order_that_cannot_be_is_refused", || {
         let shop = workshop();
         std::os::unix::fs::symlink(shop.outside(), shop.project().join("way-out")).unwrap();
-        let refused = |change: &dyn Fn(&mut tgp_jail::ProcessOrder)| {
+        let refused = |change: &dyn Fn(&mut tgp_jail::CommandSpec)| {
             let mut order = shop.order("echo started > /dev/null");
             change(&mut order);
             let error = tgp_jail::start(&order).map(|_| ()).expect_err("it was started");

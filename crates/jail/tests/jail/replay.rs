@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use tgp_jail::{Before, ChangeKind, Exit, LayerChange};
+use tgp_jail::{Before, Exit, LayerChange, LayerChangeKind};
 
 use crate::workshop::{MANY, Workshop, for_everybody, told};
 
@@ -72,8 +72,8 @@ fn apply(changes: &[LayerChange], folder: &Path) {
     for change in changes.iter().rev() {
         let path = folder.join(&change.path);
         match change.kind {
-            ChangeKind::Remove => fs::remove_file(path).unwrap(),
-            ChangeKind::RemoveDirectory => fs::remove_dir(path).unwrap(),
+            LayerChangeKind::Remove => fs::remove_file(path).unwrap(),
+            LayerChangeKind::RemoveDirectory => fs::remove_dir(path).unwrap(),
             _ => {}
         }
     }
@@ -81,19 +81,19 @@ fn apply(changes: &[LayerChange], folder: &Path) {
         let path = folder.join(&change.path);
         let replaces = matches!(change.before, Before::File | Before::Link | Before::Special);
         match &change.kind {
-            ChangeKind::Remove | ChangeKind::RemoveDirectory => {}
-            ChangeKind::MakeDirectory => fs::create_dir(path).unwrap(),
+            LayerChangeKind::Remove | LayerChangeKind::RemoveDirectory => {}
+            LayerChangeKind::MakeDirectory => fs::create_dir(path).unwrap(),
             kind => {
                 if replaces {
                     fs::remove_file(&path).unwrap();
                 }
                 match kind {
-                    ChangeKind::Write { content, executable, .. } => {
+                    LayerChangeKind::Write { content, executable, .. } => {
                         fs::write(&path, fs::read(content).unwrap()).unwrap();
                         let mode = if *executable { 0o755 } else { 0o644 };
                         fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
                     }
-                    ChangeKind::Link { target } => symlink(target, &path).unwrap(),
+                    LayerChangeKind::Link { target } => symlink(target, &path).unwrap(),
                     _ => assert!(Command::new("mkfifo").arg(&path).status().unwrap().success()),
                 }
             }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tgp_jail::{Exit, Finished, NetworkAccess, ProcessOrder, Template, start};
+use tgp_jail::{CommandExit, CommandSpec, Exit, NetworkAccess, Template, start};
 
 use crate::harness::EXECUTABLE;
 use crate::workshop::{Workshop, for_everybody, run, told};
@@ -84,7 +84,7 @@ const STUBBORN: &str = "trap '' TERM HUP INT
     perl -e 'exit if fork; setpgrp; exit if fork; exec \"sleep\", \"MARK\"' &
     sleep MARK & ";
 
-fn check_stubborn(ending: &str, expected: Exit, order: impl Fn(&Workshop, String) -> ProcessOrder) {
+fn check_stubborn(ending: &str, expected: Exit, order: impl Fn(&Workshop, String) -> CommandSpec) {
     let (shop, mark) = (Workshop::new(), mark());
     let order = order(&shop, STUBBORN.replace("MARK", &mark) + &ending.replace("MARK", &mark));
     let begun = Instant::now();
@@ -196,7 +196,7 @@ fn a_killed_kernel_takes_its_processes_along() {
     });
 }
 
-fn limited(script: &str, change: impl Fn(&mut ProcessOrder)) -> (Workshop, Finished) {
+fn limited(script: &str, change: impl Fn(&mut CommandSpec)) -> (Workshop, CommandExit) {
     let shop = Workshop::new();
     let mut order = shop.order(script);
     change(&mut order);

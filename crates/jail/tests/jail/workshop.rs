@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tgp_jail::{ChangeKind, Exit, Finished, LayerChange, ProcessOrder, Template, start};
+use tgp_jail::{CommandExit, CommandSpec, Exit, LayerChange, LayerChangeKind, Template, start};
 
 use crate::harness::{EXECUTABLE, NOBODY, Who, everybody};
 
@@ -79,13 +79,13 @@ impl Workshop {
         fs::write(path, content).unwrap();
     }
 
-    pub fn order(&self, script: &str) -> ProcessOrder {
+    pub fn order(&self, script: &str) -> CommandSpec {
         let mut order = Template::Shell.order("/bin/sh", self.project(), self.scratch());
         order.arguments = vec!["-c".into(), script.into()];
         order
     }
 
-    pub fn run(&self, script: &str) -> Finished {
+    pub fn run(&self, script: &str) -> CommandExit {
         run(&self.order(script))
     }
 
@@ -97,26 +97,26 @@ impl Workshop {
     }
 }
 
-pub fn run(order: &ProcessOrder) -> Finished {
+pub fn run(order: &CommandSpec) -> CommandExit {
     start(order).unwrap().wait().unwrap()
 }
 
 /// Everything a process said, for messages.
-pub fn told(finished: &Finished) -> String {
+pub fn told(finished: &CommandExit) -> String {
     format!("{:?}\n{}{}", finished.exit, finished.stdout.to_text(), finished.stderr.to_text())
 }
 
-pub fn describe(finished: &Finished) -> Vec<String> {
+pub fn describe(finished: &CommandExit) -> Vec<String> {
     finished.layer.changes(MANY).unwrap().iter().map(line).collect()
 }
 
 fn line(change: &LayerChange) -> String {
     let path = change.path.to_str().unwrap();
     match &change.kind {
-        ChangeKind::Remove => format!("remove {path}"),
-        ChangeKind::RemoveDirectory => format!("rmdir {path}"),
-        ChangeKind::MakeDirectory => format!("mkdir {path}"),
-        ChangeKind::Write { content, bytes, executable } => {
+        LayerChangeKind::Remove => format!("remove {path}"),
+        LayerChangeKind::RemoveDirectory => format!("rmdir {path}"),
+        LayerChangeKind::MakeDirectory => format!("mkdir {path}"),
+        LayerChangeKind::Write { content, bytes, executable } => {
             let text = fs::read(content).unwrap();
             assert_eq!(text.len() as u64, *bytes);
             let mark = if *executable { "*" } else { "" };
@@ -124,8 +124,8 @@ fn line(change: &LayerChange) -> String {
                 if text.len() > 40 { format!("{bytes} bytes") } else { String::from_utf8(text).unwrap() };
             format!("write {path}{mark} = {} (was {:?})", shown.escape_debug(), change.before)
         }
-        ChangeKind::Link { target } => format!("link {path} -> {}", target.display()),
-        ChangeKind::Special => format!("special {path}"),
+        LayerChangeKind::Link { target } => format!("link {path} -> {}", target.display()),
+        LayerChangeKind::Special => format!("special {path}"),
     }
 }
 

@@ -6,7 +6,7 @@ use tgp_contract::{Code, ToolError};
 use tgp_router::RouterError;
 use tgp_router::files::WorkspaceError;
 use tgp_sandbox::SandboxError;
-use tgp_tool_runtime::ForgeError;
+use tgp_tool_runtime::ToolRuntimeError;
 
 use crate::config::ConfigError;
 
@@ -20,7 +20,7 @@ pub enum BootError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
-    Forge(#[from] ForgeError),
+    Forge(#[from] ToolRuntimeError),
     #[error(transparent)]
     Router(#[from] RouterError),
     #[error(transparent)]

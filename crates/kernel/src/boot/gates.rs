@@ -5,19 +5,19 @@ use std::sync::Arc;
 use tgp_audit::Audit;
 use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
-use tgp_router::gates::{PolicyGate, RuleFiles, StateGate, TddView, TokenGate, Tokens};
+use tgp_router::gates::{PolicyGate, RuleFiles, StateGate, TddView, TokenAuthority, TokenGate};
 use tgp_router::{DynTool, FanoutRecorder, Workspace};
 use tgp_tdd::{Store, Tdd, TddOptions};
-use tgp_tool_runtime::Forge;
+use tgp_tool_runtime::ToolRuntime;
 
-use super::{BootOptions, Ground};
+use super::{BootContext, BootOptions};
 use crate::knowledge::chronicle_probe;
 use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
 use crate::settings::state_directory;
 use crate::trust::{confirmed_rules, git_places, protected_places};
 
 /// Opens the audit, and verifies what came since it was last verified.
-pub(super) async fn audit(ground: &Ground) -> Result<Arc<Audit>, ToolError> {
+pub(super) async fn audit(ground: &BootContext) -> Result<Arc<Audit>, ToolError> {
     Ok(Arc::new(Audit::open(audit_options(ground), audit_anchor(&ground.root))?))
 }
 
@@ -35,7 +35,7 @@ pub(super) fn recorder(
 }
 
 /// Where test-driven work stands.
-pub(super) fn state(ground: &Ground, options: &BootOptions) -> Result<Arc<StateGate>, ToolError> {
+pub(super) fn state(ground: &BootContext, options: &BootOptions) -> Result<Arc<StateGate>, ToolError> {
     let config = &ground.config.tdd;
     let mut wanted = TddOptions {
         mode: options.tdd_mode.unwrap_or(config.mode),
@@ -57,28 +57,28 @@ pub(super) fn state(ground: &Ground, options: &BootOptions) -> Result<Arc<StateG
 }
 
 /// The gates in force.
-pub(super) struct Armed {
+pub(super) struct Gates {
     pub(super) policy: Arc<PolicyGate>,
-    pub(super) tokens: Arc<Tokens>,
+    pub(super) tokens: Arc<TokenAuthority>,
     pub(super) gates: Vec<Arc<dyn Gate>>,
 }
 
 /// What the gates work with.
 pub(super) struct GateParts<'a> {
-    pub(super) forge: &'a Arc<Forge>,
+    pub(super) forge: &'a Arc<ToolRuntime>,
     pub(super) tools: Vec<Arc<dyn DynTool>>,
     pub(super) state: &'a Arc<StateGate>,
     pub(super) audit: &'a Arc<Audit>,
-    pub(super) tokens: Arc<Tokens>,
+    pub(super) tokens: Arc<TokenAuthority>,
 }
 
 /// Loads the rules and puts the gates together; those of the embedding program can only tighten.
 pub(super) async fn arm(
-    ground: &Ground,
+    ground: &BootContext,
     options: &BootOptions,
     workspace: &Workspace,
     parts: GateParts<'_>,
-) -> Result<Armed, ToolError> {
+) -> Result<Gates, ToolError> {
     let GateParts { forge, tools, state, audit, tokens } = parts;
     let files = RuleFiles {
         tool_root: ground.root.clone(),
@@ -93,7 +93,8 @@ pub(super) async fn arm(
     let aliases = tools.iter().map(known).collect();
     let past = Arc::new(Past::new(audit, &ground.root, aliases));
     let view = Arc::clone(state) as Arc<dyn TddView>;
-    let policy = PolicyGate::open(files, Arc::<Forge>::clone(forge), tools, Arc::clone(&view), past).await?;
+    let policy =
+        PolicyGate::open(files, Arc::<ToolRuntime>::clone(forge), tools, Arc::clone(&view), past).await?;
     let policy = Arc::new(policy);
     let mut gates: Vec<Arc<dyn Gate>> = vec![
         Arc::clone(state) as _,
@@ -102,16 +103,16 @@ pub(super) async fn arm(
     ];
     gates.extend(options.gates.iter().cloned());
     state.keep_hidden(gates.get(1..).unwrap_or_default());
-    Ok(Armed { policy, tokens, gates })
+    Ok(Gates { policy, tokens, gates })
 }
 
-fn tools_in_project(ground: &Ground) -> Option<RelativePath> {
+fn tools_in_project(ground: &BootContext) -> Option<RelativePath> {
     let place = ground.root.strip_prefix(&ground.project).ok()?;
     RelativePath::new(place.to_str()?).ok()
 }
 
 pub(crate) fn policy_settings(
-    ground: &Ground,
+    ground: &BootContext,
     options: &BootOptions,
     workspace: &Workspace,
 ) -> PolicySettings {

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_audit::Redaction;
 use tgp_sandbox::{Sandbox, SandboxOptions, WorkerCommand};
-use tgp_tool_runtime::{BytecodeCache, Forge, ForgeOptions};
+use tgp_tool_runtime::{BytecodeCache, ToolRuntime, ToolRuntimeOptions};
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
 use crate::{records, trust};
 
 /// What is known before anything is opened.
-pub(crate) struct Ground {
+pub(crate) struct BootContext {
     pub(crate) project: PathBuf,
     /// The agent's root on disk.
     pub(crate) root: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Ground {
     sandbox: Option<Arc<Sandbox>>,
 }
 
-impl Ground {
+impl BootContext {
     pub(crate) async fn find(options: &BootOptions) -> Result<Self, BootError> {
         let mut found = Found::read(options).await?;
         // Before anything that the file names is opened, started or asked.
@@ -42,7 +42,7 @@ impl Ground {
         Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
-    pub(crate) async fn forge(&mut self) -> Result<Arc<Forge>, BootError> {
+    pub(crate) async fn forge(&mut self) -> Result<Arc<ToolRuntime>, BootError> {
         let wanted = sandbox_options(&self.worker, &self.config);
         let sandbox = match self.sandbox.take() {
             // Most configurations leave the sandbox as it is; its workers are warm already.
@@ -128,7 +128,7 @@ fn sandbox_options(worker: &WorkerCommand, config: &Config) -> SandboxOptions {
     SandboxOptions {
         worker: worker.clone(),
         pool_size: config.sandbox.pool,
-        limits: Forge::test_limits(config.sandbox.limits),
+        limits: ToolRuntime::test_limits(config.sandbox.limits),
     }
 }
 
@@ -138,8 +138,8 @@ async fn start_forge(
     project: &Path,
     root: &Path,
     config: &Config,
-) -> Result<Forge, BootError> {
-    let options = ForgeOptions {
+) -> Result<ToolRuntime, BootError> {
+    let options = ToolRuntimeOptions {
         project: project.to_owned(),
         tool_root: root.to_owned(),
         allowed_imports: config.allowed_imports.clone(),
@@ -147,5 +147,5 @@ async fn start_forge(
         seed: config.sandbox.seed,
         frozen_clock_ms: config.sandbox.clock_ms,
     };
-    Ok(Forge::start(sandbox, Arc::clone(cache), options).await?)
+    Ok(ToolRuntime::start(sandbox, Arc::clone(cache), options).await?)
 }

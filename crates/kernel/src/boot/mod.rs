@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use tgp_builtins::{kernel_tools, process_tools, project_tools};
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
-use tgp_router::gates::Tokens;
+use tgp_router::gates::TokenAuthority;
 use tgp_router::{Router, Workspace};
-use tgp_tool_runtime::Library;
+use tgp_tool_runtime::ToolLibrary;
 
-use crate::kernel::{Kernel, Parts};
+use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
 use crate::{config, sessions, settings, trust};
 pub use error::BootError;
 pub(crate) use gates::policy_settings;
-pub(crate) use ground::{Found, Ground};
+pub(crate) use ground::{BootContext, Found};
 pub use options::{BootOptions, Environment, SecretsListener};
 
 impl Kernel {
@@ -29,10 +29,10 @@ impl Kernel {
     /// # Errors
     /// See [`BootError`].
     pub async fn boot(options: BootOptions) -> Result<Self, BootError> {
-        let mut ground = Ground::find(&options).await?;
+        let mut ground = BootContext::find(&options).await?;
         let forge = ground.forge().await?;
-        let Ground { project, root, config, .. } = &ground;
-        let (library, mut opening) = Library::open(
+        let BootContext { project, root, config, .. } = &ground;
+        let (library, mut opening) = ToolLibrary::open(
             Arc::clone(&forge),
             settings::searcher(config, root)?,
             config.registry.on_duplicate.into(),
@@ -66,7 +66,7 @@ impl Kernel {
         let mut tools = kernel_tools(&forge, &fetch, &library)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
-        let tokens = Arc::new(Tokens::new(settings::state_directory(root)));
+        let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
         tools.push(sessions::recall_tool(sessions::Sessions::below(root), Arc::clone(&tokens))?);
         let knowledge = Knowledge::open(config, project, root)?;
         tools.extend(knowledge.tools()?);
@@ -80,9 +80,9 @@ impl Kernel {
         let recorder = knowledge.recorder(recorder);
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
-        let Ground { project, root, config, .. } = ground;
+        let BootContext { project, root, config, .. } = ground;
         tracing::debug!(target: "kernel", project = %project.display(), database = database_name, "started");
-        Ok(Self::new(Parts {
+        Ok(Self::new(KernelInner {
             config,
             project,
             root,

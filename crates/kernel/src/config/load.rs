@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tgp_compiler::{MAX_SOURCE_BYTES, Role, Unit};
+use tgp_compiler::{MAX_SOURCE_BYTES, SourceRole, Unit};
 
 use super::ConfigError;
 
@@ -67,5 +67,5 @@ fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
             .map_err(|error| ConfigError::Json { file: file.clone(), reason: error.to_string() })?;
         return Ok(ConfigSource::Json { file, value });
     }
-    Ok(ConfigSource::Script(Unit { id: file, source, role: Role::Config }))
+    Ok(ConfigSource::Script(Unit { id: file, source, role: SourceRole::Config }))
 }

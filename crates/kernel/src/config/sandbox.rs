@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tgp_sandbox::Limits;
+use tgp_sandbox::RunLimits;
 
 use super::fields::Fields;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SandboxConfig {
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Warm workers kept ready.
     pub pool: usize,
     pub seed: Option<u64>,
@@ -18,7 +18,7 @@ pub struct SandboxConfig {
 
 impl Default for SandboxConfig {
     fn default() -> Self {
-        Self { limits: Limits::default(), pool: 2, seed: None, clock_ms: None }
+        Self { limits: RunLimits::default(), pool: 2, seed: None, clock_ms: None }
     }
 }
 
@@ -26,21 +26,21 @@ pub(super) fn read(mut sandbox: Fields<'_>) -> SandboxConfig {
     let defaults = SandboxConfig::default();
     let mut limits = defaults.limits;
     if let Some(megabytes) =
-        sandbox.number("memoryMb", (Limits::HEAP_BYTES.0 >> 20, Limits::HEAP_BYTES.1 >> 20))
+        sandbox.number("memoryMb", (RunLimits::HEAP_BYTES.0 >> 20, RunLimits::HEAP_BYTES.1 >> 20))
     {
         limits.heap_bytes = megabytes << 20;
     }
-    if let Some(milliseconds) = sandbox.number("cpuMs", Limits::CPU_MS) {
+    if let Some(milliseconds) = sandbox.number("cpuMs", RunLimits::CPU_MS) {
         limits.cpu = Duration::from_millis(milliseconds);
     }
-    if let Some(milliseconds) = sandbox.number("wallMs", Limits::WALL_MS) {
+    if let Some(milliseconds) = sandbox.number("wallMs", RunLimits::WALL_MS) {
         limits.wall = Duration::from_millis(milliseconds);
     }
     for (name, slot, bounds) in [
-        ("outputBytes", &mut limits.output_bytes, Limits::OUTPUT_BYTES),
-        ("logLines", &mut limits.log_lines, Limits::LOG_LINES),
-        ("logBytes", &mut limits.log_bytes, Limits::LOG_BYTES),
-        ("bridgeCalls", &mut limits.bridge_calls, Limits::BRIDGE_CALLS),
+        ("outputBytes", &mut limits.output_bytes, RunLimits::OUTPUT_BYTES),
+        ("logLines", &mut limits.log_lines, RunLimits::LOG_LINES),
+        ("logBytes", &mut limits.log_bytes, RunLimits::LOG_BYTES),
+        ("bridgeCalls", &mut limits.bridge_calls, RunLimits::BRIDGE_CALLS),
     ] {
         if let Some(number) = sandbox.number(name, bounds) {
             *slot = number;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tgp_chronicle::{Migration, MigrationReport};
 use tgp_contract::{CallContext, Code, Plan, ToolCall, ToolError, Visibility, canonical};
-use tgp_guardian::{Assertion, Delegator, Finding, PlanReport, Review};
+use tgp_guardian::{Assertion, Delegator, GuardianFinding, PlanReport, Review};
 
 use super::inspect;
 use crate::Kernel;
@@ -90,7 +90,7 @@ impl Kernel {
     ///
     /// # Errors
     /// When an inquiry could not be made at all.
-    pub async fn inquire(&self) -> Result<Vec<Finding>, ToolError> {
+    pub async fn inquire(&self) -> Result<Vec<GuardianFinding>, ToolError> {
         let (library, audit) = self.inquiry_parts();
         let sources = inspect::sources(library, audit, &self.knowledge().chronicle, self.root());
         self.knowledge().guardian().self_inquiry(&sources).await

@@ -19,7 +19,7 @@ const MAX_EVENTS: usize = 200;
 const MAX_LISTED_BYTES: usize = 256 << 10;
 
 /// A recorder that tells the chronicle first. The event names the call, the record names the event.
-pub(crate) struct Chronicler {
+pub(crate) struct EventingRecorder {
     pub(crate) chronicle: Arc<dyn Chronicle>,
     /// The project's files, for the ignore rules: build output and the like have no story.
     pub(crate) project: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Chronicler {
 }
 
 #[async_trait]
-impl Recorder for Chronicler {
+impl Recorder for EventingRecorder {
     async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
         // An effect has been made: whoever drops this while the chronicle is written leaves the record all the same.
         let mut unrecorded = Unrecorded { records: self.records.as_ref(), record: Some(record) };
@@ -76,7 +76,7 @@ impl Drop for Unrecorded<'_> {
     }
 }
 
-impl Chronicler {
+impl EventingRecorder {
     async fn tell(&self, record: &mut CallRecord) -> Result<(), ToolError> {
         // They stay in the record meanwhile, which may have to be kept as it is.
         let mut files = record.files.clone();

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
+use tgp_audit::{Audit, AuditFilter, AuditReader, MAX_TAIL};
 use tgp_chronicle::FileChronicle;
 use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata, chronicle_of};
-use tgp_guardian::{AuditIndex, Finding, Gravity, InquirySources, Inspect, PROJECT_CHRONICLE};
-use tgp_tool_runtime::Library;
+use tgp_guardian::{
+    AuditIndex, FindingSeverity, GuardianFinding, InquirySources, Inspect, PROJECT_CHRONICLE,
+};
+use tgp_tool_runtime::ToolLibrary;
 
 use crate::records::{audit_anchor, audit_file};
 
@@ -24,7 +26,7 @@ const LOST: &str = "restore the chronicle from git or from a backup";
 const MAX_TOOLS: usize = 100_000;
 
 pub(super) fn sources(
-    library: &Arc<Library>,
+    library: &Arc<ToolLibrary>,
     audit: &Arc<Audit>,
     chronicle: &Arc<FileChronicle>,
     root: &Path,
@@ -49,7 +51,7 @@ pub(crate) fn known_tools(root: &Path) -> Vec<ToolMetadata> {
 }
 
 struct Registry {
-    library: Arc<Library>,
+    library: Arc<ToolLibrary>,
     root: PathBuf,
 }
 
@@ -59,13 +61,13 @@ impl Inspect for Registry {
         "registry"
     }
 
-    async fn inspect(&self) -> Vec<Finding> {
+    async fn inspect(&self) -> Vec<GuardianFinding> {
         let mut findings = Vec::new();
         for tool in known_tools(&self.root) {
             if !self.root.join(tool.path.as_str()).is_file() {
                 let message = format!("meta.json knows {}, and there is no such file", tool.path);
                 findings.push(
-                    Finding::new("registry", Gravity::Error, message)
+                    GuardianFinding::new("registry", FindingSeverity::Error, message)
                         .evidence(json!({ "path": tool.path }))
                         .remedy("run `tgp sync`, which derives meta.json again"),
                 );
@@ -73,17 +75,21 @@ impl Inspect for Registry {
         }
         match self.library.status().await {
             Err(error) => findings.push(
-                Finding::new(
+                GuardianFinding::new(
                     "registry",
-                    Gravity::Error,
+                    FindingSeverity::Error,
                     format!("the tool repository cannot be read: {error}"),
                 )
                 .remedy("run `tgp doctor`"),
             ),
             Ok(status) if !status.kept.is_empty() => findings.push(
-                Finding::new("registry", Gravity::Warning, "branches keep what lost a conflict")
-                    .evidence(json!({ "branches": status.kept }))
-                    .remedy("merge what is worth it, and delete the branches with git"),
+                GuardianFinding::new(
+                    "registry",
+                    FindingSeverity::Warning,
+                    "branches keep what lost a conflict",
+                )
+                .evidence(json!({ "branches": status.kept }))
+                .remedy("merge what is worth it, and delete the branches with git"),
             ),
             Ok(_) => {}
         }
@@ -109,7 +115,7 @@ impl Records {
 
 impl Records {
     /// Events that the newest entries of the audit name, and that no chronicle has any more.
-    fn lost_events(&self, entries: &[Value]) -> Vec<Finding> {
+    fn lost_events(&self, entries: &[Value]) -> Vec<GuardianFinding> {
         let mut known: BTreeMap<RelativePath, BTreeSet<String>> = BTreeMap::new();
         let mut lost = Vec::new();
         for file in entries.iter().filter_map(|entry| entry.pointer("/outcome/files")?.as_array()).flatten() {
@@ -128,7 +134,7 @@ impl Records {
                 let unmigrated = own.and_then(|own| self.chronicle.unmigrated_file_of(&own));
                 let message = format!("the audit names an event about {path} that no chronicle has");
                 lost.push(
-                    Finding::new("chronicle", Gravity::Error, message)
+                    GuardianFinding::new("chronicle", FindingSeverity::Error, message)
                         .evidence(json!({ "path": path, "eventId": event }))
                         .remedy(match unmigrated {
                             Some(file) => format!("{file} is not read; `tgp chronicle migrate` moves it"),
@@ -153,10 +159,10 @@ impl Inspect for Records {
         "audit"
     }
 
-    async fn inspect(&self) -> Vec<Finding> {
+    async fn inspect(&self) -> Vec<GuardianFinding> {
         let verified = match self.reader().await {
             Ok(Some(reader)) => {
-                reader.verify().and_then(|_| reader.tail(&Filter::default(), MAX_TAIL)).map(|entries| {
+                reader.verify().and_then(|_| reader.tail(&AuditFilter::default(), MAX_TAIL)).map(|entries| {
                     let bodies: Vec<Value> = entries.into_iter().map(|entry| entry.body).collect();
                     self.lost_events(&bodies)
                 })
@@ -165,7 +171,7 @@ impl Inspect for Records {
             Err(error) => Err(error),
         };
         let broken = |error: ToolError| {
-            Finding::new("audit", Gravity::Error, format!("the audit does not hold: {error}"))
+            GuardianFinding::new("audit", FindingSeverity::Error, format!("the audit does not hold: {error}"))
                 .remedy("look at it with `tgp audit verify`; `tgp audit restart` sets a broken one aside")
         };
         verified.unwrap_or_else(|error| vec![broken(error)])
@@ -196,11 +202,11 @@ fn has(reader: &AuditReader, reference: &str) -> Result<bool, ToolError> {
     ) else {
         return Ok(false);
     };
-    let filter = Filter {
+    let filter = AuditFilter {
         session: Some(session.to_owned()),
         since_ms: Some(time),
         until_ms: Some(time.saturating_add(1)),
-        ..Filter::default()
+        ..AuditFilter::default()
     };
     let calls: BTreeSet<String> = reader
         .tail(&filter, MAX_TAIL)?

@@ -12,19 +12,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_builtins::{chronicle_path, knowledge_tools};
-use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start, is_chronicle_file};
+use tgp_chronicle::{
+    ChronicleOptions, ChronicleReport, ChronicleSync, FileChronicle, Start, is_chronicle_file,
+};
 use tgp_contract::{
     Chronicle, ChronicleLayout, ChronicleProbe, Code, FileSystem, Gate, Graph, Recorder, RelativePath, Root,
     ToolError,
 };
 use tgp_fs::DiskFs;
 use tgp_graph::{Export, GraphOptions, Stats};
-use tgp_guardian::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
+use tgp_guardian::{ChronicleCheck, Guardian, GuardianGate, GuardianParts, Invariants};
 use tgp_router::DynTool;
 
 use crate::config::{ChronicleDurability, Config};
 use crate::settings::state_directory;
-use chronicler::Chronicler;
+use chronicler::EventingRecorder;
 use graph_server::GraphServer;
 pub(crate) use graph_server::check_build;
 pub(crate) use inspect::known_tools;
@@ -47,7 +49,7 @@ pub struct Knowledge {
     project: PathBuf,
     files: Arc<dyn FileSystem>,
     guardian: Arc<Guardian>,
-    vigilance: Vigilance,
+    vigilance: ChronicleCheck,
 }
 
 impl std::fmt::Debug for Knowledge {
@@ -64,8 +66,8 @@ impl Knowledge {
         }
         options.layout = config.chronicle.layout;
         options.durability = match config.chronicle.durability {
-            ChronicleDurability::Batched => Durability::Batch,
-            ChronicleDurability::Event => Durability::Event,
+            ChronicleDurability::Batched => ChronicleSync::Batch,
+            ChronicleDurability::Event => ChronicleSync::Event,
         };
         let chronicle = Arc::new(FileChronicle::open(&options)?);
         let graph = Arc::new(LazyGraph::new(
@@ -94,7 +96,11 @@ impl Knowledge {
             project: project.to_owned(),
             files,
             guardian: Arc::new(guardian),
-            vigilance: if config.guardian.halts_touched { Vigilance::Touched } else { Vigilance::Checks },
+            vigilance: if config.guardian.halts_touched {
+                ChronicleCheck::Touched
+            } else {
+                ChronicleCheck::Checks
+            },
         })
     }
 
@@ -135,7 +141,7 @@ impl Knowledge {
             return records;
         }
         let chronicle = self.chronicle();
-        Arc::new(Chronicler {
+        Arc::new(EventingRecorder {
             chronicle,
             project: self.project.clone(),
             files: Arc::clone(&self.files),
@@ -174,7 +180,7 @@ impl Knowledge {
     ///
     /// # Errors
     /// When one cannot be read at all; what is wrong in one that can stands in its report.
-    pub fn verify_chronicles(&self, path: Option<&str>) -> Result<Vec<Report>, ToolError> {
+    pub fn verify_chronicles(&self, path: Option<&str>) -> Result<Vec<ChronicleReport>, ToolError> {
         match path {
             Some(path) => {
                 let path = chronicle_path(path)?;

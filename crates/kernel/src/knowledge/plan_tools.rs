@@ -9,8 +9,8 @@ use tgp_builtins::refuse_hidden;
 use tgp_contract::{
     Access, Effect, ExecutionPath, Plan, RelativePath, Root, Target, ToolError, chronicle_of,
 };
-use tgp_guardian::{Edit, Guardian, Reconciled, Review, planned_files};
-use tgp_router::{DynTool, Invocation, Outcome, Tool, ToolInfo, typed};
+use tgp_guardian::{Guardian, ReconcileEdit, Reconciled, Review, planned_files};
+use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
 
 /// Both tools, for one Guardian.
 ///
@@ -33,7 +33,7 @@ impl Tool for ReviewPlan {
     type Args = ReviewPlanArgs;
     type Output = Review;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "review_plan",
         aliases: &["guardian.review"],
         description: "Check a plan against the code graph, the chronicle and the invariants before you start. Nothing is executed. Step types: CREATE_FILE and WRITE_FILE {filePath, content}, EDIT_FILE {filePath, oldText, newText}, DELETE_FILE {filePath}, RENAME_FILE {filePath, to}, RUN_COMMAND {command}, RUN_TESTS, CALL_TOOL {tool, arguments}. Returns {decision: {type, justification or reason}, findings: [{step, file, fact, reason}]}.",
@@ -53,7 +53,7 @@ impl Tool for ReviewPlan {
         &self,
         args: ReviewPlanArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<Review>, ToolError> {
+    ) -> Result<ToolOutcome<Review>, ToolError> {
         let visible = invocation.visibility().await;
         Ok(self.0.review_plan(&args.plan, &visible).await?.into())
     }
@@ -87,7 +87,7 @@ impl Tool for Reconcile {
     type Args = ReconcileArgs;
     type Output = Reconciled;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "reconcile",
         aliases: &["guardian.reconcile"],
         description: "Accept the current state where chronicle and code disagree about a file, or where an invariant is broken, so that halted work can resume. Appends one RECONCILIATION event, however often it is called. Returns {eventId, appended, settled, lifted, chronicle, stillBroken}.",
@@ -105,12 +105,12 @@ impl Tool for Reconcile {
         &self,
         args: ReconcileArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<Reconciled>, ToolError> {
+    ) -> Result<ToolOutcome<Reconciled>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         // Whether a file is there, and what its chronicle has of it, is a matter of who may see it.
         let visible = invocation.visibility().await;
         refuse_hidden(&visible, &path)?;
-        let edit = Edit {
+        let edit = ReconcileEdit {
             file_path: path.to_string(),
             diff_ref: args.diff_ref,
             invariant: args.invariant,

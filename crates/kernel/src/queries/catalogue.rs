@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tgp_aql::{Catalogue, ForgedToolSchema, Source};
+use tgp_aql::{ForgedToolSchema, QueryCatalogue, Source};
 use tgp_contract::{Code, RelativePath, ToolDefinition, ToolError, ToolMetadata};
 
 use crate::Kernel;
@@ -37,7 +37,7 @@ impl KernelCatalogue {
     }
 }
 
-impl Catalogue for KernelCatalogue {
+impl QueryCatalogue for KernelCatalogue {
     fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }

@@ -1,14 +1,14 @@
 //! What the gates would say of a query's calls, before it runs.
 
 use serde_json::{Value, json};
-use tgp_aql::{Explanation, Plan, PlannedCall, PredictedVerdict, explain};
+use tgp_aql::{PlannedCall, PredictedVerdict, QueryExplanation, QueryPlan, explain};
 use tgp_contract::{Actor, CallContext, GateDecision, GateVerdict, ToolCall};
 
 use crate::Kernel;
 
 impl Kernel {
     /// What a query would do: its steps, how much they may use, and which gates will ask or deny. Nothing runs.
-    pub async fn explain_query(&self, plan: &Plan, context: &CallContext) -> Explanation {
+    pub async fn explain_query(&self, plan: &QueryPlan, context: &CallContext) -> QueryExplanation {
         let mut explanation = explain(plan);
         for step in &mut explanation.steps {
             let context = of_step(context, &explanation.query, &step.step);

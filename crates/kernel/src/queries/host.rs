@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
-use tgp_agent::{Clock, RecoveredOutcome, Recovery};
-use tgp_aql::{AttemptScope, EarlierOutcome, QueryHost, Tokens};
+use tgp_agent::{AgentClock, RecoveredOutcome, Recovery};
+use tgp_aql::{AttemptScope, EarlierOutcome, QueryHost, TokenUsage};
 use tgp_contract::{
     CapabilityToken, EntryKind, Execution, FileSystem, Graph, GraphQuery, RelativePath, ToolError, canonical,
 };
@@ -29,7 +29,7 @@ const ANYTHING: &str = "RETURN 1 AS one";
 /// Narrows the token of a run for each of its steps.
 pub(super) struct StepTokens(pub(super) CapabilityToken);
 
-impl Tokens for StepTokens {
+impl TokenUsage for StepTokens {
     fn attenuated(&self, scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError> {
         let caveats = Caveats {
             session: Some(scope.session.clone()),

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tgp_agent::Clock;
+use tgp_agent::AgentClock;
 use tgp_aql::{
-    Block, Compiled, Journal, Kind, Line, Plan, Ports, Problems, RunEvent, RunOptions, RunReport, compile,
+    CompiledQuery, JournalLine, Kind, PlanBlock, QueryJournal, QueryPlan, QueryPorts, QueryProblems,
+    RunEvent, RunOptions, RunReport, compile,
 };
 use tgp_contract::{Actor, Cancellation, CapabilityToken, Code, Consent, ToolError, ToolResult, canonical};
 use tgp_policy::Caveats;
@@ -29,8 +30,8 @@ const ACT: &str = "aql_run";
 
 /// What is to be run.
 pub struct QueryRequest<'a> {
-    pub compiled: &'a Compiled,
-    pub plan: &'a Plan,
+    pub compiled: &'a CompiledQuery,
+    pub plan: &'a QueryPlan,
     pub inputs: Map<String, Value>,
     /// What holds where an agent names no model, or only the name of one.
     pub model: ModelChoice,
@@ -56,7 +57,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn compile_queries(&self, path: &str, text: &str) -> Result<Compiled, Problems> {
+    pub fn compile_queries(&self, path: &str, text: &str) -> Result<CompiledQuery, QueryProblems> {
         compile(path, text, &KernelCatalogue::new(self, None))
     }
 
@@ -98,7 +99,7 @@ impl Kernel {
             again: Vec::new(),
             journal: Arc::new(journal),
         };
-        let terms = Terms { model: request.model, consent: request.consent, actor: request.actor };
+        let terms = RunSettings { model: request.model, consent: request.consent, actor: request.actor };
         self.execute(request.plan, work, terms, events, cancelled).await
     }
 
@@ -136,7 +137,7 @@ impl Kernel {
             again: request.again,
             journal: Arc::new(journal),
         };
-        let terms = Terms { model, consent: request.consent, actor: request.actor };
+        let terms = RunSettings { model, consent: request.consent, actor: request.actor };
         self.execute(&plan, work, terms, events, cancelled).await
     }
 
@@ -148,14 +149,14 @@ impl Kernel {
 
     async fn execute(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         work: Work,
-        terms: Terms,
+        terms: RunSettings,
         events: mpsc::Sender<RunEvent>,
         cancelled: Cancellation<'_>,
     ) -> Result<RunReport, ToolError> {
         let Work { head, history, origin, again, journal } = work;
-        let ports = Ports {
+        let ports = QueryPorts {
             tools: self.tool_caller(),
             agents: Arc::new(StepRunner::new(self, terms.model.clone())),
             tokens: Arc::new(StepTokens(self.run_token(plan, &head.id).await?)),
@@ -205,8 +206,8 @@ impl Kernel {
     }
 
     /// A token that is good for the tools of this query and the sessions of this run only; each step gets less of it.
-    async fn run_token(&self, plan: &Plan, run: &str) -> Result<CapabilityToken, ToolError> {
-        let tools = Used::by(&plan.body).tools;
+    async fn run_token(&self, plan: &QueryPlan, run: &str) -> Result<CapabilityToken, ToolError> {
+        let tools = ToolUsage::by(&plan.body).tools;
         let seconds = plan.budget.time.map_or(USUAL_SECONDS, |time| time.as_secs()) + TOKEN_SLACK_SECONDS;
         let caveats = Caveats {
             expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
@@ -222,7 +223,7 @@ impl Kernel {
 ///
 /// # Errors
 /// `EVALIDATION` with the names there are.
-pub fn choose_query(compiled: &Compiled, name: Option<&str>) -> Result<Arc<Plan>, ToolError> {
+pub fn choose_query(compiled: &CompiledQuery, name: Option<&str>) -> Result<Arc<QueryPlan>, ToolError> {
     let names: Vec<&str> = compiled.queries.iter().map(|plan| plan.name.as_str()).collect();
     let found = match (name, compiled.queries.as_slice()) {
         (None, [only]) => return Ok(Arc::clone(only)),
@@ -244,19 +245,19 @@ pub fn choose_query(compiled: &Compiled, name: Option<&str>) -> Result<Arc<Plan>
 
 /// Every tool that a query can call. Queries that many steps use are looked into once.
 #[derive(Default)]
-struct Used {
+struct ToolUsage {
     tools: BTreeSet<String>,
-    seen: BTreeSet<*const Plan>,
+    seen: BTreeSet<*const QueryPlan>,
 }
 
-impl Used {
-    fn by(block: &Block) -> Self {
+impl ToolUsage {
+    fn by(block: &PlanBlock) -> Self {
         let mut used = Self::default();
         used.block(block);
         used
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &PlanBlock) {
         for step in &block.steps {
             match &step.kind {
                 Kind::Agent(agent) => self.tools.extend(agent.tools.iter().cloned()),
@@ -293,14 +294,14 @@ enum Origin {
 /// What a run has of its own.
 struct Work {
     head: Head,
-    history: Vec<Line>,
+    history: Vec<JournalLine>,
     origin: Origin,
     again: Vec<String>,
-    journal: Arc<dyn Journal>,
+    journal: Arc<dyn QueryJournal>,
 }
 
 /// On which terms it works.
-struct Terms {
+struct RunSettings {
     model: ModelChoice,
     consent: Consent,
     actor: String,

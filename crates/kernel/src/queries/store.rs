@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tgp_aql::{Journal, Line, Source};
+use tgp_aql::{JournalLine, QueryJournal, Source};
 use tgp_contract::{Code, ToolError};
 
 use crate::beginnings;
-use crate::boot::{BootError, BootOptions, Ground};
+use crate::boot::{BootContext, BootError, BootOptions};
 use crate::sessions::ModelChoice;
 use crate::settings::state_directory;
 use tgp_fs::append_log::{AppendLog, at, damaged, private_directory, read, write_private};
@@ -36,25 +36,25 @@ pub(super) struct Head {
     pub(super) model: Option<String>,
     pub(super) base_url: Option<String>,
     /// The file that was asked for, and all it imports, as they were.
-    pub(super) sources: Vec<Kept>,
+    pub(super) sources: Vec<SavedSource>,
 }
 
 /// One file as it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Kept {
+pub(super) struct SavedSource {
     path: String,
     text: String,
 }
 
 impl Head {
     pub(super) fn sources(&self) -> Vec<Source> {
-        let source = |kept: &Kept| Source { path: kept.path.clone(), text: kept.text.clone() };
+        let source = |kept: &SavedSource| Source { path: kept.path.clone(), text: kept.text.clone() };
         self.sources.iter().map(source).collect()
     }
 
-    pub(super) fn keep(sources: &[Source]) -> Vec<Kept> {
-        let kept = |source: &Source| Kept { path: source.path.clone(), text: source.text.clone() };
+    pub(super) fn keep(sources: &[Source]) -> Vec<SavedSource> {
+        let kept = |source: &Source| SavedSource { path: source.path.clone(), text: source.text.clone() };
         sources.iter().map(kept).collect()
     }
 
@@ -115,7 +115,7 @@ impl Runs {
     /// # Errors
     /// When the configuration cannot be read, or the project was never initialised.
     pub async fn open(options: &BootOptions) -> Result<Self, BootError> {
-        Ok(Self::below(&Ground::find(options).await?.root))
+        Ok(Self::below(&BootContext::find(options).await?.root))
     }
 
     pub(crate) fn below(root: &Path) -> Self {
@@ -225,7 +225,7 @@ impl Runs {
     }
 
     /// Takes a run up again. What a crash has left of a last line is set aside.
-    pub(super) fn reopen(&self, id: &str) -> Result<(RunJournal, Vec<Line>, Option<End>), ToolError> {
+    pub(super) fn reopen(&self, id: &str) -> Result<(RunJournal, Vec<JournalLine>, Option<End>), ToolError> {
         let path = self.journal(id);
         let (file, rows, _) = AppendLog::reopen(&path, WHAT)?;
         // How it ended before says nothing about how it ends now.
@@ -241,7 +241,7 @@ impl Runs {
     ///
     /// # Errors
     /// `EINTEGRITY` with the number of a line that cannot be read.
-    pub fn lines(&self, id: &str) -> Result<Vec<Line>, ToolError> {
+    pub fn lines(&self, id: &str) -> Result<Vec<JournalLine>, ToolError> {
         let path = self.journal(id);
         parse(&path, &read(&path)?.lines)
     }
@@ -262,7 +262,7 @@ impl End {
     }
 }
 
-fn parse(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
+fn parse(path: &Path, rows: &[String]) -> Result<Vec<JournalLine>, ToolError> {
     let parse = |(number, row): (usize, &String)| {
         serde_json::from_str(row).map_err(|error| damaged(path, number, &error.to_string()))
     };
@@ -279,8 +279,8 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), ToolError> {
 /// The journal in the hands of the one who works on the run.
 pub(super) struct RunJournal(AppendLog);
 
-impl Journal for RunJournal {
-    fn append(&self, line: &Line) -> Result<(), ToolError> {
+impl QueryJournal for RunJournal {
+    fn append(&self, line: &JournalLine) -> Result<(), ToolError> {
         let text = serde_json::to_string(line).unwrap_or_default();
         self.0.append(text, false)
     }

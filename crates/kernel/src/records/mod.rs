@@ -8,10 +8,10 @@ mod shared;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_audit::{Anchor, AuditOptions, AuditReader, Durability, Restarted};
+use tgp_audit::{Anchor, AuditOptions, AuditReader, AuditSync, Restarted};
 use tgp_text::now_ms;
 
-use crate::boot::{BootError, BootOptions, Ground};
+use crate::boot::{BootContext, BootError, BootOptions};
 use crate::config::AuditDurability;
 use crate::settings::state_directory;
 use anchor::AuditAnchor;
@@ -30,12 +30,12 @@ pub(crate) fn audit_anchor(root: &Path) -> Arc<dyn Anchor> {
 }
 
 /// How the audit is kept.
-pub(crate) fn audit_options(ground: &Ground) -> AuditOptions {
+pub(crate) fn audit_options(ground: &BootContext) -> AuditOptions {
     let config = &ground.config.audit;
     let mut kept = AuditOptions::new(audit_file(&ground.root));
     kept.durability = match config.durability {
-        AuditDurability::Batched => Durability::Batched,
-        AuditDurability::Call => Durability::Call,
+        AuditDurability::Batched => AuditSync::Batched,
+        AuditDurability::Call => AuditSync::Call,
     };
     kept.secret_names.clone_from(&config.redact_names);
     kept.secret_values.clone_from(&ground.secrets);
@@ -47,7 +47,7 @@ pub(crate) fn audit_options(ground: &Ground) -> AuditOptions {
 /// # Errors
 /// When the configuration cannot be read, or there is no audit.
 pub async fn open_records(options: &BootOptions) -> Result<AuditReader, BootError> {
-    let ground = Ground::find(options).await?;
+    let ground = BootContext::find(options).await?;
     Ok(AuditReader::open(audit_file(&ground.root), audit_anchor(&ground.root))?)
 }
 
@@ -56,6 +56,6 @@ pub async fn open_records(options: &BootOptions) -> Result<AuditReader, BootErro
 /// # Errors
 /// When the old one cannot be moved or the new one not be made.
 pub async fn restart_records(options: &BootOptions, reason: &str) -> Result<Restarted, BootError> {
-    let ground = Ground::find(options).await?;
+    let ground = BootContext::find(options).await?;
     Ok(tgp_audit::restart(&audit_options(&ground), &audit_anchor(&ground.root), reason, now_ms())?)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_audit::{Audit, AuditReader, PastCall as RecordedCall};
+use tgp_audit::{Audit, AuditReader, RecordedCall};
 use tgp_contract::{
     Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, background,
     is_command_line,

@@ -5,8 +5,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
-use tgp_agent::{Line, LineKind, Replayed, Summary};
-use tgp_audit::{AuditReader, Entry, Filter};
+use tgp_agent::{Replayed, Summary, TranscriptLine, TranscriptLineKind};
+use tgp_audit::{AuditEntry, AuditFilter, AuditReader};
 use tgp_contract::{Code, ToolError, canonical};
 
 use super::Sessions;
@@ -32,7 +32,7 @@ pub enum SessionState {
 
 /// Whether a transcript is the one whose hash the audit has kept when the session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sealed {
+pub enum TranscriptIntegrity {
     /// It is. The lines after the seal, if there are any, came later.
     Same { lines_after: usize },
     /// It was changed afterwards.
@@ -43,9 +43,9 @@ pub enum Sealed {
 
 /// What came of playing a session again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
+pub struct SessionReplay {
     pub played: Replayed,
-    pub sealed: Sealed,
+    pub sealed: TranscriptIntegrity,
 }
 
 /// One session of a list.
@@ -89,7 +89,7 @@ impl Sessions {
             SessionState::Running
         } else {
             match last_line(&path).map(|line| line.kind) {
-                Some(LineKind::Stop { summary }) => SessionState::Ended(summary),
+                Some(TranscriptLineKind::Stop { summary }) => SessionState::Ended(summary),
                 _ => SessionState::Killed,
             }
         };
@@ -109,41 +109,41 @@ impl Sessions {
     ///
     /// # Errors
     /// When it cannot be read, or is empty.
-    pub async fn replay(&self, id: &str) -> Result<Replay, ToolError> {
+    pub async fn replay(&self, id: &str) -> Result<SessionReplay, ToolError> {
         let lines = self.lines(id)?;
         if lines.is_empty() {
             return Err(ToolError::new(Code::NotFound, format!("nothing of session `{id}` was recorded"))
                 .help("it was killed before its first line; begin another"));
         }
-        Ok(Replay { played: tgp_agent::replay(&lines).await?, sealed: self.sealed(id)? })
+        Ok(SessionReplay { played: tgp_agent::replay(&lines).await?, sealed: self.sealed(id)? })
     }
 
-    fn sealed(&self, id: &str) -> Result<Sealed, ToolError> {
+    fn sealed(&self, id: &str) -> Result<TranscriptIntegrity, ToolError> {
         let reader = match AuditReader::open(audit_file(self.root()), audit_anchor(self.root())) {
             Ok(reader) => reader,
-            Err(error) if error.code == Code::NotFound => return Ok(Sealed::Never),
+            Err(error) if error.code == Code::NotFound => return Ok(TranscriptIntegrity::Never),
             Err(error) => return Err(error),
         };
-        let filter = Filter { tool: Some(SEAL.to_owned()), ..Filter::default() };
+        let filter = AuditFilter { tool: Some(SEAL.to_owned()), ..AuditFilter::default() };
         let of = |body: &Value, name: &str| body.pointer(&format!("/arguments/{name}")).cloned();
         let is_own = |body: &Value| of(body, "session").is_some_and(|session| session == id);
-        let Some(Entry { body: seal, .. }) = reader.newest(&filter, &is_own)? else {
-            return Ok(Sealed::Never);
+        let Some(AuditEntry { body: seal, .. }) = reader.newest(&filter, &is_own)? else {
+            return Ok(TranscriptIntegrity::Never);
         };
         let length = of(&seal, "bytes").and_then(|bytes| bytes.as_u64()).unwrap_or_default();
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let bytes = self.bytes(id)?;
         Ok(match bytes.split_at_checked(length) {
             Some((sealed, after)) if of(&seal, "sha256") == Some(canonical::sha256_hex(sealed).into()) => {
-                Sealed::Same { lines_after: after.iter().filter(|byte| **byte == b'\n').count() }
+                TranscriptIntegrity::Same { lines_after: after.iter().filter(|byte| **byte == b'\n').count() }
             }
-            _ => Sealed::Broken,
+            _ => TranscriptIntegrity::Broken,
         })
     }
 }
 
 /// The last whole line, when it is not too far from the end.
-fn last_line(path: &Path) -> Option<Line> {
+fn last_line(path: &Path) -> Option<TranscriptLine> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL_BYTES))).ok()?;
@@ -151,5 +151,5 @@ fn last_line(path: &Path) -> Option<Line> {
     file.take(MAX_TAIL_BYTES).read_to_end(&mut tail).ok()?;
     let whole = tail.strip_suffix(b"\n")?;
     let start = whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    Line::parse(std::str::from_utf8(whole.get(start..)?).ok()?).ok()
+    TranscriptLine::parse(std::str::from_utf8(whole.get(start..)?).ok()?).ok()
 }

@@ -13,7 +13,7 @@ mod step;
 mod store;
 mod work;
 
-pub use listing::{Replay, Sealed, SessionInfo, SessionState};
+pub use listing::{SessionInfo, SessionReplay, SessionState, TranscriptIntegrity};
 pub(crate) use ports::{AuditRecovery, SystemClock};
 pub use provider::ModelChoice;
 pub(crate) use recall::recall_tool;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_agent::{AuditRange, Clock, RecoveredOutcome, Recovery, TddStateSource};
-use tgp_audit::{AuditReader, Filter, MAX_TAIL};
+use tgp_agent::{AgentClock, AuditRange, RecoveredOutcome, Recovery, TddStateSource};
+use tgp_audit::{AuditFilter, AuditReader, MAX_TAIL};
 use tgp_contract::{
     CallContext, CallRecord, Cancellation, Code, Effect, Root, SharedBudget, Target, TddState, ToolCall,
     ToolCaller, ToolDefinition, ToolError, background,
@@ -24,7 +24,7 @@ const PROJECT_TESTS: &str = "test_run";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock;
 
-impl Clock for SystemClock {
+impl AgentClock for SystemClock {
     fn now_ms(&self) -> u64 {
         tgp_text::now_ms()
     }
@@ -34,7 +34,7 @@ impl Clock for SystemClock {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrozenClock(pub(super) u64);
 
-impl Clock for FrozenClock {
+impl AgentClock for FrozenClock {
     fn now_ms(&self) -> u64 {
         self.0
     }
@@ -147,7 +147,7 @@ impl Recovery for AuditRecovery {
 impl AuditRecovery {
     fn read_fate(&self, session: String, call_id: &str) -> Result<RecoveredOutcome, ToolError> {
         let Some(reader) = self.reader()? else { return Ok(RecoveredOutcome::Unknown) };
-        let filter = Filter { session: Some(session), ..Filter::default() };
+        let filter = AuditFilter { session: Some(session), ..AuditFilter::default() };
         let entries = reader.tail(&filter, MAX_TAIL)?;
         // What a forged tool has called for its part bears the same id one level down.
         let is_it = |body: &Value| {

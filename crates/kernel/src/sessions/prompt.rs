@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tgp_agent::{Clock, ForgedTool, PromptFacts};
+use tgp_agent::{AgentClock, ForgedTool, PromptFacts};
 use tgp_contract::{
     Actor, CallContext, Consent, FileFilter, Root, TddState, ToolCall, ToolDefinition, Visibility,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{Code, ModelProvider, ToolError};
-use tgp_llm::{HttpOptions, OnRetry, Retries, Script, Timeouts, Wire};
+use tgp_llm::{HttpOptions, OnRetry, ProviderTimeouts, Retries, Script, Wire};
 use tgp_net::Secret;
 
 use crate::boot::Environment;
@@ -35,7 +35,7 @@ const LISTING_PATIENCE: Duration = Duration::from_secs(5);
 const MAX_SUGGESTED: usize = 8;
 
 /// A provider that can be asked.
-pub(crate) struct Chosen {
+pub(crate) struct SelectedModel {
     pub(crate) provider: Arc<dyn ModelProvider>,
     /// As the user named it.
     pub(crate) name: String,
@@ -47,7 +47,7 @@ pub(crate) struct Chosen {
     pub(crate) seed: Option<u64>,
 }
 
-impl Chosen {
+impl SelectedModel {
     /// The model that was named. Where none was, the provider is asked what there is: names change, and a guess of ours
     /// would be wrong soon.
     ///
@@ -84,7 +84,7 @@ pub(crate) fn choose(
     environment: &Environment,
     project: &Path,
     on_wait: Option<OnRetry>,
-) -> Result<Chosen, ToolError> {
+) -> Result<SelectedModel, ToolError> {
     let name = choice
         .provider
         .clone()
@@ -97,7 +97,7 @@ pub(crate) fn choose(
     let base_url = choice.base_url.clone().or_else(|| of_config(&config.base_url));
     if let Some(file) = name.strip_prefix(SCRIPT) {
         let script = Script::read(&project.join(file))?;
-        return Ok(Chosen {
+        return Ok(SelectedModel {
             frozen_ms: script.clock_ms(),
             seed: script.seed(),
             provider: Arc::new(script),
@@ -127,7 +127,7 @@ pub(crate) fn choose(
         base_url: base_url.clone(),
         key,
         key_variable,
-        patience: Timeouts {
+        patience: ProviderTimeouts {
             connect: config.patience.connect,
             idle: config.patience.idle,
             total: config.patience.total,
@@ -140,7 +140,7 @@ pub(crate) fn choose(
     // Some servers take a key in their address; it is not part of a name.
     let provider = tgp_llm::provider(name.split('?').next().unwrap_or_default(), options)?;
     let base_url = base_url.filter(|url| *url != name);
-    Ok(Chosen { provider, name, base_url, model, frozen_ms: None, seed: None })
+    Ok(SelectedModel { provider, name, base_url, model, frozen_ms: None, seed: None })
 }
 
 /// The one named provider whose key is there.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tgp_agent::{Line, LineKind};
+use tgp_agent::{TranscriptLine, TranscriptLineKind};
 use tgp_contract::{CallContext, Code, Effect, ExecutionPath, Target, ToolError, ToolResult, background};
-use tgp_router::gates::Tokens;
-use tgp_router::{DynTool, Invocation, Outcome, Tool, ToolInfo, typed};
+use tgp_router::gates::TokenAuthority;
+use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
 
 use super::Sessions;
 use tgp_fs::append_log::at;
@@ -24,13 +24,16 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// Never in practice: its name is a constant.
-pub(crate) fn recall_tool(sessions: Sessions, tokens: Arc<Tokens>) -> Result<Arc<dyn DynTool>, ToolError> {
+pub(crate) fn recall_tool(
+    sessions: Sessions,
+    tokens: Arc<TokenAuthority>,
+) -> Result<Arc<dyn DynTool>, ToolError> {
     typed(Recall { sessions, tokens })
 }
 
 struct Recall {
     sessions: Sessions,
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenAuthority>,
 }
 
 impl Recall {
@@ -77,7 +80,7 @@ impl Tool for Recall {
     type Args = RecallArgs;
     type Output = RecalledText;
 
-    const INFO: ToolInfo = ToolInfo {
+    const INFO: ToolSpec = ToolSpec {
         name: "recall",
         aliases: &[],
         description: "Read a shortened result of this session in full, by its id. Returns {id, text, totalBytes, nextOffset}.",
@@ -95,7 +98,7 @@ impl Tool for Recall {
         &self,
         args: RecallArgs,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<RecalledText>, ToolError> {
+    ) -> Result<ToolOutcome<RecalledText>, ToolError> {
         self.check_caller(invocation.context)?;
         let session = invocation.context.session.clone();
         let sessions = self.sessions.clone();
@@ -141,7 +144,8 @@ fn find(sessions: &Sessions, session: &str, id: &str) -> Result<ToolResult, Tool
         if !text.contains(&needle) {
             continue;
         }
-        if let Ok(Line { kind: LineKind::Result { id: of, result, .. }, .. }) = Line::parse(text.trim_end())
+        if let Ok(TranscriptLine { kind: TranscriptLineKind::Result { id: of, result, .. }, .. }) =
+            TranscriptLine::parse(text.trim_end())
             && of == id
         {
             found = Some(result);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Limits, Line, LineKind, ResumeOptions, StopSignal, Summary,
+    AgentClock, AgentEvent, AgentLimits, AgentOptions, Budgets, ResumeOptions, StopSignal, Summary,
+    TranscriptLine, TranscriptLineKind,
 };
 use tgp_contract::{CapabilityToken, Code, Consent, ToolError, canonical};
 use tgp_llm::OnRetry;
@@ -12,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::Sessions;
 use super::ports::SystemClock;
-use super::provider::{self, Chosen, ModelChoice};
+use super::provider::{self, ModelChoice, SelectedModel};
 use super::store::Head;
 use super::work::{Work, clock_of};
 use crate::Kernel;
@@ -49,7 +50,7 @@ impl Bounds {
 }
 
 /// On which terms a session begins.
-struct Terms {
+struct RunSettings {
     budgets: Budgets,
     consent: Consent,
     actor: String,
@@ -132,7 +133,7 @@ impl Kernel {
         };
         let (head, journal) = self.sessions().create(head)?;
         let work = Work::new(self, &chosen, clock.as_ref(), journal, None);
-        let terms = Terms { budgets, consent: request.consent, actor: request.actor };
+        let terms = RunSettings { budgets, consent: request.consent, actor: request.actor };
         self.begin(&head, &work, terms, events, stop).await
     }
 
@@ -141,11 +142,11 @@ impl Kernel {
         &self,
         head: &Head,
         work: &Work<'_>,
-        terms: Terms,
+        terms: RunSettings,
         events: mpsc::Sender<AgentEvent>,
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
-        let Terms { budgets, consent, actor } = terms;
+        let RunSettings { budgets, consent, actor } = terms;
         let system = self.system_prompt_at(work.clock.now_ms(), &actor, &head.id).await;
         let options = AgentOptions {
             session: head.id.clone(),
@@ -197,7 +198,7 @@ impl Kernel {
             // It was killed before its first line, so it has done nothing yet.
             let budgets = request.bounds.within(self.config().llm.budgets);
             self.check_budgets(&budgets)?;
-            let terms = Terms { budgets, consent: request.consent, actor: USUAL_ACTOR.to_owned() };
+            let terms = RunSettings { budgets, consent: request.consent, actor: USUAL_ACTOR.to_owned() };
             return self.begin(&head, &work, terms, events, stop).await;
         };
         let budgets = request.bounds.within(before);
@@ -234,7 +235,7 @@ impl Kernel {
         &self,
         choice: &ModelChoice,
         listener: Option<&mpsc::Sender<AgentEvent>>,
-    ) -> Result<Chosen, ToolError> {
+    ) -> Result<SelectedModel, ToolError> {
         // Another provider than the one the project names could be one that its owner does not want to see the code.
         if choice.provider.is_none() && self.config().ignored.contains(&"llm") {
             return Err(ToolError::new(Code::Config, "the provider of the configuration is not confirmed")
@@ -251,9 +252,9 @@ impl Kernel {
     }
 
     /// What the configuration says now, also of a session that began under another.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> AgentLimits {
         let config = &self.config().llm;
-        Limits {
+        AgentLimits {
             context_tokens: config.context_tokens,
             max_output_tokens: config.max_output_tokens,
             temperature: config.temperature,
@@ -271,9 +272,9 @@ impl Kernel {
     }
 
     /// The tools of a session that was given only some of them: one that did a step of a query goes on with no more.
-    fn narrower_tools(&self, past: &[Line]) -> Option<Vec<String>> {
+    fn narrower_tools(&self, past: &[TranscriptLine]) -> Option<Vec<String>> {
         let given = past.iter().find_map(|line| match &line.kind {
-            LineKind::Session { tools, .. } => Some(tools),
+            TranscriptLineKind::Session { tools, .. } => Some(tools),
             _ => None,
         })?;
         let names: Vec<String> = given.iter().map(|tool| tool.name.to_string()).collect();
@@ -300,9 +301,11 @@ impl Kernel {
 }
 
 /// The bounds that held last.
-fn budgets_of(past: &[Line]) -> Option<Budgets> {
+fn budgets_of(past: &[TranscriptLine]) -> Option<Budgets> {
     past.iter().rev().find_map(|line| match &line.kind {
-        LineKind::Session { budgets, .. } | LineKind::Resumed { budgets, .. } => Some(*budgets),
+        TranscriptLineKind::Session { budgets, .. } | TranscriptLineKind::Resumed { budgets, .. } => {
+            Some(*budgets)
+        }
         _ => None,
     })
 }

@@ -6,8 +6,8 @@ use std::fs;
 use async_trait::async_trait;
 use serde_json::json;
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Ending, Limits, Line, LineKind, ResumeOptions, StopLevel, StopSignal,
-    Summary, step_prompt,
+    AgentEvent, AgentLimits, AgentOptions, Budgets, Ending, ResumeOptions, StopLevel, StopSignal, Summary,
+    TranscriptLine, TranscriptLineKind, step_prompt,
 };
 use tgp_contract::{
     AgentFailure, AgentResult, AgentRunner, AgentTask, Cancellation, Code, FileEffect, SharedBudget,
@@ -16,7 +16,7 @@ use tgp_contract::{
 use tokio::sync::mpsc;
 
 use super::ModelChoice;
-use super::provider::{Chosen, NAMED, SCRIPT};
+use super::provider::{NAMED, SCRIPT, SelectedModel};
 use super::store::Head;
 use super::work::{Work, clock_of};
 use crate::Kernel;
@@ -80,7 +80,7 @@ impl StepRunner {
     async fn begin(
         &self,
         task: &AgentTask,
-        chosen: &Chosen,
+        chosen: &SelectedModel,
         events: mpsc::Sender<AgentEvent>,
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
@@ -127,7 +127,7 @@ impl StepRunner {
     async fn go_on(
         &self,
         task: &AgentTask,
-        chosen: &Chosen,
+        chosen: &SelectedModel,
         events: mpsc::Sender<AgentEvent>,
         stop: StopSignal,
     ) -> Result<(Summary, Usage), ToolError> {
@@ -168,9 +168,9 @@ impl StepRunner {
         self.kernel.definitions().filter(|tool| tools.contains(tool.name.as_str())).cloned().collect()
     }
 
-    fn limits(&self, task: &AgentTask) -> Limits {
+    fn limits(&self, task: &AgentTask) -> AgentLimits {
         let limits = self.kernel.limits();
-        Limits { temperature: task.temperature.or(limits.temperature), ..limits }
+        AgentLimits { temperature: task.temperature.or(limits.temperature), ..limits }
     }
 }
 
@@ -271,9 +271,9 @@ fn tools_of(task: &AgentTask) -> BTreeSet<String> {
     task.tools.iter().cloned().collect()
 }
 
-fn stop_of(line: &Line) -> Option<&Summary> {
+fn stop_of(line: &TranscriptLine) -> Option<&Summary> {
     match &line.kind {
-        LineKind::Stop { summary } => Some(summary),
+        TranscriptLineKind::Stop { summary } => Some(summary),
         _ => None,
     }
 }

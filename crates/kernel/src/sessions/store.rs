@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use tgp_agent::{Journal, Line, LineDurability};
+use tgp_agent::{LineDurability, TranscriptJournal, TranscriptLine};
 use tgp_contract::{Code, ToolError};
 
 use crate::beginnings;
-use crate::boot::{BootError, BootOptions, Ground};
+use crate::boot::{BootContext, BootError, BootOptions};
 use crate::settings::state_directory;
 use tgp_fs::append_log::{self, AppendLog, at, damaged, private_directory, read_bytes};
 
@@ -53,7 +53,7 @@ impl Sessions {
     /// # Errors
     /// When the configuration cannot be read, or the project was never initialised.
     pub async fn open(options: &BootOptions) -> Result<Self, BootError> {
-        Ok(Self::below(&Ground::find(options).await?.root))
+        Ok(Self::below(&BootContext::find(options).await?.root))
     }
 
     pub(crate) fn below(root: &Path) -> Self {
@@ -177,7 +177,7 @@ impl Sessions {
     ///
     /// # Errors
     /// `EINTEGRITY` with the number of a line that cannot be read.
-    pub fn lines(&self, id: &str) -> Result<Vec<Line>, ToolError> {
+    pub fn lines(&self, id: &str) -> Result<Vec<TranscriptLine>, ToolError> {
         let path = self.transcript(id);
         parse_lines(&path, &append_log::read(&path)?.lines)
     }
@@ -193,7 +193,10 @@ impl Sessions {
     }
 
     /// Takes a session up again. What a crash has left of a last line is set aside in a file of its own.
-    pub(super) fn reopen(&self, id: &str) -> Result<(TranscriptFile, Vec<Line>, Option<String>), ToolError> {
+    pub(super) fn reopen(
+        &self,
+        id: &str,
+    ) -> Result<(TranscriptFile, Vec<TranscriptLine>, Option<String>), ToolError> {
         let path = self.transcript(id);
         let (file, rows, notice) = AppendLog::reopen(&path, WHAT)?;
         Ok((TranscriptFile(file), parse_lines(&path, &rows)?, notice))
@@ -214,8 +217,8 @@ fn is_taken(error: &io::Error) -> bool {
 }
 
 /// The lines of a transcript, in their order.
-fn parse_lines(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
-    let parse = |(number, row): (usize, &String)| match Line::parse(row) {
+fn parse_lines(path: &Path, rows: &[String]) -> Result<Vec<TranscriptLine>, ToolError> {
+    let parse = |(number, row): (usize, &String)| match TranscriptLine::parse(row) {
         Ok(parsed) if parsed.sequence == number as u64 => Ok(parsed),
         Ok(_) => Err(damaged(path, number, "it is out of its order")),
         Err(error) => Err(damaged(path, number, &error.message)),
@@ -226,8 +229,8 @@ fn parse_lines(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
 /// The transcript in the hands of the one who works on the session.
 pub(super) struct TranscriptFile(AppendLog);
 
-impl Journal for TranscriptFile {
-    fn append(&self, line: &Line, safety: LineDurability) -> Result<(), ToolError> {
+impl TranscriptJournal for TranscriptFile {
+    fn append(&self, line: &TranscriptLine, safety: LineDurability) -> Result<(), ToolError> {
         self.0.append(line.encode(), safety == LineDurability::Synced)
     }
 }

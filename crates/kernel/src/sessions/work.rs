@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_agent::{AgentEvent, Clock, Journal, Ports, Summary};
+use tgp_agent::{AgentClock, AgentEvent, AgentPorts, Summary, TranscriptJournal};
 use tgp_contract::{SharedBudget, ToolError, ToolResult, background, canonical};
 use tokio::sync::mpsc;
 
 use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
-use super::provider::Chosen;
+use super::provider::SelectedModel;
 use super::store::TranscriptFile;
 use crate::Kernel;
 
@@ -44,8 +44,8 @@ pub(super) const SEAL: &str = "session_seal";
 
 /// What one run holds.
 pub(super) struct Work<'a> {
-    chosen: &'a Chosen,
-    pub(super) clock: &'a dyn Clock,
+    chosen: &'a SelectedModel,
+    pub(super) clock: &'a dyn AgentClock,
     tools: SessionTools,
     journal: TranscriptFile,
     recovery: AuditRecovery,
@@ -55,8 +55,8 @@ impl<'a> Work<'a> {
     /// The model is told of the tools of these names only, or of all.
     pub(super) fn new(
         kernel: &Kernel,
-        chosen: &'a Chosen,
-        clock: &'a dyn Clock,
+        chosen: &'a SelectedModel,
+        clock: &'a dyn AgentClock,
         journal: TranscriptFile,
         only: Option<BTreeSet<String>>,
     ) -> Self {
@@ -74,11 +74,11 @@ impl<'a> Work<'a> {
         Self { tools: self.tools.within(allowance), ..self }
     }
 
-    pub(super) fn ports(&self) -> Ports<'_> {
-        Ports {
+    pub(super) fn ports(&self) -> AgentPorts<'_> {
+        AgentPorts {
             provider: self.chosen.provider.as_ref(),
             tools: &self.tools,
-            journal: &self.journal as &dyn Journal,
+            journal: &self.journal as &dyn TranscriptJournal,
             clock: self.clock,
             standing: &self.tools,
             recovery: &self.recovery,
@@ -86,7 +86,7 @@ impl<'a> Work<'a> {
     }
 }
 
-pub(super) fn clock_of(chosen: &Chosen) -> Arc<dyn Clock> {
+pub(super) fn clock_of(chosen: &SelectedModel) -> Arc<dyn AgentClock> {
     match chosen.frozen_ms {
         Some(moment) => Arc::new(FrozenClock(moment)),
         None => Arc::new(SystemClock),

@@ -8,11 +8,11 @@ use tgp_policy::Protections;
 use tgp_router::Workspace;
 
 use super::credentials;
-use crate::boot::{BootOptions, Environment, Ground, policy_settings};
+use crate::boot::{BootContext, BootOptions, Environment, policy_settings};
 
 /// What commands get.
 pub(crate) fn process_options(
-    ground: &Ground,
+    ground: &BootContext,
     options: &BootOptions,
     workspace: &Workspace,
 ) -> ProcessOptions {
@@ -60,7 +60,7 @@ pub(crate) fn readable_place(path: &str, project: &Path, home: Option<&Path>) ->
 }
 
 /// Layers must not stand inside the project they are laid over.
-fn scratch(ground: &Ground, options: &BootOptions) -> PathBuf {
+fn scratch(ground: &BootContext, options: &BootOptions) -> PathBuf {
     let cache = options.cache_directory.as_ref().map(|cache| cache.join("layers"));
     cache
         .filter(|cache| !cache.starts_with(&ground.project))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tgp_contract::{Database, ToolError};
 use tgp_fs::real_place;
-use tgp_git::{Author, DerivedFile, MemoryOptions, Provider, Remote, Strategy, Surroundings};
+use tgp_git::{Author, GeneratedFile, GitEnv, Provider, Remote, Strategy, ToolRepoOptions};
 use tgp_net::Secret;
 use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
 use tgp_sql::{DatabaseUrl, SqlOptions};
@@ -56,12 +56,12 @@ pub(crate) fn git_options(
     project: &Path,
     root: &Path,
     environment: &Environment,
-    derived: Arc<dyn DerivedFile>,
-) -> MemoryOptions {
+    derived: Arc<dyn GeneratedFile>,
+) -> ToolRepoOptions {
     let defaults = GitAuth::default();
     let auth = config.map_or(&defaults, |config| &config.auth);
     let author = Author { name: auth.user.clone(), email: auth.email.clone() };
-    let mut options = MemoryOptions::new(root, author, derived);
+    let mut options = ToolRepoOptions::new(root, author, derived);
     options.surroundings = surroundings(environment);
     if let Some(config) = config {
         options.remote = remote(config, project);
@@ -108,13 +108,13 @@ fn beside(url: &str, project: &Path) -> String {
 }
 
 /// What git needs of this machine, and nothing else of the environment.
-fn surroundings(environment: &Environment) -> Surroundings {
-    let mut surroundings = Surroundings {
+fn surroundings(environment: &Environment) -> GitEnv {
+    let mut surroundings = GitEnv {
         home: environment("HOME").map(PathBuf::from),
         ssh_auth_sock: environment("SSH_AUTH_SOCK").map(Into::into),
         proxy: environment("https_proxy").or_else(|| environment("HTTPS_PROXY")),
         certificates: environment("SSL_CERT_FILE").map(PathBuf::from),
-        ..Surroundings::default()
+        ..GitEnv::default()
     };
     if let Some(path) = environment("PATH") {
         surroundings.path = path.into();
@@ -138,7 +138,7 @@ pub(crate) fn searcher(config: &Config, root: &Path) -> Result<Searcher, ToolErr
     }
 }
 
-impl From<OnDuplicate> for tgp_tool_runtime::OnDuplicate {
+impl From<OnDuplicate> for tgp_tool_runtime::DuplicatePolicy {
     fn from(choice: OnDuplicate) -> Self {
         match choice {
             OnDuplicate::Confirm => Self::Confirm,

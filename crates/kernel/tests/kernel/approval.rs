@@ -10,8 +10,9 @@ use tgp::contract::{
     Database, Effect, Gate, GateRequest, SqlAccess, SqlTransaction, Stage, Target, TddState, ToolDefinition,
     ToolError, Verdict,
 };
-use tgp::{BootOptions, Caveats, Kernel, Scope};
-use tgp_router::{DynTool, Invocation, Outcome, Preview, Router};
+use tgp::gates::{Caveats, Scope};
+use tgp::{BootOptions, Kernel};
+use tgp_router::{DynTool, Invocation, Preview, Router, ToolOutcome};
 use tokio::runtime::Handle;
 
 use crate::gates::files;
@@ -170,7 +171,7 @@ impl DynTool for Meddled {
         preview
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         self.inner.run(invocation).await
     }
 }
@@ -430,7 +431,7 @@ async fn the_files_a_tool_has_written_are_shown_before_they_count() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_files_a_command_has_changed_are_shown_before_they_count() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -563,7 +564,7 @@ impl DynTool for NoPreview {
         panic!("a preview was made for nobody")
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         self.0.run(invocation).await
     }
 }

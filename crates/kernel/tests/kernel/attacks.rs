@@ -4,7 +4,8 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 use tgp::contract::{Consent, ToolError, ToolResult};
-use tgp::{BootOptions, Kernel, Trust};
+use tgp::trust::Trust;
+use tgp::{BootOptions, Kernel};
 
 use crate::router::{call, context};
 use crate::support::{Project, code, data};

@@ -1,8 +1,9 @@
 //! Where chronicles are, through a whole kernel: what agents cannot make of it, and what a source of SageMath is.
 
 use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::chronicle::Migration;
 use tgp::contract::{Actor, CallContext, ChronicleEvent, Consent, EventActor, ToolCall, ToolResult};
-use tgp::{Kernel, Migration};
 
 use crate::support::{Project, code, data, exec};
 
@@ -122,7 +123,7 @@ async fn no_agent_makes_a_file_that_a_migration_would_believe() {
         let written = agent(&kernel, "fs_write", json!({ "path": path, "content": forged })).await;
         assert_eq!(code(&written), "EPOLICY", "{path}: {written:?}");
     }
-    if tgp::process_support().complete() {
+    if tgp::sandbox::process_support().complete() {
         for command in [
             "cp src/notes.txt src/a.ts.sage; mv src/notes.txt src/d.ts.sage",
             "mkdir -p .sage/files/src 2>/dev/null; cp src/notes.txt .sage/files/src/a.ts.sage || true",
@@ -152,7 +153,7 @@ async fn an_old_chronicle_is_neither_read_nor_written_until_a_person_migrates_it
     assert_eq!(code(&agent(&kernel, "fs_write", write).await), "EPOLICY");
     assert_eq!(code(&agent(&kernel, "fs_edit", edit).await), "EPOLICY");
     assert_eq!(code(&agent(&kernel, "fs_delete", json!({ "path": "src/a.ts.sage" })).await), "EPOLICY");
-    if tgp::process_support().complete() {
+    if tgp::sandbox::process_support().complete() {
         for command in
             ["rm src/a.ts.sage", "echo x >> src/a.ts.sage", "mv src/a.ts.sage src/b.ts.sage", "rm -r src"]
         {

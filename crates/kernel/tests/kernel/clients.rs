@@ -1,8 +1,11 @@
 //! Clients: who they are to rules and records, whatever they say about themselves.
 
 use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::agent::{ModelChoice, SessionRequest, StopSignal};
 use tgp::contract::{Actor, CallContext, CapabilityToken, ClientEntry, Consent, ToolResult};
-use tgp::{Caveats, ClientClaim, Kernel, ModelChoice, SessionRequest, StopSignal, attenuate_token};
+use tgp::gates::{Caveats, attenuate_token};
+use tgp::project::ClientClaim;
 use tokio::sync::mpsc;
 
 use crate::router::{call, context};

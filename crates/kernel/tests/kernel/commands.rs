@@ -17,7 +17,7 @@ use crate::support::{Project, Records, code, data, error};
 
 /// False on a machine whose jail lacks a part; then it says so.
 fn possible() -> bool {
-    let support = tgp::process_support();
+    let support = tgp::sandbox::process_support();
     if !support.complete() {
         println!("commands cannot run here, skipped: {}", support.missing.join(" "));
     }
@@ -258,8 +258,8 @@ async fn a_cancelled_command_leaves_nothing() {
     assert!(!project.file("target/survived").exists(), "a process outlived its call");
     assert!(!project.file("left.md").exists());
     kernel.flush().await.unwrap();
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let last: Value = reader.tail(&tgp::Filter::default(), 1).unwrap().remove(0).body;
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let last: Value = reader.tail(&tgp::audit::AuditFilter::default(), 1).unwrap().remove(0).body;
     assert_eq!((&last["tool"], &last["verdict"]), (&json!("shell_exec"), &json!("cancelled")));
     kernel.shutdown().await;
 }
@@ -304,8 +304,8 @@ async fn a_command_whose_caller_leaves_while_it_is_applied_is_recorded_with_its_
     assert!(record.result.is_ok(), "{:?}", record.result);
     assert_eq!((record.files.len(), made()), (FILES, FILES));
     kernel.flush().await.unwrap();
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let last: Value = reader.tail(&tgp::Filter::default(), 1).unwrap().remove(0).body;
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let last: Value = reader.tail(&tgp::audit::AuditFilter::default(), 1).unwrap().remove(0).body;
     assert_eq!((&last["tool"], &last["verdict"]), (&json!("shell_exec"), &json!("approved")));
     assert_eq!(last["outcome"]["ok"], true);
     kernel.shutdown().await;

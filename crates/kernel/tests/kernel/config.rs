@@ -1,8 +1,9 @@
 //! `tgp.config.{ts,js,json}`: read in a locked worker, every wrong field named.
 
 use serde_json::json;
+use tgp::config::{Config, ConfigError};
 use tgp::contract::ToolError;
-use tgp::{BootOptions, Config, ConfigError, Kernel};
+use tgp::{BootOptions, Kernel};
 
 use crate::support::{Project, environment, result, run};
 
@@ -57,7 +58,7 @@ async fn without_a_file_the_defaults_hold() {
     kernel.shutdown().await;
     // What `tgp init` writes are the defaults, too.
     let fresh = tempfile::tempdir().unwrap();
-    tgp::initialise(fresh.path()).unwrap();
+    tgp::project::initialise(fresh.path()).unwrap();
     let options =
         BootOptions { worker: Some(crate::support::WORKER.into()), ..BootOptions::new(fresh.path()) };
     let kernel = Kernel::boot(options).await.unwrap();

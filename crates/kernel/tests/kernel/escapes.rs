@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tgp::audit::AuditFilter;
 use tgp::contract::{CallContext, Consent, TddMode};
-use tgp::{BootOptions, Filter, Kernel};
+use tgp::{BootOptions, Kernel};
 
 use crate::router::{call, context};
 use crate::support::Project;
@@ -83,7 +84,7 @@ impl Treasures {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_known_way_out_fails_and_is_audited() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -130,9 +131,10 @@ async fn every_known_way_out_fails_and_is_audited() {
     treasures.assert_untouched("all of them together");
     assert!(tried >= 40, "only {tried} ways could be tried here");
     kernel.flush().await.unwrap();
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let entries =
-        reader.tail(&Filter { session: Some("escapes".to_owned()), ..Filter::default() }, 1000).unwrap();
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let entries = reader
+        .tail(&AuditFilter { session: Some("escapes".to_owned()), ..AuditFilter::default() }, 1000)
+        .unwrap();
     assert_eq!(entries.len(), tried, "one entry each");
     assert!(entries.iter().all(|entry| entry.body["tool"] == "shell_exec"));
     println!("{tried} ways tried");

@@ -1,8 +1,10 @@
 //! Policy, state, tokens and the audit, through a whole kernel.
 
 use serde_json::{Value, json};
+use tgp::audit::AuditFilter;
 use tgp::contract::{CallContext, Consent, TddState, ToolResult};
-use tgp::{BootOptions, Caveats, Filter, Kernel, Scope};
+use tgp::gates::{Caveats, Scope};
+use tgp::{BootOptions, Kernel};
 
 use crate::router::{arguments, call, context, furnish, went_well};
 use crate::support::{Project, code, data, error};
@@ -13,8 +15,8 @@ const DENY_ALL: &str =
 /// What the audit holds of the calls since it was last asked.
 async fn recorded(kernel: &Kernel, project: &Project, tool: &str) -> Vec<Value> {
     kernel.flush().await.unwrap();
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let filter = Filter { tool: Some(tool.to_owned()), ..Filter::default() };
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let filter = AuditFilter { tool: Some(tool.to_owned()), ..AuditFilter::default() };
     reader.tail(&filter, 1000).unwrap().into_iter().map(|entry| entry.body).collect()
 }
 
@@ -248,12 +250,15 @@ async fn a_token_narrows_and_nothing_widens_it() {
     assert!(kernel.call_with(read("notes.md"), with(&token)).await.is_ok());
     assert_eq!(code(&kernel.call_with(read("other.md"), with(&token)).await), "EPOLICY");
     assert_eq!(code(&kernel.call_with(call("log", json!({})), with(&token)).await), "EPOLICY");
-    let once = tgp::attenuate_token(&token, &Caveats { calls: Some(1), ..Caveats::default() }).unwrap();
+    let once =
+        tgp::gates::attenuate_token(&token, &Caveats { calls: Some(1), ..Caveats::default() }).unwrap();
     assert!(kernel.call_with(read("notes.md"), with(&once)).await.is_ok());
     assert_eq!(code(&kernel.call_with(read("notes.md"), with(&once)).await), "EPOLICY", "used up");
-    let wider = tgp::attenuate_token(&once, &Caveats { calls: Some(100), ..Caveats::default() }).unwrap();
+    let wider =
+        tgp::gates::attenuate_token(&once, &Caveats { calls: Some(100), ..Caveats::default() }).unwrap();
     assert_eq!(code(&kernel.call_with(read("notes.md"), with(&wider)).await), "EPOLICY", "still used up");
-    let late = tgp::attenuate_token(&token, &Caveats { expires_ms: Some(1), ..Caveats::default() }).unwrap();
+    let late =
+        tgp::gates::attenuate_token(&token, &Caveats { expires_ms: Some(1), ..Caveats::default() }).unwrap();
     assert_eq!(code(&kernel.call_with(read("notes.md"), with(&late)).await), "EPOLICY", "expired");
     assert!(kernel.call_with(read("notes.md"), with(&token)).await.is_ok(), "the parent goes on");
     let other = Project::new();
@@ -317,7 +322,7 @@ async fn asking_what_the_gates_would_say_counts_for_nothing_and_leaves_no_trace(
     let kernel = project.boot().await.unwrap();
     let source = "query X {\n  a: tool(fs_exists) { path: \"a\" }\n  b: tool(fs_write) { path: \"b\", content: \"x\" }\n}\n";
     let compiled = kernel.compile_queries("x.aql", source).unwrap();
-    let plan = tgp::choose_query(&compiled, None).unwrap();
+    let plan = tgp::aql::choose_query(&compiled, None).unwrap();
     let asking = CallContext { session: "s".to_owned(), ..context(Consent::Ask) };
     for _ in 0..5 {
         let explained = kernel.explain_query(&plan, &asking).await;

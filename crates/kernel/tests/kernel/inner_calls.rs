@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tgp::audit::AuditFilter;
 use tgp::contract::{CallContext, Consent, Target};
-use tgp::{BootOptions, Caveats, Filter, Kernel};
+use tgp::gates::Caveats;
+use tgp::{BootOptions, Kernel};
 
 use crate::approval::{Asked, boot};
 use crate::router::{call, context};
@@ -35,8 +37,8 @@ async fn exec_as(kernel: &Kernel, consent: Consent, path: &str, args: Value) -> 
 /// The last entry of a tool in the audit.
 async fn recorded(kernel: &Kernel, project: &Project, tool: &str) -> Value {
     kernel.flush().await.unwrap();
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let filter = Filter { tool: Some(tool.to_owned()), ..Filter::default() };
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let filter = AuditFilter { tool: Some(tool.to_owned()), ..AuditFilter::default() };
     reader.tail(&filter, 1).unwrap().pop().unwrap().body
 }
 
@@ -403,7 +405,7 @@ async fn sequence_rules_count_the_stops_of_a_redirect() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_about_files_in_the_build_output_holds_for_builds() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::contract::{Actor, CallContext, Consent, Decision, Plan};
-use tgp::{Assertion, Kernel, PlanOutcome};
+use tgp::guardian::{Assertion, PlanOutcome};
 
 use crate::support::{Project, code, data, error, exec};
 

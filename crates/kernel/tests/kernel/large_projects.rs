@@ -7,7 +7,7 @@ use tgp::{BootOptions, Kernel};
 use crate::support::{Project, code, data, error, exec};
 
 fn possible() -> bool {
-    let complete = tgp::process_support().complete();
+    let complete = tgp::sandbox::process_support().complete();
     if !complete {
         println!("commands cannot run here, skipped");
     }

@@ -6,7 +6,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp::contract::TddMode;
-use tgp::{BootOptions, Kernel, Trust};
+use tgp::trust::Trust;
+use tgp::{BootOptions, Kernel};
 
 use crate::support::{Project, WORKER, code, data, error, exec, result};
 

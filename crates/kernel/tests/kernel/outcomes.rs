@@ -1,8 +1,11 @@
 //! Typed outcomes: how far a call's execution went is what its record says, and not what its verdicts suggest.
 
 use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::agent::{ModelChoice, SessionRequest, StopSignal};
+use tgp::audit::AuditFilter;
 use tgp::contract::{CallContext, Consent, ToolResult};
-use tgp::{Caveats, Filter, Kernel, ModelChoice, SessionRequest, StopSignal};
+use tgp::gates::Caveats;
 use tokio::sync::mpsc;
 
 use crate::approval::{Asked, boot};
@@ -29,8 +32,8 @@ fn guarded(sequences: &str) -> Project {
 /// The last entry of a tool in the audit.
 async fn recorded(kernel: &Kernel, project: &Project, tool: &str) -> Value {
     kernel.flush().await.unwrap();
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let filter = Filter { tool: Some(tool.to_owned()), ..Filter::default() };
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let filter = AuditFilter { tool: Some(tool.to_owned()), ..AuditFilter::default() };
     reader.tail(&filter, 1).unwrap().pop().unwrap().body
 }
 
@@ -91,7 +94,11 @@ async fn bug_a_guardian_veto_was_reported_to_the_model_as_a_call_that_ran() {
     let drained = async { while events.recv().await.is_some() {} };
     let session = tokio::join!(kernel.run_session(request, sender, stop), drained).0.unwrap().session;
     let lines = kernel.sessions().lines(&session).unwrap();
-    let text = lines.iter().map(tgp::Line::encode).find(|line| line.contains("\"type\":\"result\"")).unwrap();
+    let text = lines
+        .iter()
+        .map(tgp::agent::TranscriptLine::encode)
+        .find(|line| line.contains("\"type\":\"result\""))
+        .unwrap();
     let line: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&line["verdict"], &line["execution"]), (&json!("denied"), &json!("not_started")), "{text}");
     kernel.shutdown().await;

@@ -85,7 +85,7 @@ async fn zod_and_date_fns_work_unmodified() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn types_are_checked_by_typescript_7() {
     let Some(project) = with_packages("types") else { return };
-    assert!(tgp::native_type_checker(project.path()).is_some(), "there is no native TypeScript");
+    assert!(tgp::sandbox::native_type_checker(project.path()).is_some(), "there is no native TypeScript");
     let kernel = project.kernel(json!({})).await;
     let check = async |source: &str| {
         project.tool("under_test.ts", source);

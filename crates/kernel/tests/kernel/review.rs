@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tgp::contract::{CallContext, Consent, ToolResult};
-use tgp::{BootOptions, Caveats, Kernel};
+use tgp::gates::Caveats;
+use tgp::{BootOptions, Kernel};
 
 use crate::approval::{Asked, boot};
 use crate::router::{call, context};
@@ -28,7 +29,7 @@ fn with_vault() -> Project {
 type Prepare<'a> = &'a dyn Fn(&Project);
 
 fn commands_run() -> bool {
-    let complete = tgp::process_support().complete();
+    let complete = tgp::sandbox::process_support().complete();
     if !complete {
         println!("commands cannot run here, skipped");
     }

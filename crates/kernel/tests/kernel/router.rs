@@ -10,15 +10,16 @@ use tgp::contract::{
     Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
     Stage, Target, ToolCall, ToolError, ToolResult, Verdict,
 };
-use tgp::{BootOptions, Caveats, Kernel};
+use tgp::gates::Caveats;
+use tgp::{BootOptions, Kernel};
 use tgp_builtins::kernel_tools;
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
-use tgp_git::{Author, MemoryOptions, Remote};
+use tgp_git::{Author, Remote, ToolRepoOptions};
 use tgp_registry::{Calibration, Searcher};
 use tgp_router::{DynTool, Router, Workspace};
-use tgp_sandbox::{Limits, Sandbox, SandboxOptions, WorkerCommand};
+use tgp_sandbox::{RunLimits, Sandbox, SandboxOptions, WorkerCommand};
 use tgp_sql::{DatabaseUrl, SqlOptions};
-use tgp_tool_runtime::{BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate};
+use tgp_tool_runtime::{BytecodeCache, DuplicatePolicy, ToolLibrary, ToolRuntime, ToolRuntimeOptions};
 
 use crate::approval::{Asked, boot};
 use crate::support::{Project, Records, WORKER, code, data, error};
@@ -182,12 +183,12 @@ pub async fn tools(project: &Project) -> (Vec<Arc<dyn DynTool>>, Workspace) {
 pub async fn tools_with_remote(
     project: &Project,
     remote: Option<&std::path::Path>,
-) -> (Vec<Arc<dyn DynTool>>, Workspace, Arc<Library>) {
+) -> (Vec<Arc<dyn DynTool>>, Workspace, Arc<ToolLibrary>) {
     let worker = WorkerCommand { program: PathBuf::from(WORKER), arguments: Vec::new() };
-    let limits = Limits { cpu: std::time::Duration::from_secs(5), ..Limits::default() };
+    let limits = RunLimits { cpu: std::time::Duration::from_secs(5), ..RunLimits::default() };
     let sandbox = Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits }).unwrap());
     let root = project.file(".tgp");
-    let options = ForgeOptions {
+    let options = ToolRuntimeOptions {
         project: project.path().to_owned(),
         tool_root: root.clone(),
         allowed_imports: Vec::new(),
@@ -197,20 +198,20 @@ pub async fn tools_with_remote(
     };
     let fetch = Arc::new(FetchClient::new(AllowList::default(), FetchLimits::default()));
     let cache = Arc::new(BytecodeCache::new(None, std::path::Path::new(WORKER)));
-    let forge = Arc::new(Forge::start(sandbox, cache, options).await.unwrap());
+    let forge = Arc::new(ToolRuntime::start(sandbox, cache, options).await.unwrap());
     let database = DatabaseUrl::sqlite(root.join(".state/data.sqlite"));
     let database = tgp_sql::connect(SqlOptions::new(database)).await.unwrap();
     let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true, &[])
         .unwrap()
         .with_database(database);
     let author = Author { name: "a test".to_owned(), email: "test@example.com".to_owned() };
-    let (library, _) = Library::open(
+    let (library, _) = ToolLibrary::open(
         Arc::clone(&forge),
         Searcher::new(None, Calibration::builtin(), None),
-        OnDuplicate::Warn,
-        |derived| MemoryOptions {
+        DuplicatePolicy::Warn,
+        |derived| ToolRepoOptions {
             remote: remote.map(|remote| Remote::Url(remote.display().to_string())),
-            ..MemoryOptions::new(&root, author, derived)
+            ..ToolRepoOptions::new(&root, author, derived)
         },
         &root.join(".state"),
     )

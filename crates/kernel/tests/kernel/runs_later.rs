@@ -17,7 +17,7 @@ use crate::support::{Project, Records, code, data, error};
 const PIPELINE: &str = ".github/workflows/evil.yml";
 
 fn possible() -> bool {
-    let complete = tgp::process_support().complete();
+    let complete = tgp::sandbox::process_support().complete();
     if !complete {
         println!("commands cannot run here, skipped");
     }

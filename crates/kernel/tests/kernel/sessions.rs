@@ -6,11 +6,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp::contract::{CallContext, Consent, TddMode};
-use tgp::{
-    AgentEvent, BootOptions, Bounds, Ending, Kernel, ModelChoice, Replayed, ResumeRequest, Sealed,
-    SessionRequest, SessionState, StopSignal, Summary,
+use tgp::agent::{
+    AgentEvent, Bounds, Ending, ModelChoice, Replayed, ResumeRequest, SessionRequest, SessionState,
+    StopSignal, Summary, TranscriptIntegrity,
 };
+use tgp::contract::{CallContext, Consent, TddMode};
+use tgp::{BootOptions, Kernel};
 use tokio::sync::mpsc;
 
 use crate::router::{call, context};
@@ -121,7 +122,7 @@ async fn t1_a_dry_run_of_a_mutator_previews_the_same_twice_and_changes_nothing()
         ("Write", json!({ "path": "notes.md", "content": "one\n2\n" }), "+2"),
         ("Edit", json!({ "path": "notes.md", "search": "two", "replace": "2" }), "+2"),
     ];
-    if tgp::process_support().complete() {
+    if tgp::sandbox::process_support().complete() {
         cases.push(("Bash", json!({ "command": "sed -i s/two/2/ notes.md" }), "+2"));
     }
     for (tool, arguments, shown) in cases {
@@ -323,7 +324,7 @@ async fn sessions_are_kept_listed_resumed_and_played_again() {
     assert_eq!(resume(&kernel, ResumeRequest::new(&id)).await.unwrap_err().code.as_str(), "EVALIDATION");
     let replay = sessions.replay(&id).await.unwrap();
     assert!(matches!(replay.played, Replayed::Same { .. }));
-    assert_eq!(replay.sealed, Sealed::Same { lines_after: 0 });
+    assert_eq!(replay.sealed, TranscriptIntegrity::Same { lines_after: 0 });
     // For its owner alone.
     use std::os::unix::fs::PermissionsExt;
     let folder = project.file(".tgp/.state/sessions").join(&id);

@@ -1,8 +1,9 @@
 //! `audit`, `tdd`, `policy` and `jail` of the configuration do what they say.
 
 use serde_json::{Value, json};
+use tgp::audit::AuditFilter;
 use tgp::contract::TddMode;
-use tgp::{BootOptions, Filter, Kernel};
+use tgp::{BootOptions, Kernel};
 
 use crate::support::{Project, code, data, environment};
 
@@ -46,8 +47,8 @@ async fn secrets_of_the_configuration_stand_in_no_record() {
     kernel.call("fs_exists", json!({ "path": "swordfish-and-chips" })).await;
     kernel.call("exec_tool", json!({ "path": "tools/none.ts", "args": { "room": "the-third-door" } })).await;
     // On the disk when the call has returned, without a flush.
-    let reader = tgp::open_records(&project.options()).await.unwrap();
-    let entries = reader.tail(&Filter::default(), 10).unwrap();
+    let reader = tgp::audit::open_records(&project.options()).await.unwrap();
+    let entries = reader.tail(&AuditFilter::default(), 10).unwrap();
     assert_eq!(entries.len(), 2);
     let told: String = entries.iter().map(|entry| entry.body.to_string()).collect();
     assert!(!told.contains("swordfish") && !told.contains("third-door"), "{told}");
@@ -56,7 +57,7 @@ async fn secrets_of_the_configuration_stand_in_no_record() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn caps_of_the_jail_hold() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp::contract::{CallRecord, Recorder, TddMode, ToolError, ToolResult};
-use tgp::{BootError, BootOptions, Kernel, Trust};
+use tgp::trust::Trust;
+use tgp::{BootError, BootOptions, Kernel};
 
 /// The worker program of this build.
 pub const WORKER: &str = env!("CARGO_BIN_EXE_tgp-worker");
@@ -24,7 +25,7 @@ impl Project {
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("tgp-test-").tempdir().unwrap();
         let project = Self { directory };
-        tgp::initialise(project.path()).unwrap();
+        tgp::project::initialise(project.path()).unwrap();
         std::fs::remove_file(project.file("tgp.config.ts")).unwrap();
         project
     }

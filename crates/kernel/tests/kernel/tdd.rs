@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tgp::contract::{RelativePath, Root, TddMode, TddState};
-use tgp::{BootOptions, Kernel, Scope};
+use tgp::gates::Scope;
+use tgp::{BootOptions, Kernel};
 
 use tgp_builtins::testing::{detect, read_counts};
 
@@ -80,7 +81,7 @@ async fn test_run(kernel: &Kernel) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn code_follows_a_failing_test_of_the_project() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -118,7 +119,7 @@ async fn code_follows_a_failing_test_of_the_project() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_test_run_writes_nothing() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -196,7 +197,7 @@ async fn bug_an_exit_code_out_of_a_manifest_decides_nothing() {
     assert_eq!(counted.evidence(&found), (Some(0), Some(0)), "what a script prints decides nothing either");
     assert_eq!(counted.evidence(&chosen), (Some(1), Some(2)));
 
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -222,7 +223,7 @@ async fn bug_an_exit_code_out_of_a_manifest_decides_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_filter_is_no_option_and_blames_no_test_that_did_not_run() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -274,7 +275,7 @@ async fn edit(kernel: &Kernel, from: &str, to: &str) -> tgp::contract::ToolResul
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_chronicle_that_has_grown_makes_no_run_stale() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -302,7 +303,7 @@ async fn bug_a_chronicle_that_has_grown_makes_no_run_stale() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stale_run_names_the_file_that_changed() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }
@@ -323,7 +324,7 @@ async fn a_stale_run_names_the_file_that_changed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stale_run_does_not_name_a_file_that_the_caller_may_not_read() {
-    if !tgp::process_support().complete() {
+    if !tgp::sandbox::process_support().complete() {
         println!("commands cannot run here, skipped");
         return;
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tgp::contract::{Change, CommitVote, Consent, Entry, FileSystem, FsError, RelativePath, Visibility};
 use tgp_fs::DiskFs;
 use tgp_router::Router;
-use tgp_tool_runtime::Library;
+use tgp_tool_runtime::ToolLibrary;
 
 use crate::router::{Agreeable, call, context, tools_with_remote};
 use crate::support::{Project, Records, data};
@@ -47,7 +47,7 @@ struct Fixture {
     hub: TempDir,
     project: Project,
     router: Arc<Router>,
-    library: Arc<Library>,
+    library: Arc<ToolLibrary>,
     counted: Arc<Counted>,
     files: Arc<dyn FileSystem>,
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tgp::config::Config;
 use tgp::contract::{Actor, CallContext, Consent, ToolCall, ToolError, ToolResult};
-use tgp::{
-    BootOptions, Config, Confirmations, Kernel, Trust, TrustStore, fields_hash, rules_hash, trust_request,
-};
+use tgp::trust::{Confirmations, Trust, TrustStore, fields_hash, rules_hash, trust_request};
+use tgp::{BootOptions, Kernel};
 
 use crate::support::{Project, code};
 
@@ -416,7 +416,7 @@ async fn an_ignored_provider_is_not_replaced_by_another() {
         Arc::new(|name| (name == "ANTHROPIC_API_KEY").then(|| "key".to_owned()));
     let options = BootOptions { trust: Trust::Nothing, environment, ..project.options() };
     let kernel = Kernel::boot(options).await.unwrap();
-    let refused = kernel.models(&tgp::ModelChoice::default()).await.unwrap_err();
+    let refused = kernel.models(&tgp::agent::ModelChoice::default()).await.unwrap_err();
     assert_eq!(refused.code.as_str(), "ECONFIG");
     assert!(refused.message.contains("not confirmed"), "{refused}");
     kernel.shutdown().await;
@@ -425,7 +425,7 @@ async fn an_ignored_provider_is_not_replaced_by_another() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_init_writes_needs_no_confirmation() {
     let fresh = tempfile::tempdir().unwrap();
-    tgp::initialise(fresh.path()).unwrap();
+    tgp::project::initialise(fresh.path()).unwrap();
     let options =
         BootOptions { worker: Some(crate::support::WORKER.into()), ..BootOptions::new(fresh.path()) };
     assert!(trust_request(&options).await.unwrap().fields.is_empty());

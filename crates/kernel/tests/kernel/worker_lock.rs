@@ -82,7 +82,7 @@ fn limits_are_set(pid: i32, kind: &str) {
 }
 
 /// The report names the namespaces that were left, and there the worker stands in others than we do.
-fn namespaces_differ(pid: i32, kind: &str, report: &tgp::LockReport) {
+fn namespaces_differ(pid: i32, kind: &str, report: &tgp::sandbox::LockReport) {
     assert!(report.seccomp && report.no_new_privileges, "{report:?}");
     for (name, link) in [("user", "user"), ("network", "net"), ("ipc", "ipc"), ("pid", "pid_for_children")] {
         if !report.namespaces.iter().any(|left| left == name) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tgp_contract::{Code, StreamEvent};
-use tgp_llm::{HttpOptions, Timeouts, Wire, provider};
+use tgp_llm::{HttpOptions, ProviderTimeouts, Wire, provider};
 
 use crate::server::{Answer, Server, Step};
 use crate::support::{KEY, called, hello, once, options, play};
@@ -210,19 +210,29 @@ async fn a_time_out_names_its_setting_and_a_dropped_stream_no_second_question() 
     let long = Duration::from_secs(60);
     let hang = || Answer::events(word).then(Step::Hang);
     let cases = [
-        (hang(), "http", Timeouts { connect: long, idle: short, total: long }, "llm.timeouts.idleSeconds"),
-        (hang(), "http", Timeouts { connect: long, idle: long, total: short }, "llm.timeouts.totalSeconds"),
+        (
+            hang(),
+            "http",
+            ProviderTimeouts { connect: long, idle: short, total: long },
+            "llm.timeouts.idleSeconds",
+        ),
+        (
+            hang(),
+            "http",
+            ProviderTimeouts { connect: long, idle: long, total: short },
+            "llm.timeouts.totalSeconds",
+        ),
         // The server waits for a request, and the client for a greeting.
         (
             hang(),
             "https",
-            Timeouts { connect: short, idle: long, total: long },
+            ProviderTimeouts { connect: short, idle: long, total: long },
             "llm.timeouts.connectSeconds",
         ),
         (
             Answer::events(word),
             "http",
-            Timeouts { connect: long, idle: long, total: long },
+            ProviderTimeouts { connect: long, idle: long, total: long },
             "check the network",
         ),
     ];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tgp_contract::StreamEvent;
-use tgp_llm::{HttpOptions, Timeouts, Wire, provider};
+use tgp_llm::{HttpOptions, ProviderTimeouts, Wire, provider};
 
 use crate::server::{Answer, Server, Step};
 use crate::support::{hello, options, play};
@@ -16,7 +16,7 @@ const SHORT: Duration = Duration::from_millis(100);
 
 fn with(base: &str, idle: Duration, total: Duration) -> HttpOptions {
     let mut options = options(Wire::OpenAiChat, base);
-    options.patience = Timeouts { connect: LONG, idle, total };
+    options.patience = ProviderTimeouts { connect: LONG, idle, total };
     options.retries.attempts = 3;
     options
 }

@@ -30,14 +30,14 @@ impl MissingDetails {
 /// Builds a [`SessionHistory`] from a record. What the record does not know of a call fits every sequence rule: a call
 /// must not be forgotten because its text was too long to be kept. No record knows the mode and the state.
 #[derive(Debug)]
-pub struct Replay<'a> {
+pub struct HistoryReplay<'a> {
     policy: &'a Policy,
     history: SessionHistory,
     /// The rules as they look at a call of which something is missing, made when the first such call comes.
     loosened: [Option<Vec<Automaton>>; MissingDetails::KINDS],
 }
 
-impl<'a> Replay<'a> {
+impl<'a> HistoryReplay<'a> {
     /// A session that has done nothing yet.
     #[must_use]
     pub fn new(policy: &'a Policy) -> Self {

@@ -9,7 +9,7 @@ use crate::pattern;
 use crate::rule::{Rule, Sequence};
 use crate::selector::{Prepared, Test};
 use crate::yaml::{Node, Yaml};
-use crate::{Catalogue, PastCall, ToolInfo};
+use crate::{PastCall, PolicyTool, ToolCatalogue};
 
 /// Enough to show what a rule means; more belongs in a test of its own.
 const MAX_EXAMPLES: usize = 64;
@@ -24,7 +24,7 @@ impl Reader<'_> {
         &mut self,
         fields: &Fields<'_>,
         rule: &Rule,
-        catalogue: Option<&dyn Catalogue>,
+        catalogue: Option<&dyn ToolCatalogue>,
     ) -> (usize, usize) {
         self.both(fields, |reader, node, wanted| {
             let Some(call) = reader.call(node, catalogue) else { return };
@@ -46,7 +46,7 @@ impl Reader<'_> {
         &mut self,
         fields: &Fields<'_>,
         sequence: &Sequence,
-        catalogue: Option<&dyn Catalogue>,
+        catalogue: Option<&dyn ToolCatalogue>,
     ) -> (usize, usize) {
         self.both(fields, |reader, node, wanted| {
             let nodes = reader.items(node, "an example of a sequence rule").unwrap_or_default();
@@ -113,7 +113,7 @@ impl Reader<'_> {
     }
 
     /// A call as examples write it.
-    fn call(&mut self, node: &Node, catalogue: Option<&dyn Catalogue>) -> Option<PastCall> {
+    fn call(&mut self, node: &Node, catalogue: Option<&dyn ToolCatalogue>) -> Option<PastCall> {
         let before = self.problems.len();
         let known_fields = ["tool", "arguments", "targets", "effect", "actor", "mode", "state"];
         let fields = self.fields(node, "an example", &known_fields)?;
@@ -144,7 +144,7 @@ impl Reader<'_> {
             known => known.flatten(),
         };
         let (name, aliases, known_effect, known_targets) = match known {
-            Some(ToolInfo { name, aliases, effect, targets }) => (name, aliases, Some(effect), targets),
+            Some(PolicyTool { name, aliases, effect, targets }) => (name, aliases, Some(effect), targets),
             None => (tool.to_owned(), Vec::new(), None, Vec::new()),
         };
         let mut call = PastCall {

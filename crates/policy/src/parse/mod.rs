@@ -14,7 +14,7 @@ use crate::pattern::MatchBias;
 use crate::problem::Problems;
 use crate::rule::{Automaton, Head, Rule, Sequence};
 use crate::yaml::Node;
-use crate::{Catalogue, PolicyError, PolicySource, RuleEffect, SourceTrust};
+use crate::{PolicyError, PolicySource, RuleEffect, SourceTrust, ToolCatalogue};
 
 /// More text than a person maintains as one file of rules.
 const MAX_FILE_BYTES: usize = 256 * 1024;
@@ -61,7 +61,7 @@ impl Parsed {
 /// Reads every file.
 pub(crate) fn parse(
     sources: &[PolicySource],
-    catalogue: Option<&dyn Catalogue>,
+    catalogue: Option<&dyn ToolCatalogue>,
 ) -> Result<Parsed, PolicyError> {
     let mut parsed = Parsed::default();
     let mut problems = Problems::default();
@@ -103,7 +103,7 @@ impl Reader<'_> {
         trust: SourceTrust,
         parsed: &mut Parsed,
         ids: &mut Ids,
-        catalogue: Option<&dyn Catalogue>,
+        catalogue: Option<&dyn ToolCatalogue>,
     ) {
         let Some(fields) = self.fields(node, "a policy file", &["version", "rules", "sequences"]) else {
             return;
@@ -134,7 +134,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rule(&mut self, node: &Node, ids: &mut Ids, catalogue: Option<&dyn Catalogue>) -> Option<Rule> {
+    fn rule(&mut self, node: &Node, ids: &mut Ids, catalogue: Option<&dyn ToolCatalogue>) -> Option<Rule> {
         let before = self.problems.len();
         let fields = self.fields(node, "a rule", RULE_FIELDS)?;
         let effect = match fields.get("effect") {
@@ -169,7 +169,7 @@ impl Reader<'_> {
         &mut self,
         node: &Node,
         ids: &mut Ids,
-        catalogue: Option<&dyn Catalogue>,
+        catalogue: Option<&dyn ToolCatalogue>,
     ) -> Option<Sequence> {
         let before = self.problems.len();
         let fields = self.fields(node, "a sequence rule", SEQUENCE_FIELDS)?;

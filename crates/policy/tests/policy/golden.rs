@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 use tgp_contract::{Actor, Effect, Target, TddMode, TddState, ToolError};
-use tgp_policy::{Outcome, PastCall, Policy, PolicySettings, SessionHistory};
+use tgp_policy::{PastCall, PastOutcome, Policy, PolicySettings, SessionHistory};
 
 use crate::support::{said, source};
 
@@ -79,7 +79,7 @@ fn render(file: &str, text: &str) -> String {
         let ruling = policy.judge(&question, &mut history);
         writeln!(output, "{}: {}", call.tool, said(&ruling.decision)).unwrap();
         if let Some(ticket) = ruling.ticket {
-            history.settle(&policy, ticket, &question, Outcome::Ran);
+            history.settle(&policy, ticket, &question, PastOutcome::Ran);
         }
     }
     output

@@ -5,7 +5,8 @@ use tgp_contract::{
     Access, Actor, ApprovalOrigin, ApprovalReason, Code, Effect, Root, Target, ToolError, Verdict,
 };
 use tgp_policy::{
-    Catalogue, Decision, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory, SourceTrust, ToolInfo,
+    PastCall, Policy, PolicyDecision, PolicySettings, PolicyTool, RuleEffect, SessionHistory, SourceTrust,
+    ToolCatalogue,
 };
 
 use crate::support::{
@@ -340,7 +341,7 @@ fn a_decision_becomes_a_verdict() {
     assert_eq!(error.code, Code::Policy);
     assert_eq!(error.message, "rule `never` forbids this call: it hurts");
     assert_eq!(error.details["rulePlace"], "p.yaml:3:5");
-    let ask = Decision {
+    let ask = PolicyDecision {
         effect: RuleEffect::Ask,
         rule: "r".to_owned(),
         reason: "why".to_owned(),
@@ -354,7 +355,7 @@ fn a_decision_becomes_a_verdict() {
             reason: "why".to_owned()
         })
     );
-    let allow = Decision { effect: RuleEffect::Allow, ..ask.clone() };
+    let allow = PolicyDecision { effect: RuleEffect::Allow, ..ask.clone() };
     assert_eq!(allow.clone().into_verdict(), Verdict::Allow { rule: "r".to_owned() });
     assert_eq!(allow.clone().stricter(ask.clone()), ask.clone());
     assert_eq!(ask.clone().stricter(allow), ask);
@@ -363,10 +364,10 @@ fn a_decision_becomes_a_verdict() {
 /// Knows one tool, which writes where its argument says.
 struct OneTool;
 
-impl Catalogue for OneTool {
-    fn look_up(&self, tool: &str, arguments: &Value) -> Option<ToolInfo> {
+impl ToolCatalogue for OneTool {
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<PolicyTool> {
         let path = arguments["path"].as_str()?;
-        ["fs_write", "Write"].contains(&tool).then(|| ToolInfo {
+        ["fs_write", "Write"].contains(&tool).then(|| PolicyTool {
             name: "fs_write".to_owned(),
             aliases: vec!["Write".to_owned()],
             effect: Effect::Write,

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use serde_json::Value;
 use tgp_contract::{Effect, Root, TddMode, TddState};
-use tgp_policy::{Catalogue, Policy, PolicySettings, ToolInfo, protected};
+use tgp_policy::{Policy, PolicySettings, PolicyTool, ToolCatalogue, protected};
 
 use crate::support::{path, source, statement, written};
 
 /// The tools that the page names.
 struct Tools;
 
-impl Catalogue for Tools {
-    fn look_up(&self, tool: &str, arguments: &Value) -> Option<ToolInfo> {
+impl ToolCatalogue for Tools {
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<PolicyTool> {
         let text = |name: &str| arguments[name].as_str();
         let (effect, targets) = match tool {
             "fs_write" => (Effect::Write, vec![written(text("path")?)]),
@@ -24,7 +24,7 @@ impl Catalogue for Tools {
             "fetch" => (Effect::Network, Vec::new()),
             _ => return None,
         };
-        Some(ToolInfo { name: tool.to_owned(), aliases: Vec::new(), effect, targets })
+        Some(PolicyTool { name: tool.to_owned(), aliases: Vec::new(), effect, targets })
     }
 }
 

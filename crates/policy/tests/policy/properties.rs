@@ -1,11 +1,13 @@
 //! What holds for every set of rules and every call.
 
 use proptest::prelude::*;
-use tgp_policy::{Decision, ExtensionVerdict, Finding, Policy, PolicySettings, RuleEffect, SessionHistory};
+use tgp_policy::{
+    ExtensionVerdict, Policy, PolicyDecision, PolicySettings, RuleEffect, RuleFinding, SessionHistory,
+};
 
 use crate::model::{ModelRule, any_call, any_rule, files, load};
 
-fn decided(policy: &Policy, call: &crate::model::ModelCall) -> Decision {
+fn decided(policy: &Policy, call: &crate::model::ModelCall) -> PolicyDecision {
     policy.preview(&call.real().as_question(), &SessionHistory::new(policy))
 }
 
@@ -75,15 +77,15 @@ proptest! {
         for (index, rule) in rules.iter().enumerate() {
             let id = format!("rule-{index}");
             let report = explanation.rules.iter().find(|report| report.rule == id).unwrap();
-            prop_assert_eq!(report.finding == Finding::Idle, !rule.matches(&call), "{:?}", report);
+            prop_assert_eq!(report.finding == RuleFinding::Idle, !rule.matches(&call), "{:?}", report);
             prop_assert!(!report.why.is_empty());
             // What matched without deciding was no stricter than what decided.
-            prop_assert!(report.finding != Finding::Matched || report.effect <= explanation.decision.effect);
+            prop_assert!(report.finding != RuleFinding::Matched || report.effect <= explanation.decision.effect);
         }
         let deciding: Vec<&str> = explanation
             .rules
             .iter()
-            .filter(|report| report.finding == Finding::Decided)
+            .filter(|report| report.finding == RuleFinding::Decided)
             .map(|report| report.rule.as_str())
             .collect();
         prop_assert_eq!(deciding, [explanation.decision.rule.as_str()]);

@@ -5,7 +5,8 @@ use serde_json::json;
 use tgp_contract::{Access, Effect, Root};
 use tgp_contract::{Actor, TddMode};
 use tgp_policy::{
-    HistoryReservation, MissingDetails, Outcome, PastCall, Policy, Replay, RuleEffect, SessionHistory,
+    HistoryReplay, HistoryReservation, MissingDetails, PastCall, PastOutcome, Policy, RuleEffect,
+    SessionHistory,
 };
 
 use crate::support::{call, file, said, try_load};
@@ -54,7 +55,7 @@ fn begin(
 fn run(policy: &Policy, history: &mut SessionHistory, call: &PastCall) -> String {
     let (said, ticket) = begin(policy, history, call);
     if let Some(ticket) = ticket {
-        history.settle(policy, ticket, &call.as_question(), Outcome::Ran);
+        history.settle(policy, ticket, &call.as_question(), PastOutcome::Ran);
     }
     said
 }
@@ -99,11 +100,11 @@ fn calls_at_the_same_time_cannot_overrun_a_count() {
     assert_eq!(history.in_flight(), 2);
     assert_eq!(begin(&policy, &mut history, &one).0, "deny b-few");
     // The two that did not run have used nothing up.
-    history.settle(&policy, second.unwrap(), &deleting(2).as_question(), Outcome::DidNotRun);
+    history.settle(&policy, second.unwrap(), &deleting(2).as_question(), PastOutcome::DidNotRun);
     assert_eq!(begin(&policy, &mut history, &deleting(3)).0, "deny b-few");
-    history.settle(&policy, first.unwrap(), &one.as_question(), Outcome::Ran);
+    history.settle(&policy, first.unwrap(), &one.as_question(), PastOutcome::Ran);
     // A ticket counts once, however often it is settled.
-    history.settle(&policy, first.unwrap(), &one.as_question(), Outcome::Ran);
+    history.settle(&policy, first.unwrap(), &one.as_question(), PastOutcome::Ran);
     assert_eq!(history.in_flight(), 0);
     assert_eq!(run(&policy, &mut history, &deleting(2)), "allow let-all");
     assert_eq!(run(&policy, &mut history, &one), "deny b-few");
@@ -116,14 +117,14 @@ fn a_step_under_way_counts_as_done_until_it_is_known_not_to_be() {
     let leak = sql("select users");
     let (_, ticket) = begin(&policy, &mut history, &leak);
     assert_eq!(begin(&policy, &mut history, &plain("fetch")).0, "deny a-no-leak");
-    history.settle(&policy, ticket.unwrap(), &leak.as_question(), Outcome::DidNotRun);
+    history.settle(&policy, ticket.unwrap(), &leak.as_question(), PastOutcome::DidNotRun);
     assert_eq!(run(&policy, &mut history, &plain("fetch")), "allow let-all");
     // Both steps at once may end in either order.
     let (_, two) = begin(&policy, &mut history, &plain("two"));
     let (_, one) = begin(&policy, &mut history, &plain("one"));
     assert_eq!(run(&policy, &mut history, &plain("three")), "ask c-chain");
-    history.settle(&policy, two.unwrap(), &plain("two").as_question(), Outcome::Ran);
-    history.settle(&policy, one.unwrap(), &plain("one").as_question(), Outcome::Ran);
+    history.settle(&policy, two.unwrap(), &plain("two").as_question(), PastOutcome::Ran);
+    history.settle(&policy, one.unwrap(), &plain("one").as_question(), PastOutcome::Ran);
     assert_eq!(run(&policy, &mut history, &plain("three")), "allow let-all");
 }
 
@@ -157,14 +158,14 @@ fn new_rules_keep_the_past_and_what_is_under_way() {
     let mut history = history.renewed(&new, past);
     assert_eq!(history.in_flight(), 3);
     // What did not run is nothing to any rules; what ran has to be looked at by the new ones.
-    history.settle(&old, stopped.unwrap(), &deleting(1).as_question(), Outcome::DidNotRun);
-    history.settle(&old, harmless.unwrap(), &plain("search").as_question(), Outcome::Ran);
+    history.settle(&old, stopped.unwrap(), &deleting(1).as_question(), PastOutcome::DidNotRun);
+    history.settle(&old, harmless.unwrap(), &plain("search").as_question(), PastOutcome::Ran);
     assert_eq!(history.in_flight(), 2);
     // Nobody knows yet what the two are: with them the count is three, and they may have seen users.
     assert_eq!(begin(&new, &mut history, &deleting(1)).0, "deny b-few");
     assert_eq!(begin(&new, &mut history, &plain("fetch")).0, "deny a-no-leak");
-    history.settle(&new, harmless.unwrap(), &plain("search").as_question(), Outcome::Ran);
-    history.settle(&new, under_way.unwrap(), &deleting(1).as_question(), Outcome::Ran);
+    history.settle(&new, harmless.unwrap(), &plain("search").as_question(), PastOutcome::Ran);
+    history.settle(&new, under_way.unwrap(), &deleting(1).as_question(), PastOutcome::Ran);
     assert_eq!(run(&new, &mut history, &plain("fetch")), "allow let-all");
     assert_eq!(run(&new, &mut history, &deleting(2)), "deny b-few");
     assert_eq!(run(&new, &mut history, &deleting(1)), "allow let-all");
@@ -210,7 +211,7 @@ proptest! {
         let mut ran: Vec<usize> = Vec::new();
         let mut end = |history: &mut SessionHistory, (ticket, index): (HistoryReservation, usize), outcome| {
             history.settle(&policy, ticket, &world[index].as_question(), outcome);
-            if outcome == Outcome::Ran {
+            if outcome == PastOutcome::Ran {
                 ran.push(index);
             }
         };
@@ -223,13 +224,13 @@ proptest! {
                 }
                 Act::Settle(place, did_run) if !open.is_empty() => {
                     let flight = open.remove(place.index(open.len()));
-                    end(&mut history, flight, if did_run { Outcome::Ran } else { Outcome::DidNotRun });
+                    end(&mut history, flight, if did_run { PastOutcome::Ran } else { PastOutcome::DidNotRun });
                 }
                 Act::Settle(..) => {}
             }
         }
         for flight in open {
-            end(&mut history, flight, Outcome::Ran);
+            end(&mut history, flight, PastOutcome::Ran);
         }
         let deleted: usize = ran.iter().map(|index| world[*index].targets.len()).sum();
         prop_assert!(deleted <= 3, "{} files were deleted", deleted);
@@ -253,7 +254,7 @@ fn a_table_in_capitals_does_not_evade_a_sequence_rule() {
 
 /// The history of a session that a record tells, and what it says of a call then.
 fn replayed(policy: &Policy, past: &[(PastCall, MissingDetails)], call: &PastCall) -> String {
-    let mut replay = Replay::new(policy);
+    let mut replay = HistoryReplay::new(policy);
     for (call, missing) in past {
         replay.add(call, *missing);
     }

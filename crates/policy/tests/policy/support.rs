@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tgp_contract::{Access, Actor, Effect, RelativePath, Root, Target, TddMode, TddState};
 use tgp_policy::{
-    Decision, PastCall, Policy, PolicyError, PolicySettings, PolicySource, SessionHistory, SourceTrust,
+    PastCall, Policy, PolicyDecision, PolicyError, PolicySettings, PolicySource, SessionHistory, SourceTrust,
 };
 
 pub fn path(text: &str) -> RelativePath {
@@ -68,7 +68,7 @@ pub fn with_arguments(arguments: Value) -> PastCall {
 }
 
 /// Effect and rule, as `deny no-migrations`.
-pub fn said(decision: &Decision) -> String {
+pub fn said(decision: &PolicyDecision) -> String {
     format!("{} {}", decision.effect, decision.rule)
 }
 

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "embedded-model")]
 use tgp_contract::ToolMetadata;
-use tgp_registry::{Features, REUSE, Verdict};
+use tgp_registry::{Features, REUSE, ReuseVerdict};
 
 use crate::support::{searcher, shop, tool};
 
@@ -17,7 +17,7 @@ async fn a_tool_that_does_not_compile_is_never_the_answer() {
         for query in ["yaml_to_json", "tools/convert/yaml_to_json.ts", "Convert a YAML document to JSON."] {
             let found = searcher.search(query, 3).await.unwrap();
             assert_eq!(found.results[0].path, broken.path, "{query}: {found:?}");
-            assert_eq!(found.verdict, Verdict::Review, "{query}: {found:?}");
+            assert_eq!(found.verdict, ReuseVerdict::Review, "{query}: {found:?}");
             assert!(found.results[0].why.starts_with("it does not compile; "), "{query}: {found:?}");
         }
         // Not even a copy of it is a duplicate of something that works.
@@ -25,11 +25,15 @@ async fn a_tool_that_does_not_compile_is_never_the_answer() {
         copy.path = tgp_contract::RelativePath::new("tools/new/yaml_to_json.ts").unwrap();
         copy.problem = None;
         let found = searcher.similar(&copy, 3).await.unwrap();
-        assert_eq!((found.verdict, &found.results[0].path), (Verdict::Review, &broken.path), "{found:?}");
+        assert_eq!(
+            (found.verdict, &found.results[0].path),
+            (ReuseVerdict::Review, &broken.path),
+            "{found:?}"
+        );
         // A working tool of that name is the answer, and the broken one takes nothing from it.
         searcher.insert([copy.clone()]).await.unwrap();
         let found = searcher.search("yaml_to_json", 3).await.unwrap();
-        assert_eq!((found.verdict, &found.results[0].path), (Verdict::Reuse, &copy.path), "{found:?}");
+        assert_eq!((found.verdict, &found.results[0].path), (ReuseVerdict::Reuse, &copy.path), "{found:?}");
     }
 }
 
@@ -87,9 +91,9 @@ async fn a_tool_with_another_number_is_no_duplicate() {
             .await;
     let similar = async |tool: ToolMetadata| searcher.similar(&tool, 1).await.unwrap();
     let other = similar(tool("tools/math/add_two.ts", "Adds two to a number.")).await;
-    assert!(other.verdict < Verdict::Reuse, "{other:?}");
+    assert!(other.verdict < ReuseVerdict::Reuse, "{other:?}");
     let same = similar(tool("tools/math/plus_one.ts", "Adds one to a given number.")).await;
-    assert_eq!(same.verdict, Verdict::Reuse, "{same:?}");
+    assert_eq!(same.verdict, ReuseVerdict::Reuse, "{same:?}");
 }
 
 #[cfg(feature = "embedded-model")]

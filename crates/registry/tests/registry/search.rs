@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tgp_contract::Code;
-use tgp_registry::{MAX_LIMIT, REUSE, Verdict};
+use tgp_registry::{MAX_LIMIT, REUSE, ReuseVerdict};
 
 use crate::support::{Counting, searcher, shop, tool};
 
@@ -13,26 +13,41 @@ async fn a_paraphrase_is_found_and_a_near_miss_is_not_taken_for_it() {
     let searcher = searcher(tgp_registry::embedded(), shop()).await;
     // Question, best tool, verdict, and what the reason must name.
     let cases = [
-        ("convert yaml to json", "tools/convert/yaml_to_json.ts", Verdict::Reuse, "same"),
-        ("yaml_to_json", "tools/convert/yaml_to_json.ts", Verdict::Reuse, "same name"),
-        ("tools/convert/yaml_to_json.ts", "tools/convert/yaml_to_json.ts", Verdict::Reuse, "same name"),
-        ("revenue per month", "tools/sales/monthly_revenue.ts", Verdict::Reuse, "shares: revenue"),
+        ("convert yaml to json", "tools/convert/yaml_to_json.ts", ReuseVerdict::Reuse, "same"),
+        ("yaml_to_json", "tools/convert/yaml_to_json.ts", ReuseVerdict::Reuse, "same name"),
+        ("tools/convert/yaml_to_json.ts", "tools/convert/yaml_to_json.ts", ReuseVerdict::Reuse, "same name"),
+        ("revenue per month", "tools/sales/monthly_revenue.ts", ReuseVerdict::Reuse, "shares: revenue"),
         (
             "distnce between two cordinates",
             "tools/geo/distance.ts",
-            Verdict::Reuse,
+            ReuseVerdict::Reuse,
             "read `distnce` as `distance`",
         ),
         // At 0.48 the meaning is only related: a claim would be luck.
-        ("how many words are in this essay", "tools/text/word_count.ts", Verdict::Review, "related meaning"),
-        ("number of words in a text", "tools/text/word_count.ts", Verdict::Reuse, "meaning"),
-        ("JSON to YAML", "tools/convert/yaml_to_json.ts", Verdict::Forge, "direction reversed"),
-        ("yearly revenue", "tools/sales/monthly_revenue.ts", Verdict::Forge, "query says yearly, tool says"),
-        ("redeem a discount code", "tools/marketing/coupon_codes.ts", Verdict::Forge, "query asks to redeem"),
+        (
+            "how many words are in this essay",
+            "tools/text/word_count.ts",
+            ReuseVerdict::Review,
+            "related meaning",
+        ),
+        ("number of words in a text", "tools/text/word_count.ts", ReuseVerdict::Reuse, "meaning"),
+        ("JSON to YAML", "tools/convert/yaml_to_json.ts", ReuseVerdict::Forge, "direction reversed"),
+        (
+            "yearly revenue",
+            "tools/sales/monthly_revenue.ts",
+            ReuseVerdict::Forge,
+            "query says yearly, tool says",
+        ),
+        (
+            "redeem a discount code",
+            "tools/marketing/coupon_codes.ts",
+            ReuseVerdict::Forge,
+            "query asks to redeem",
+        ),
         (
             "decrypt a text",
             "tools/security/encrypt_note.ts",
-            Verdict::Forge,
+            ReuseVerdict::Forge,
             "query says decrypt, tool says encrypt",
         ),
     ];
@@ -42,30 +57,33 @@ async fn a_paraphrase_is_found_and_a_near_miss_is_not_taken_for_it() {
         assert!(best.why.contains(reason), "{query}: {best:?}");
         assert_eq!(best.path.as_str(), path, "{query}: {best:?}");
         // A contradicted tool may still be shown, as long as it is never called the answer.
-        let refused = verdict == Verdict::Forge && found.verdict < Verdict::Reuse;
+        let refused = verdict == ReuseVerdict::Forge && found.verdict < ReuseVerdict::Reuse;
         assert!(refused || found.verdict == verdict, "{query}: {best:?}");
         assert!(found.results.is_sorted_by(|left, right| left.score >= right.score));
         assert!((0.0..=1.0).contains(&best.score) && found.pending == 0 && found.warning.is_none());
     }
     let far = searcher.search("book a hotel in Vienna", 3).await.unwrap();
-    assert_eq!(far.verdict, Verdict::Forge, "{far:?}");
+    assert_eq!(far.verdict, ReuseVerdict::Forge, "{far:?}");
 }
 
 #[tokio::test]
 async fn without_a_model_only_an_exact_name_is_reused() {
     let searcher = searcher(None, shop()).await;
     let named = searcher.search("word count", 5).await.unwrap();
-    assert_eq!((named.verdict, named.results[0].path.as_str()), (Verdict::Reuse, "tools/text/word_count.ts"));
+    assert_eq!(
+        (named.verdict, named.results[0].path.as_str()),
+        (ReuseVerdict::Reuse, "tools/text/word_count.ts")
+    );
     for query in [
         "total revenue for each month of a year",
         "count the words of a text",
         "encrypt a text with a passphrase",
     ] {
         let found = searcher.search(query, 5).await.unwrap();
-        assert_eq!(found.verdict, Verdict::Review, "{query}: {found:?}");
+        assert_eq!(found.verdict, ReuseVerdict::Review, "{query}: {found:?}");
         assert!(found.results[0].why.contains("by words only"), "{found:?}");
     }
-    assert_eq!(searcher.search("xyzzy", 5).await.unwrap().verdict, Verdict::Forge);
+    assert_eq!(searcher.search("xyzzy", 5).await.unwrap().verdict, ReuseVerdict::Forge);
 }
 
 #[tokio::test]
@@ -85,7 +103,7 @@ async fn an_embedder_that_was_not_fitted_never_says_reuse() {
     for tool in shop() {
         let found = searcher.search(&tool.description, 3).await.unwrap();
         assert_eq!(found.results[0].path, tool.path);
-        assert!(found.verdict < Verdict::Reuse, "{found:?}");
+        assert!(found.verdict < ReuseVerdict::Reuse, "{found:?}");
         assert!(found.results[0].why.contains("not calibrated"), "{found:?}");
     }
 }
@@ -104,13 +122,13 @@ async fn a_copy_is_recognised_and_a_tool_is_not_similar_to_itself() {
     );
     copy.hash = "another".to_owned();
     let found = searcher.similar(&copy, 3).await.unwrap();
-    assert_eq!(found.verdict, Verdict::Reuse, "{found:?}");
+    assert_eq!(found.verdict, ReuseVerdict::Reuse, "{found:?}");
     let own = searcher.similar(&tools[0], MAX_LIMIT).await.unwrap();
     assert!(own.results.iter().all(|hit| hit.path != tools[0].path), "{own:?}");
     // Nothing is known of these two, which does not make them equal.
     let (left, right) = (tool("tools/a/x.ts", ""), tool("tools/b/y.ts", ""));
     let found = self::searcher(None, vec![left]).await.similar(&right, 3).await.unwrap();
-    assert!(found.verdict < Verdict::Reuse, "{found:?}");
+    assert!(found.verdict < ReuseVerdict::Reuse, "{found:?}");
 }
 
 #[tokio::test]
@@ -139,14 +157,14 @@ async fn wrong_arguments_are_named_and_hostile_questions_are_answered() {
         let found = searcher.search(&query, MAX_LIMIT).await.unwrap();
         let shown: String = query.chars().take(20).collect();
         assert!(
-            found.results.len() <= shop().len() && found.verdict < Verdict::Reuse,
+            found.results.len() <= shop().len() && found.verdict < ReuseVerdict::Reuse,
             "{shown:?}: {found:?}"
         );
         assert!(found.results.iter().all(|hit| hit.score.is_finite()), "{shown:?}");
     }
     let empty =
         self::searcher(tgp_registry::embedded(), Vec::new()).await.search("anything", 5).await.unwrap();
-    assert_eq!((empty.results.len(), empty.verdict), (0, Verdict::Forge));
+    assert_eq!((empty.results.len(), empty.verdict), (0, ReuseVerdict::Forge));
 }
 
 #[tokio::test]

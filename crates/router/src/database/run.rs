@@ -21,7 +21,7 @@ struct Shared {
     source: Source,
     /// Held for one statement, or by an inner run from its first statement to its end: savepoints are a stack, so
     /// what two runs do must not interleave.
-    level: Arc<Mutex<Level>>,
+    level: Arc<Mutex<SavepointScope>>,
     notes: BlockingMutex<SqlNotes>,
 }
 
@@ -52,8 +52,8 @@ pub struct SqlNote {
 }
 
 #[derive(Default)]
-struct Level {
-    hold: Option<Hold>,
+struct SavepointScope {
+    hold: Option<TxHandle>,
     /// True while the database works; still true afterwards when the future that waited for it was dropped.
     busy: bool,
     /// Marks of inner runs that ended without a word.
@@ -61,16 +61,16 @@ struct Level {
     over: bool,
 }
 
-enum Hold {
+enum TxHandle {
     Own(Box<dyn SqlTransaction>),
-    Outer(OwnedMutexGuard<Level>),
+    Outer(OwnedMutexGuard<SavepointScope>),
 }
 
-impl Level {
+impl SavepointScope {
     fn transaction(&mut self) -> Option<&mut dyn SqlTransaction> {
         match self.hold.as_mut()? {
-            Hold::Own(transaction) => Some(transaction.as_mut()),
-            Hold::Outer(level) => level.transaction(),
+            TxHandle::Own(transaction) => Some(transaction.as_mut()),
+            TxHandle::Outer(level) => level.transaction(),
         }
     }
 
@@ -91,9 +91,9 @@ impl Level {
     }
 }
 
-impl Drop for Level {
+impl Drop for SavepointScope {
     fn drop(&mut self) {
-        if let Some(Hold::Outer(outer)) = &mut self.hold {
+        if let Some(TxHandle::Outer(outer)) = &mut self.hold {
             outer.abandoned += 1 + self.abandoned;
             outer.busy |= self.busy;
         }
@@ -122,7 +122,7 @@ impl SqlRun {
     }
 
     /// The level, with its transaction open.
-    async fn open(&self) -> Result<OwnedMutexGuard<Level>, ToolError> {
+    async fn open(&self) -> Result<OwnedMutexGuard<SavepointScope>, ToolError> {
         let mut level = Arc::clone(&self.0.level).lock_owned().await;
         if level.over {
             return Err(ToolError::new(Code::Sql, "the run that this statement belongs to is over"));
@@ -134,7 +134,7 @@ impl SqlRun {
                     let mut transaction = database.begin(SqlAccess::ReadWrite).await?;
                     // Whatever a run does can be undone, so statements that a database cannot undo are refused.
                     transaction.mark().await?;
-                    Hold::Own(transaction)
+                    TxHandle::Own(transaction)
                 }
                 Source::Outer(outer) => {
                     let mut outer = Box::pin(outer.open()).await?;
@@ -143,7 +143,7 @@ impl SqlRun {
                         transaction.mark().await?;
                     }
                     outer.busy = false;
-                    Hold::Outer(outer)
+                    TxHandle::Outer(outer)
                 }
             });
         }
@@ -219,8 +219,8 @@ impl SqlRun {
         level.recover().await?;
         match level.hold.take() {
             None => Ok(()),
-            Some(Hold::Own(transaction)) => transaction.commit().await,
-            Some(Hold::Outer(mut outer)) => {
+            Some(TxHandle::Own(transaction)) => transaction.commit().await,
+            Some(TxHandle::Outer(mut outer)) => {
                 outer.busy = true;
                 let kept = match outer.transaction() {
                     Some(transaction) => transaction.keep().await,
@@ -238,8 +238,8 @@ impl SqlRun {
         level.over = true;
         match level.hold.take() {
             None => {}
-            Some(Hold::Own(transaction)) => transaction.rollback().await,
-            Some(Hold::Outer(mut outer)) => {
+            Some(TxHandle::Own(transaction)) => transaction.rollback().await,
+            Some(TxHandle::Outer(mut outer)) => {
                 outer.abandoned += 1 + level.abandoned;
                 outer.busy |= level.busy;
                 // When this fails the outer run finds it out at its next statement or at its end.

@@ -10,12 +10,12 @@ use super::{check_chronicle, is_protected};
 const HIDDEN: [&str; 2] = [".git", ".state"];
 
 /// Keeps hidden names and whole trees out of reach.
-pub struct Guarded {
+pub struct ProtectedFs {
     inner: Arc<dyn FileSystem>,
     kept: Vec<RelativePath>,
 }
 
-impl Guarded {
+impl ProtectedFs {
     /// `kept` are files and directories that are out of reach besides the hidden names.
     #[must_use]
     pub fn new(inner: Arc<dyn FileSystem>, kept: Vec<RelativePath>) -> Self {
@@ -50,7 +50,7 @@ pub(super) fn is_at_or_below(path: &RelativePath, directory: &RelativePath) -> b
     directory.parts().all(|name| parts.next().is_some_and(|part| part.eq_ignore_ascii_case(name)))
 }
 
-impl FileSystem for Guarded {
+impl FileSystem for ProtectedFs {
     fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
         self.check(path)?;
         self.inner.read(path)

@@ -19,7 +19,7 @@ use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
     RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
-use tgp_fs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs, git_directories};
+use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
 
 use crate::database::Sql;
 pub use diff::unified_diff;
@@ -27,12 +27,12 @@ pub use diff::{Difference, difference, difference_with_mode};
 use directories::Directories;
 pub use growth::Growth;
 use growth::SessionFiles;
-pub use guarded::Guarded;
+pub use guarded::ProtectedFs;
 pub use patch::{Replacement, patch};
 pub use project::{Changed, ProjectBase, ProjectFiles};
 pub use protected::{check_chronicle, is_protected, is_write_protected};
-pub use seen::Seen;
-pub use walk::{Coverage, Flow, Ignored, Walk};
+pub use seen::VisibleFs;
+pub use walk::{Coverage, Flow, IgnorePolicy, Walk};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.
 pub const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
@@ -134,7 +134,7 @@ impl Workspace {
         git.retain(|directory| !project.starts_with(directory));
         let hidden = in_host([vec![lexical(tool_root), real_root], git].concat())?;
         let kept = [sealed.clone(), hidden.clone()].concat();
-        let limits = Limits { file_bytes: MAX_HOST_FILE_BYTES, ..Limits::default() };
+        let limits = FileLimits { file_bytes: MAX_HOST_FILE_BYTES, ..FileLimits::default() };
         let unopened = |source| WorkspaceError::Open { path: root.clone(), source };
         let disk: Arc<dyn FileSystem> = Arc::new(
             DiskFs::open_with(&root, DiskOptions { limits, ..DiskOptions::default() }).map_err(unopened)?,
@@ -152,8 +152,8 @@ impl Workspace {
         let place = below(project)?;
         Ok(Self {
             reach: within_reach(Arc::clone(&base), place.clone()),
-            tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
-            host: Arc::new(Guarded::new(disk, kept)),
+            tools: Arc::new(ProtectedFs::new(Arc::new(open(tool_root)?), Vec::new())),
+            host: Arc::new(ProtectedFs::new(disk, kept)),
             project: place,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
@@ -250,7 +250,7 @@ impl Workspace {
 
     /// The tool repository without what a call may not see of it.
     pub fn tools_seen_by(&self, visible: Visibility) -> Arc<dyn FileSystem> {
-        Arc::new(Seen::new(Arc::clone(&self.tools), Root::Tools, visible))
+        Arc::new(VisibleFs::new(Arc::clone(&self.tools), Root::Tools, visible))
     }
 
     /// Whether a file of `host` may be seen.

@@ -7,7 +7,7 @@ use std::path::Path;
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 
 use super::ProjectFiles;
-use crate::files::{Flow, Ignored, Walk, Workspace};
+use crate::files::{Flow, IgnorePolicy, Walk, Workspace};
 
 fn path(text: &str) -> RelativePath {
     RelativePath::new(text).unwrap()
@@ -25,7 +25,7 @@ fn workspace(folder: &Path) -> Workspace {
 
 fn walked(files: &ProjectFiles) -> Vec<String> {
     let mut seen = Vec::new();
-    let walk = Walk { files, ignored: Ignored::Skipped, depth: usize::MAX, is_due: &|| false };
+    let walk = Walk { files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &|| false };
     let complete = walk
         .each(&RelativePath::root(), &mut |entry: &Entry| {
             let mark = if entry.kind == EntryKind::Directory { "/" } else { "" };

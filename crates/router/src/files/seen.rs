@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tgp_contract::{Change, CommitVote, Entry, FileSystem, FsError, RelativePath, Root, Visibility};
 
 /// Shows of another file system what may be seen.
-pub struct Seen {
+pub struct VisibleFs {
     inner: Arc<dyn FileSystem>,
     root: Root,
     visible: Visibility,
 }
 
-impl Seen {
+impl VisibleFs {
     pub fn new(inner: Arc<dyn FileSystem>, root: Root, visible: Visibility) -> Self {
         Self { inner, root, visible }
     }
@@ -21,7 +21,7 @@ impl Seen {
     }
 }
 
-impl FileSystem for Seen {
+impl FileSystem for VisibleFs {
     fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
         if !self.shows(path) {
             return Err(FsError::NotFound(path.clone()));

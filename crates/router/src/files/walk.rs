@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 
 /// What happens to entries that ignore files name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnorePolicy {
     Skipped,
     Shown,
 }
@@ -46,7 +46,7 @@ impl Coverage {
 /// How to walk.
 pub struct Walk<'a> {
     pub files: &'a ProjectFiles,
-    pub ignored: Ignored,
+    pub ignored: IgnorePolicy,
     /// Levels below the start; 1 for its own entries.
     pub depth: usize,
     /// Asked before every directory.
@@ -62,7 +62,7 @@ impl Walk<'_> {
         visit: &mut dyn FnMut(&Entry) -> Flow,
     ) -> Result<Coverage, FsError> {
         let mut rules = IgnoreRules::default();
-        if self.ignored == Ignored::Skipped {
+        if self.ignored == IgnorePolicy::Skipped {
             rules = rules.with_outside(&outside_rules(self.files.place()));
             let depth = start.parts().count();
             for level in (1..=depth).rev() {
@@ -101,7 +101,7 @@ impl Walk<'_> {
         };
         // With a slash behind directories, siblings sort as the paths below them do.
         entries.sort_by(|one, other| sort_key(one).cmp(sort_key(other)));
-        let entered = self.ignored == Ignored::Skipped;
+        let entered = self.ignored == IgnorePolicy::Skipped;
         let has_rules = entered && entries.iter().any(|entry| is_rule_file(&entry.path));
         if has_rules {
             enter(rules, self.files, directory);
@@ -123,7 +123,7 @@ impl Walk<'_> {
     ) -> Result<Flow, FsError> {
         for entry in entries {
             let is_directory = entry.kind == EntryKind::Directory;
-            if self.ignored == Ignored::Skipped && rules.ignores(&entry.path, is_directory) {
+            if self.ignored == IgnorePolicy::Skipped && rules.ignores(&entry.path, is_directory) {
                 continue;
             }
             state.seen += 1;

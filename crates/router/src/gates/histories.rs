@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use tgp_contract::{CallContext, Code, ToolError, counted_session};
-use tgp_policy::{HistoryReservation, MissingDetails, Outcome, PastCall, Replay, SessionHistory};
+use tgp_policy::{HistoryReplay, HistoryReservation, MissingDetails, PastCall, PastOutcome, SessionHistory};
 
 use super::rules::Rules;
 
@@ -72,7 +72,7 @@ impl Histories {
         if !rules.look_back || self.seen(rules, session).is_some() {
             return Ok(());
         }
-        let mut replay = Replay::new(&rules.policy);
+        let mut replay = HistoryReplay::new(&rules.policy);
         let note = &mut |_, call: PastCall, missing: MissingDetails| replay.add(&call, missing);
         let newest = self.past.of_session(session, PastRange::All, note).await?;
         let past = replay.finish();
@@ -118,7 +118,7 @@ impl Histories {
         // Another call may have caught up in between.
         fresh.retain(|(number, ..)| *number > known.seen);
         if !fresh.is_empty() {
-            let mut replay = Replay::of(&rules.policy, known.history.clone());
+            let mut replay = HistoryReplay::of(&rules.policy, known.history.clone());
             fresh.iter().for_each(|(_, call, missing)| replay.add(call, *missing));
             known.history = replay.finish();
         }
@@ -159,7 +159,7 @@ impl Histories {
     pub(super) fn settle(
         &self,
         session: &str,
-        ended: impl IntoIterator<Item = (HistoryReservation, PastCall, Outcome)>,
+        ended: impl IntoIterator<Item = (HistoryReservation, PastCall, PastOutcome)>,
     ) {
         let mut sessions = self.sessions();
         let Some(session) = sessions.get_mut(session) else { return };

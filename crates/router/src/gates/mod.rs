@@ -14,4 +14,4 @@ pub use policy::{ListedRule, PolicyGate, RuleListing, TddView};
 pub use predicates::{Predicate, PredicateCompiler};
 pub use rules::{ForeignRules, RuleFiles, RuleTrust};
 pub use state::StateGate;
-pub use token::{TokenGate, Tokens};
+pub use token::{TokenAuthority, TokenGate};

@@ -11,8 +11,8 @@ use tgp_contract::{
     SourceLocation, Stage, Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
-    Decision, Explanation, HistoryReservation, Outcome, PastCall, PolicyRequest, RuleEffect, RuleSummary,
-    SessionHistory,
+    HistoryReservation, PastCall, PastOutcome, PolicyDecision, PolicyExplanation, PolicyRequest, RuleEffect,
+    RuleSummary, SessionHistory,
 };
 
 use super::extension;
@@ -90,7 +90,7 @@ impl PolicyGate {
     ///
     /// # Errors
     /// When the rules cannot be read.
-    pub async fn explain(&self, request: GateRequest<'_>) -> Result<Explanation, ToolError> {
+    pub async fn explain(&self, request: GateRequest<'_>) -> Result<PolicyExplanation, ToolError> {
         let rules = self.rules.current().await?;
         let judged = PolicyContext::new(self.tdd.as_ref(), &request);
         let question = judged.question(&request);
@@ -153,7 +153,7 @@ impl PolicyGate {
         Ok(problems.map(|problem| problem.to_string()).collect())
     }
 
-    async fn decide(&self, request: &GateRequest<'_>) -> Result<Decision, ToolError> {
+    async fn decide(&self, request: &GateRequest<'_>) -> Result<PolicyDecision, ToolError> {
         let rules = self.rules.current().await?;
         let judged = PolicyContext::new(self.tdd.as_ref(), request);
         let question = judged.question(request);
@@ -178,8 +178,8 @@ impl PolicyGate {
         &self,
         rules: &Rules,
         question: &PolicyRequest<'_>,
-        decision: Decision,
-    ) -> Decision {
+        decision: PolicyDecision,
+    ) -> PolicyDecision {
         let mut decision = decision;
         for (name, extension) in &rules.extensions {
             if decision.effect == RuleEffect::Deny {
@@ -192,10 +192,10 @@ impl PolicyGate {
     }
 
     /// The strictest of what is said of the changed files.
-    async fn decide_changes(&self, request: &GateRequest<'_>) -> Result<Option<Decision>, ToolError> {
+    async fn decide_changes(&self, request: &GateRequest<'_>) -> Result<Option<PolicyDecision>, ToolError> {
         let rules = self.rules.current().await?;
         let before = self.past_before(&rules, request).await?;
-        let mut strictest: Option<Decision> = None;
+        let mut strictest: Option<PolicyDecision> = None;
         for target in request.targets {
             let decision = self.decide_change(&rules, &before, request, target).await?;
             let decision = named(decision, target);
@@ -215,7 +215,7 @@ impl PolicyGate {
         before: &SessionHistory,
         request: &GateRequest<'_>,
         target: &Target,
-    ) -> Result<Decision, ToolError> {
+    ) -> Result<PolicyDecision, ToolError> {
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
         let judged = PolicyContext::new(self.tdd.as_ref(), &one);
         let file_call = self.file_tools.call_for(target);
@@ -231,7 +231,8 @@ impl PolicyGate {
         let decision = self.ask_extensions(rules, &question, ruling.decision).await;
         // Whoever agreed to the command agreed to what nobody has made a rule of.
         let by_default = decision.effect == RuleEffect::Ask && decision.is_default;
-        let decision = if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision };
+        let decision =
+            if by_default { PolicyDecision { effect: RuleEffect::Allow, ..decision } } else { decision };
         Ok(match rules.policy.restriction_by_path(&judged.question(&one), before) {
             Some(of_caller) => decision.stricter(of_caller),
             None => decision,
@@ -250,7 +251,7 @@ impl PolicyGate {
         let mut history = self.histories.with(rules, session, |history| history.clone())?;
         if let Some(open) = self.open_calls().get(&request.serial) {
             for OpenCall { ticket, call } in open {
-                history.settle(&rules.policy, *ticket, &call.as_question(), Outcome::DidNotRun);
+                history.settle(&rules.policy, *ticket, &call.as_question(), PastOutcome::DidNotRun);
             }
         }
         Ok(history)
@@ -272,12 +273,12 @@ impl Gate for PolicyGate {
     }
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
-        self.decide(&request).await.map_or_else(unreadable, Decision::into_verdict)
+        self.decide(&request).await.map_or_else(unreadable, PolicyDecision::into_verdict)
     }
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
         self.decide_changes(&request).await.map_or_else(unreadable, |decision| {
-            decision.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+            decision.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, PolicyDecision::into_verdict)
         })
     }
 
@@ -287,7 +288,7 @@ impl Gate for PolicyGate {
             Err(error) => return unreadable(error),
         };
         let judged = PolicyContext::new(self.tdd.as_ref(), &request);
-        let mut strictest: Option<Decision> = None;
+        let mut strictest: Option<PolicyDecision> = None;
         for target in request.targets {
             let one = GateRequest { targets: std::slice::from_ref(target), ..request };
             let question = judged.question(&one);
@@ -302,7 +303,7 @@ impl Gate for PolicyGate {
                 None => decision,
             });
         }
-        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, PolicyDecision::into_verdict)
     }
 
     async fn file_filter(&self, request: GateRequest<'_>) -> Option<FileFilter> {
@@ -394,7 +395,7 @@ impl Gate for PolicyGate {
         let ended = open.into_iter().enumerate().map(|(place, OpenCall { ticket, call })| {
             // The first is the call itself; the others are files, which count when the call has kept them.
             let counts = if place == 0 { ran } else { ran && record.result.is_ok() };
-            (ticket, call, if counts { Outcome::Ran } else { Outcome::DidNotRun })
+            (ticket, call, if counts { PastOutcome::Ran } else { PastOutcome::DidNotRun })
         });
         self.histories.settle(counted(&record.context), ended);
     }
@@ -421,10 +422,10 @@ fn question_by<'a>(
 }
 
 /// Says which of many files a decision is about.
-fn named(decision: Decision, target: &Target) -> Decision {
+fn named(decision: PolicyDecision, target: &Target) -> PolicyDecision {
     match target.file() {
         Some((_, path, _)) if decision.effect > RuleEffect::Allow => {
-            Decision { reason: format!("`{path}`: {}", decision.reason), ..decision }
+            PolicyDecision { reason: format!("`{path}`: {}", decision.reason), ..decision }
         }
         _ => decision,
     }

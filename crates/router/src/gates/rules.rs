@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::{Map, Value};
 use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolDefinition, ToolError};
 use tgp_fs::{MemoryFs, Stamp};
-use tgp_policy::{Catalogue, Policy, PolicySettings, PolicySource, SourceTrust, ToolInfo};
+use tgp_policy::{Policy, PolicySettings, PolicySource, PolicyTool, SourceTrust, ToolCatalogue};
 use tokio::sync::Mutex;
 
 use super::{Predicate, PredicateCompiler};
@@ -64,7 +64,7 @@ pub(crate) struct Rules {
 }
 
 struct Loaded {
-    seen: Vec<Seen>,
+    seen: Vec<VisibleFs>,
     generation: u64,
     /// Broken rules are no rules: every call is denied with this error until somebody mends the file.
     rules: Result<Arc<Rules>, ToolError>,
@@ -72,7 +72,7 @@ struct Loaded {
 
 /// A file as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
+struct VisibleFs {
     path: PathBuf,
     stamp: Option<Stamp>,
 }
@@ -124,7 +124,7 @@ impl RuleStore {
         answer
     }
 
-    fn read_already(&self, seen: &[Seen]) -> Option<Result<Arc<Rules>, ToolError>> {
+    fn read_already(&self, seen: &[VisibleFs]) -> Option<Result<Arc<Rules>, ToolError>> {
         let loaded = self.loaded();
         (loaded.seen == seen).then(|| loaded.rules.clone())
     }
@@ -136,7 +136,7 @@ impl RuleStore {
 
 impl RuleFiles {
     /// Every file of rules, and when it was changed.
-    fn look(&self) -> Vec<Seen> {
+    fn look(&self) -> Vec<VisibleFs> {
         let directory = self.tool_root.join(DIRECTORY);
         let listed: std::io::Result<Vec<PathBuf>> = std::fs::read_dir(&directory).and_then(|entries| {
             let paths = entries.map(|entry| entry.map(|entry| entry.path()));
@@ -154,7 +154,7 @@ impl RuleFiles {
             .into_iter()
             .chain(self.trust.record())
             // A link that leads nowhere is there all the same.
-            .map(|path| Seen {
+            .map(|path| VisibleFs {
                 stamp: std::fs::metadata(&path)
                     .or_else(|_| path.symlink_metadata())
                     .ok()
@@ -198,7 +198,7 @@ fn is_script(path: &Path) -> bool {
 
 async fn read(
     files: &RuleFiles,
-    seen: &[Seen],
+    seen: &[VisibleFs],
     predicates: &dyn PredicateCompiler,
     tools: &[Arc<dyn DynTool>],
     generation: u64,
@@ -212,7 +212,7 @@ async fn read(
     let mut sources = Vec::new();
     let mut scripts = Vec::new();
     let mut foreign = ForeignRules::new();
-    for Seen { path, stamp } in seen {
+    for VisibleFs { path, stamp } in seen {
         let name = files.name(path);
         if stamp.is_none() {
             if files.required {
@@ -293,14 +293,14 @@ async fn compile(
 /// What the examples of rules may leave out, the tools themselves know.
 struct Tools<'a>(&'a [Arc<dyn DynTool>]);
 
-impl Catalogue for Tools<'_> {
-    fn look_up(&self, name: &str, arguments: &Value) -> Option<ToolInfo> {
+impl ToolCatalogue for Tools<'_> {
+    fn look_up(&self, name: &str, arguments: &Value) -> Option<PolicyTool> {
         let is_called = |definition: &ToolDefinition| {
             definition.name.as_str() == name || definition.aliases.iter().any(|alias| alias == name)
         };
         let tool = self.0.iter().find(|tool| is_called(tool.definition()))?;
         let definition = tool.definition();
-        Some(ToolInfo {
+        Some(PolicyTool {
             name: definition.name.to_string(),
             aliases: definition.aliases.clone(),
             effect: definition.effect,

@@ -17,12 +17,13 @@ use tgp_contract::{
 };
 use tgp_fs::{Directory, HardLinks, Stamp};
 use tgp_tdd::{
-    FileHasher, FileKind, Request, Scope, Selection, Snapshot, Tdd, TestRun, Transition, Write, WriteKind,
+    FileHasher, FileKind, Scope, Selection, SourceSnapshot, Tdd, TestRun, Transition, Write, WriteKind,
+    WriteRequest,
 };
 
 use super::policy::TddView;
 use crate::Workspace;
-use crate::files::{Coverage, Flow, Ignored, Walk};
+use crate::files::{Coverage, Flow, IgnorePolicy, Walk};
 
 /// What the gate reads of a test file in the result of `test_tool`. One that was not run has no hash of its source.
 #[derive(Deserialize)]
@@ -118,7 +119,7 @@ impl StateGate {
     ///
     /// # Errors
     /// When there are too many, or the project cannot be read.
-    pub fn sources(&self, workspace: &Workspace) -> Result<Snapshot, ToolError> {
+    pub fn sources(&self, workspace: &Workspace) -> Result<SourceSnapshot, ToolError> {
         self.snapshot(workspace, |kind| kind != FileKind::Exempt)
     }
 
@@ -126,10 +127,11 @@ impl StateGate {
         &self,
         workspace: &Workspace,
         wanted: impl Fn(FileKind) -> bool,
-    ) -> Result<Snapshot, ToolError> {
+    ) -> Result<SourceSnapshot, ToolError> {
         let files = workspace.project_files();
-        let walk = Walk { files: &files, ignored: Ignored::Skipped, depth: usize::MAX, is_due: &|| false };
-        let mut snapshot = Snapshot::new();
+        let walk =
+            Walk { files: &files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &|| false };
+        let mut snapshot = SourceSnapshot::new();
         let mut problem = None;
         let coverage = walk.each(&RelativePath::root(), &mut |entry| {
             let file = self.tdd.classify(Root::Project, &entry.path);
@@ -195,12 +197,12 @@ impl StateGate {
 
     fn tool_run(&self, report: &ToolTests, record: &CallRecord) -> Option<TestRun> {
         let (test, tool) = (report.path.clone(), report.tool_path.clone()?);
-        let mut before = Snapshot::new();
+        let mut before = SourceSnapshot::new();
         before.insert(test.clone(), report.test_sha256.clone()).ok()?;
         if let Some(hash) = &report.tool_sha256 {
             before.insert(tool.clone(), hash.clone()).ok()?;
         }
-        let mut after = Snapshot::new();
+        let mut after = SourceSnapshot::new();
         for path in [&test, &tool] {
             if let Some(hash) = self.disk.hash(Root::Tools, path) {
                 after.insert(path.clone(), hash).ok()?;
@@ -237,7 +239,7 @@ impl Gate for StateGate {
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
         let actor = &request.context.actor;
-        let asked = Request { actor, tool: request.definition.name.as_str(), targets: request.targets };
+        let asked = WriteRequest { actor, tool: request.definition.name.as_str(), targets: request.targets };
         // Most calls read, and another thread would take longer than the judgement.
         if let Some(verdict) = self.tdd.judge_at_once(asked) {
             return verdict;
@@ -245,7 +247,7 @@ impl Gate for StateGate {
         let (actor, tool) = (actor.clone(), request.definition.name.clone());
         let targets = request.targets.to_vec();
         self.without_hidden(request, move |tdd, current| {
-            let asked = Request { actor: &actor, tool: tool.as_str(), targets: &targets };
+            let asked = WriteRequest { actor: &actor, tool: tool.as_str(), targets: &targets };
             tdd.judge(asked, current)
         })
         .await

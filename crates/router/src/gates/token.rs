@@ -23,7 +23,7 @@ const KEY_FILE: &str = "token.key";
 const LEDGER_FILE: &str = "tokens.sqlite";
 
 /// Makes, narrows and verifies the tokens of one kernel.
-pub struct Tokens {
+pub struct TokenAuthority {
     directory: PathBuf,
     opened: Mutex<Option<Arc<Opened>>>,
 }
@@ -33,7 +33,7 @@ struct Opened {
     ledger: TokenLedger,
 }
 
-impl Tokens {
+impl TokenAuthority {
     /// `directory` is where the kernel keeps what is not source.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
@@ -114,7 +114,7 @@ fn make_key(path: &Path, failed: impl Fn(std::io::Error) -> ToolError) -> Result
 
 /// Refuses what a caller's token does not cover.
 pub struct TokenGate {
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenAuthority>,
     tdd: Arc<dyn TddView>,
     /// Calls that were counted and have not ended; without a reservation while the ledger counts them.
     spent: Arc<Mutex<BTreeMap<u64, Option<Reservation>>>>,
@@ -122,7 +122,7 @@ pub struct TokenGate {
 
 impl TokenGate {
     #[must_use]
-    pub fn new(tokens: Arc<Tokens>, tdd: Arc<dyn TddView>) -> Self {
+    pub fn new(tokens: Arc<TokenAuthority>, tdd: Arc<dyn TddView>) -> Self {
         Self { tokens, tdd, spent: Arc::default() }
     }
 

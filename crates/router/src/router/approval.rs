@@ -18,7 +18,7 @@ use super::lifecycle::CallLifecycle;
 use super::preview::{ApprovedSnapshot, Preview};
 use super::runs_later;
 use super::tool::Findings;
-use super::{ApprovalRequirement, CallEnv, GatePhase, Invocation, Outcome, Router};
+use super::{ApprovalRequirement, CallEnv, GatePhase, Invocation, Router, ToolOutcome};
 
 /// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
 const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
@@ -96,7 +96,7 @@ impl Router {
         requirements: &[ApprovalRequirement],
         agreement: Option<&Arc<ApprovedSnapshot>>,
         trace: &mut CallTrace,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<ToolOutcome, ToolError> {
         // A dry run is not asked about, and so grants nothing.
         let by_rule = requirements.iter().any(ApprovalRequirement::is_rule);
         let granted = if by_rule { passed.request.targets } else { &[] };
@@ -121,7 +121,7 @@ impl Router {
         granted: &[Target],
         agreement: Option<&Arc<ApprovedSnapshot>>,
         trace: &mut CallTrace,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<ToolOutcome, ToolError> {
         let findings = Mutex::default();
         let invocation = self.invocation(passed, passed.request.context, &findings, agreement, granted);
         passed.env.lifecycle.start();

@@ -7,11 +7,11 @@ use tgp_contract::{Access, CallContext, Code, Effect, GateRequest, GateVerdict, 
 use super::authorized_call::{AuthorizedCall, MAX_ROUNDS, keeps_changing};
 use super::in_flight_call::CallTrace;
 use super::preview::{ApprovedSnapshot, Preview};
-use super::{ApprovalRequirement, GatePhase, Outcome, Router};
+use super::{ApprovalRequirement, GatePhase, Router, ToolOutcome};
 
 /// A write tried without effect, when that is first needed: one call is tried once, whoever looks at its contents.
 #[derive(Default)]
-pub(super) struct DryRun(Option<Outcome>);
+pub(super) struct DryRun(Option<ToolOutcome>);
 
 impl DryRun {
     /// The files as they were when they were judged; nothing where nobody looked at them.
@@ -22,7 +22,7 @@ impl DryRun {
 
 /// What became of running a call as it was judged.
 pub(super) enum Attempt {
-    Done(Outcome),
+    Done(ToolOutcome),
     /// A file was not any more as it was judged, so nothing was done.
     Changed,
 }
@@ -31,7 +31,7 @@ impl Attempt {
     /// The attempt that ended with `outcome`.
     pub(super) fn to_run(
         passed: AuthorizedCall<'_>,
-        outcome: Result<Outcome, ToolError>,
+        outcome: Result<ToolOutcome, ToolError>,
         agreement: Option<&Arc<ApprovedSnapshot>>,
     ) -> Result<Self, ToolError> {
         if agreement.is_some_and(|agreement| agreement.is_broken()) {
@@ -50,7 +50,7 @@ impl Router {
         passed: AuthorizedCall<'_>,
         requirements: Vec<ApprovalRequirement>,
         trace: &mut CallTrace,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<ToolOutcome, ToolError> {
         let veiled = self.is_veiled(passed, &requirements).await;
         for _ in 0..MAX_ROUNDS {
             let mut dry_run = DryRun::default();
@@ -118,7 +118,7 @@ impl Router {
         passed: AuthorizedCall<'_>,
         granted: &[Target],
         dry_run: &'d mut DryRun,
-    ) -> Result<&'d Outcome, ToolError> {
+    ) -> Result<&'d ToolOutcome, ToolError> {
         let outcome = match dry_run.0.take() {
             Some(outcome) => outcome,
             None => {

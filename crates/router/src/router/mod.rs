@@ -47,8 +47,8 @@ pub use preview::{ApprovedSnapshot, FileDiff};
 pub use preview::{FileSnapshot, Preview};
 pub use recent::RecentCalls;
 use schema::Schema;
-pub use tool::{DynTool, Invocation, Outcome};
-pub use typed::{Tool, ToolInfo, typed};
+pub use tool::{DynTool, Invocation, ToolOutcome};
+pub use typed::{Tool, ToolSpec, typed};
 
 /// A gate asks for approval.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 
-use super::Outcome;
+use super::ToolOutcome;
 use crate::files::difference_with_mode;
 
 /// Bytes of differences in one preview of many files: more than that nobody reads before an answer. The files beyond
@@ -101,9 +101,9 @@ impl Preview {
     }
 }
 
-impl From<Outcome> for Preview {
+impl From<ToolOutcome> for Preview {
     /// What a dry run has answered.
-    fn from(outcome: Outcome) -> Self {
+    fn from(outcome: ToolOutcome) -> Self {
         let found = |file: tgp_contract::FileEffect| FileSnapshot {
             root: file.root,
             path: file.path,

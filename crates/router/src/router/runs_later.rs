@@ -12,7 +12,7 @@ use tgp_policy::{always_runs_later, may_run_later, runs_later};
 use super::authorized_call::AuthorizedCall;
 use super::contents::DryRun;
 use super::in_flight_call::CallTrace;
-use super::{ApprovalRequirement, Outcome, Router};
+use super::{ApprovalRequirement, Router, ToolOutcome};
 use crate::Workspace;
 
 /// How the verdicts are named in the record, apart from what the same gate has said of the call.
@@ -124,7 +124,7 @@ fn changed(target: &Target) -> Option<&RelativePath> {
 
 /// Whether a change of a file, as a dry run has made it, is one of what runs later. Where the contents are not known, or
 /// are not any more those that the dry run has found, it is.
-fn counts(file: &Target, tried: &Outcome, workspace: &Workspace) -> bool {
+fn counts(file: &Target, tried: &ToolOutcome, workspace: &Workspace) -> bool {
     let Some((root, path, _)) = file.file() else { return false };
     let change = tried.proposed.iter().find(|change| root == Root::Project && change.path() == path);
     let (Some(change), Ok(before)) = (change, manifest(workspace, path)) else { return true };

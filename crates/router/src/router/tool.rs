@@ -94,7 +94,7 @@ impl Invocation<'_> {
 
 /// What a tool gives back.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome<T = Value> {
+pub struct ToolOutcome<T = Value> {
     /// The result.
     pub data: T,
     /// Files of the tool root or the project that changed; in a dry run, those that would.
@@ -107,22 +107,22 @@ pub struct Outcome<T = Value> {
     pub exit_code: Option<i32>,
 }
 
-impl<T> From<T> for Outcome<T> {
+impl<T> From<T> for ToolOutcome<T> {
     fn from(data: T) -> Self {
         Self { data, files: Vec::new(), proposed: Vec::new(), rows_changed: None, exit_code: None }
     }
 }
 
-impl<T: Serialize> Outcome<T> {
+impl<T: Serialize> ToolOutcome<T> {
     /// The same with the result as a caller gets it.
     ///
     /// # Errors
     /// `EINTERNAL` when the result has no JSON form, such as a map whose keys are not texts.
-    pub fn into_json(self) -> Result<Outcome, ToolError> {
+    pub fn into_json(self) -> Result<ToolOutcome, ToolError> {
         let Self { data, files, proposed, rows_changed, exit_code } = self;
         let data = serde_json::to_value(data)
             .map_err(|error| ToolError::new(Code::Internal, format!("a result has no JSON form: {error}")))?;
-        Ok(Outcome { data, files, proposed, rows_changed, exit_code })
+        Ok(ToolOutcome { data, files, proposed, rows_changed, exit_code })
     }
 }
 
@@ -172,5 +172,5 @@ pub trait DynTool: Send + Sync {
     ///
     /// # Errors
     /// What went wrong, with a code.
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError>;
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError>;
 }

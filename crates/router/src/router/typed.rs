@@ -11,12 +11,12 @@ use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolErro
 
 use super::derived_schema::{arguments_schema, result_schema};
 use super::preview::Preview;
-use super::tool::{DynTool, Invocation, Outcome};
+use super::tool::{DynTool, Invocation, ToolOutcome};
 use crate::Workspace;
 
 /// What a tool says of itself besides its arguments and its result.
 #[derive(Clone, Copy, Debug)]
-pub struct ToolInfo {
+pub struct ToolSpec {
     /// The name that a model calls it by.
     pub name: &'static str,
     /// Other names callers may use, such as `fs.read` or `Read`.
@@ -40,7 +40,7 @@ pub trait Tool: Send + Sync + 'static {
     type Output: Serialize + JsonSchema + Send;
 
     /// What the tool says of itself.
-    const INFO: ToolInfo;
+    const INFO: ToolSpec;
 
     /// What a call with these arguments is about to touch. The gates decide by it, so whatever an argument names has to
     /// be in it.
@@ -87,7 +87,7 @@ pub trait Tool: Send + Sync + 'static {
         &self,
         args: Self::Args,
         invocation: Invocation<'_>,
-    ) -> Result<Outcome<Self::Output>, ToolError>;
+    ) -> Result<ToolOutcome<Self::Output>, ToolError>;
 }
 
 /// Makes a tool one that the router can call, with the schemas of its types.
@@ -95,7 +95,7 @@ pub trait Tool: Send + Sync + 'static {
 /// # Errors
 /// When its name does not fit [`ToolName`].
 pub fn typed<T: Tool>(tool: T) -> Result<Arc<dyn DynTool>, ToolError> {
-    let ToolInfo { name, aliases, description, effect, path, dry_run } = T::INFO;
+    let ToolSpec { name, aliases, description, effect, path, dry_run } = T::INFO;
     let name = ToolName::new(name).map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
     let definition = ToolDefinition {
         name,
@@ -153,7 +153,7 @@ impl<T: Tool> DynTool for Typed<T> {
         self.tool.preview(parse(&invocation.call.arguments)?, invocation).await
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<ToolOutcome, ToolError> {
         self.tool.run(parse(&invocation.call.arguments)?, invocation).await?.into_json()
     }
 }

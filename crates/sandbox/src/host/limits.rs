@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Caps of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct RunLimits {
     pub heap_bytes: u64,
     pub cpu: Duration,
     pub wall: Duration,
@@ -18,7 +18,7 @@ pub struct Limits {
     pub bridge_calls: u64,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
             heap_bytes: 64 * MIB,
@@ -35,7 +35,7 @@ impl Default for Limits {
 
 const MIB: u64 = 1024 * 1024;
 
-impl Limits {
+impl RunLimits {
     /// The smallest and largest values a setting may take.
     pub const HEAP_BYTES: (u64, u64) = (4 * MIB, 1024 * MIB);
     pub const CPU_MS: (u64, u64) = (1, 60_000);
@@ -47,7 +47,7 @@ impl Limits {
 
     /// These limits, none larger than `ceiling`'s.
     #[must_use]
-    pub fn within(self, ceiling: &Limits) -> Self {
+    pub fn within(self, ceiling: &RunLimits) -> Self {
         Self {
             heap_bytes: self.heap_bytes.min(ceiling.heap_bytes),
             cpu: self.cpu.min(ceiling.cpu),

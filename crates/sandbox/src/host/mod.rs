@@ -11,7 +11,9 @@ mod watch;
 
 pub use allocator::release_free_memory;
 pub use compile::{CompileFailure, CompiledSource};
-pub use limits::Limits;
+pub use limits::RunLimits;
 pub use process::WorkerCommand;
-pub use run::{Bridge, LogLine, Program, RunError, RunErrorKind, RunInput, RunOptions, RunReport, RunStats};
+pub use run::{
+    Bridge, LogLine, Program, RunError, RunErrorKind, RunInput, RunStats, ToolRunOptions, ToolRunReport,
+};
 pub use sandbox::{Sandbox, SandboxError, SandboxOptions};

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::pool::WarmWorker;
 use super::process::WorkerProcess;
 use super::watch::{Overrun, Watch};
-use super::{Limits, SandboxError};
+use super::{RunLimits, SandboxError};
 use crate::protocol::{
     CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker,
     encode, read,
@@ -48,8 +48,8 @@ pub struct RunInput {
 
 /// How the run is run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RunOptions {
-    pub limits: Limits,
+pub struct ToolRunOptions {
+    pub limits: RunLimits,
     /// Makes `Math.random` and `crypto` repeat.
     pub seed: Option<u64>,
     /// Stops the clock at this moment, in milliseconds since the epoch.
@@ -134,7 +134,7 @@ impl RunError {
 
 /// What a run left behind, whether it succeeded or not.
 #[derive(Clone, Debug)]
-pub struct RunReport {
+pub struct ToolRunReport {
     pub result: Result<Value, RunError>,
     pub logs: Vec<LogLine>,
     pub stats: RunStats,
@@ -145,9 +145,9 @@ pub(super) async fn run(
     worker: WarmWorker,
     program: &Program,
     input: RunInput,
-    options: RunOptions,
+    options: ToolRunOptions,
     bridge: &dyn Bridge,
-) -> Result<(RunReport, WorkerProcess), SandboxError> {
+) -> Result<(ToolRunReport, WorkerProcess), SandboxError> {
     let request = request(program, input, options, &worker);
     let mut process = worker.process;
     let started = Instant::now();
@@ -205,11 +205,11 @@ pub(super) async fn run(
             error.message
         );
     }
-    Ok((RunReport { result, logs: conversation.logs, stats }, process))
+    Ok((ToolRunReport { result, logs: conversation.logs, stats }, process))
 }
 
 /// The worker has made sure of the size, unless somebody has taken it over.
-fn parse_result(json: &str, limits: &Limits) -> Result<Value, RunError> {
+fn parse_result(json: &str, limits: &RunLimits) -> Result<Value, RunError> {
     if json.len() as u64 > limits.output_bytes {
         return Err(RunError::new(
             RunErrorKind::Crashed,
@@ -224,7 +224,7 @@ fn parse_result(json: &str, limits: &Limits) -> Result<Value, RunError> {
     })
 }
 
-fn request(program: &Program, input: RunInput, options: RunOptions, worker: &WarmWorker) -> RunRequest {
+fn request(program: &Program, input: RunInput, options: ToolRunOptions, worker: &WarmWorker) -> RunRequest {
     let limits = options.limits;
     let modules = program
         .modules
@@ -283,7 +283,7 @@ struct Conversation<'a> {
     log_bytes: u64,
     calls: u32,
     bridge: &'a dyn Bridge,
-    options: RunOptions,
+    options: ToolRunOptions,
 }
 
 impl Conversation<'_> {
@@ -351,7 +351,7 @@ impl Conversation<'_> {
                     Some(Ok(FromWorker::Log { level, text })) => {
                         // The worker keeps these caps itself, unless somebody has taken it over.
                         self.log_bytes = self.log_bytes.saturating_add(text.len() as u64);
-                        let Limits { log_lines, log_bytes, .. } = self.options.limits;
+                        let RunLimits { log_lines, log_bytes, .. } = self.options.limits;
                         if self.logs.len() as u64 >= log_lines || self.log_bytes > log_bytes {
                             return Ending::Lost(FrameError::Closed);
                         }
@@ -359,7 +359,7 @@ impl Conversation<'_> {
                     }
                     Some(Ok(FromWorker::Call { call, name, arguments })) => {
                         self.calls = self.calls.saturating_add(1);
-                        let Limits { bridge_calls, output_bytes, .. } = self.options.limits;
+                        let RunLimits { bridge_calls, output_bytes, .. } = self.options.limits;
                         if u64::from(self.calls) > bridge_calls || arguments.len() as u64 > output_bytes {
                             return Ending::Lost(FrameError::Closed);
                         }
@@ -419,7 +419,7 @@ async fn answer(bridge: &dyn Bridge, name: &str, arguments: &str) -> Result<Stri
     }
 }
 
-fn explain(failure: Failure, limits: &Limits) -> RunError {
+fn explain(failure: Failure, limits: &RunLimits) -> RunError {
     let (kind, message) = match failure.kind {
         FailureKind::Memory => (
             RunErrorKind::Memory,
@@ -434,7 +434,7 @@ fn explain(failure: Failure, limits: &Limits) -> RunError {
     RunError { kind, name: failure.name, message, stack: failure.stack, code: failure.code }
 }
 
-fn overrun_error(overrun: Overrun, limits: &Limits) -> RunError {
+fn overrun_error(overrun: Overrun, limits: &RunLimits) -> RunError {
     match overrun {
         Overrun::CpuTime => RunError::new(
             RunErrorKind::CpuTime,

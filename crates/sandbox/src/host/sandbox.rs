@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tgp_jail::LockReport;
 use tokio::sync::OnceCell;
 
-use super::Limits;
+use super::RunLimits;
 use super::compile::{CompileFailure, CompiledSource, Compiler};
 use super::pool::{Pool, WarmWorker};
 use super::process::WorkerCommand;
-use super::run::{self, Bridge, Program, RunInput, RunOptions, RunReport};
+use super::run::{self, Bridge, Program, RunInput, ToolRunOptions, ToolRunReport};
 use crate::protocol::ModuleCode;
 
 /// Why there is no worker to be had.
@@ -32,7 +32,7 @@ pub struct SandboxOptions {
     /// Warm workers kept ready.
     pub pool_size: usize,
     /// The most any run may have.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 /// Warm workers, a compile worker, and the rules for using them.
@@ -98,9 +98,9 @@ impl Sandbox {
         &self,
         program: &Program,
         input: RunInput,
-        options: RunOptions,
+        options: ToolRunOptions,
         bridge: &dyn Bridge,
-    ) -> Result<RunReport, SandboxError> {
+    ) -> Result<ToolRunReport, SandboxError> {
         let ran = self.run_on_worker(program, input, options, bridge).await;
         if let Err(error) = &ran {
             tracing::warn!(target: "worker", tool = program.entry.as_str(), "no worker: {error}");
@@ -112,11 +112,11 @@ impl Sandbox {
         &self,
         program: &Program,
         input: RunInput,
-        options: RunOptions,
+        options: ToolRunOptions,
         bridge: &dyn Bridge,
-    ) -> Result<RunReport, SandboxError> {
+    ) -> Result<ToolRunReport, SandboxError> {
         let pool = self.pool.get().ok_or(SandboxError::Closed)?;
-        let options = RunOptions { limits: options.limits.within(&self.options.limits), ..options };
+        let options = ToolRunOptions { limits: options.limits.within(&self.options.limits), ..options };
         let worker = self.fitting_worker(pool, program).await?;
         let (report, process) = run::run(worker, program, input, options, bridge).await?;
         pool.discard(process);

@@ -1,7 +1,7 @@
 //! What an agent, a person and a tool may write, in every mode and state.
 
 use tgp_contract::{Access, Actor, Root, Target, TddMode, TddState, Verdict};
-use tgp_tdd::{Permissions, Request, Scope, Write, WriteKind};
+use tgp_tdd::{Permissions, Scope, Write, WriteKind, WriteRequest};
 
 use crate::support::{NEW_CODE, NEW_TEST, OLD_CODE, World, agent, path};
 
@@ -48,7 +48,7 @@ fn code_may_be_written_exactly_where_the_table_says() {
 }
 
 fn verdict(world: &World, actor: &Actor, targets: &[Target]) -> Verdict {
-    let request = Request { actor, tool: "some_tool", targets };
+    let request = WriteRequest { actor, tool: "some_tool", targets };
     let verdict = world.tdd.judge(request, &world.disk);
     // Now that the state is in memory: where there is a quick answer, it is the same.
     if let Some(quick) = world.tdd.judge_at_once(request) {
@@ -61,8 +61,9 @@ fn verdict(world: &World, actor: &Actor, targets: &[Target]) -> Verdict {
 fn a_call_that_only_reads_is_judged_at_once_and_no_other() {
     let world = World::new(TddMode::Strict);
     let actor = agent();
-    let quick =
-        |targets: &[Target]| world.tdd.judge_at_once(Request { actor: &actor, tool: "some_tool", targets });
+    let quick = |targets: &[Target]| {
+        world.tdd.judge_at_once(WriteRequest { actor: &actor, tool: "some_tool", targets })
+    };
     let read = [file(OLD_CODE, Access::Read)];
     assert!(matches!(verdict(&world, &actor, &read), Verdict::Allow { .. }));
     assert_eq!(quick(&read), Some(Verdict::Allow { rule: "tdd/no-write".to_owned() }));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tgp_contract::{FileEffect, Root, TddMode, TddState};
-use tgp_tdd::{FileHasher, Outcome, Scope, Selection, Snapshot, TestRun, WriteKind};
+use tgp_tdd::{FileHasher, Scope, Selection, SourceSnapshot, TestOutcome, TestRun, WriteKind};
 
 use crate::store::open;
 use crate::support::{Disk, World, path, store_in_memory};
@@ -141,15 +141,21 @@ fn content_of(content: Option<u8>) -> Option<String> {
     content.map(|number| format!("content {number}"))
 }
 
-fn hashes(files: &Files) -> Snapshot {
-    let mut snapshot = Snapshot::new();
+fn hashes(files: &Files) -> SourceSnapshot {
+    let mut snapshot = SourceSnapshot::new();
     for (file, content) in files {
         snapshot.insert_content(path(file), content_of(Some(*content)).unwrap().as_bytes()).unwrap();
     }
     snapshot
 }
 
-fn run(snapshot: Snapshot, passes: bool, whole: bool, stale: bool, failing: Option<&[&str]>) -> TestRun {
+fn run(
+    snapshot: SourceSnapshot,
+    passes: bool,
+    whole: bool,
+    stale: bool,
+    failing: Option<&[&str]>,
+) -> TestRun {
     TestRun {
         scope: Scope::Project,
         command: "tests".to_owned(),
@@ -158,7 +164,7 @@ fn run(snapshot: Snapshot, passes: bool, whole: bool, stale: bool, failing: Opti
         passed: Some(1),
         failed: Some(u64::from(!passes)),
         failing_files: failing.map(|files| files.iter().map(|file| path(file)).collect()),
-        after: if stale { Snapshot::new() } else { snapshot.clone() },
+        after: if stale { SourceSnapshot::new() } else { snapshot.clone() },
         before: snapshot,
         started_ms: 0,
         duration_ms: 0,
@@ -223,8 +229,8 @@ fn check(steps: &[Step], mut handles: Vec<World>) -> Result<Vec<TddState>, TestC
                 let run = run(hashes(&files), *passes, *whole, *stale, failing.as_deref());
                 let noted = world.tdd.note_run(&run).unwrap();
                 match noted.outcome {
-                    Outcome::Passed if *whole => Event::Passed,
-                    Outcome::Failed => Event::Failed {
+                    TestOutcome::Passed if *whole => Event::Passed,
+                    TestOutcome::Failed => Event::Failed {
                         known: failing.as_ref().map(|files| files.iter().copied().collect()),
                         whole: *whole,
                     },

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tgp_contract::{Code, FileEffect, Root, TddMode, TddState, Verdict};
-use tgp_tdd::{Outcome, Scope, Snapshot, Store, Tdd, TddOptions, TestRun, WriteKind};
+use tgp_tdd::{Scope, SourceSnapshot, Store, Tdd, TddOptions, TestOutcome, TestRun, WriteKind};
 
 use crate::support::{NEW_TEST, OLD_CODE, World, path};
 
@@ -64,7 +64,7 @@ fn runs_are_kept_whole_and_only_the_last_of_them() {
     assert_eq!((last.exit_code, last.passed, last.failed), (Some(1), Some(3), Some(1)));
     assert_eq!(
         (last.outcome, last.state_before, last.state_after),
-        (Outcome::Failed, TddState::TestWritten, TddState::Red)
+        (TestOutcome::Failed, TddState::TestWritten, TddState::Red)
     );
     assert_eq!((last.started_ms, last.duration_ms), (1_700_000_000_000, 12));
     assert_eq!(last.command, "é".repeat(2048));
@@ -122,7 +122,7 @@ fn scopes_are_listed_with_the_last_one_first_and_the_oldest_are_forgotten() {
 
 #[test]
 fn a_snapshot_is_bounded_and_holds_hashes_only() {
-    let mut snapshot = Snapshot::new();
+    let mut snapshot = SourceSnapshot::new();
     for bad in ["", "abc", &"A".repeat(64), &"g".repeat(64)] {
         assert!(snapshot.insert(path("a"), bad.to_owned()).is_err(), "{bad}");
     }

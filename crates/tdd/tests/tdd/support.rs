@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use tgp_contract::canonical::sha256_hex;
 use tgp_contract::{Actor, FileEffect, RelativePath, Root, TddMode, TddState, Verdict};
 use tgp_tdd::{
-    FileHasher, FileKind, Scope, Selection, Snapshot, Store, Tdd, TddOptions, TestRun, Transition, Write,
-    WriteKind,
+    FileHasher, FileKind, Scope, Selection, SourceSnapshot, Store, Tdd, TddOptions, TestRun, Transition,
+    Write, WriteKind,
 };
 
 pub const OLD_TEST: &str = "tests/a.test.ts";
@@ -42,8 +42,8 @@ impl Disk {
         };
     }
 
-    pub fn snapshot(&self, root: Root) -> Snapshot {
-        let mut snapshot = Snapshot::new();
+    pub fn snapshot(&self, root: Root) -> SourceSnapshot {
+        let mut snapshot = SourceSnapshot::new();
         for ((_, path), content) in self.0.borrow().iter().filter(|((one, _), _)| *one == root) {
             snapshot.insert_content(path.clone(), content.as_bytes()).unwrap();
         }

@@ -1,7 +1,7 @@
 //! Every state and every event: one table.
 
 use tgp_contract::{Code, Root, TddMode, TddState};
-use tgp_tdd::{Outcome, Scope, Selection, Snapshot, TestRun};
+use tgp_tdd::{Scope, Selection, SourceSnapshot, TestOutcome, TestRun};
 
 use crate::support::{Disk, NEW_TEST, OLD_CODE, OLD_TEST, World, path, store_in_memory};
 
@@ -24,7 +24,7 @@ const fn yes<T>(_: &T) -> bool {
 }
 
 /// A failing run of some tests, by its name.
-fn fails_in_part(world: &World, files: Option<&[&str]>) -> Outcome {
+fn fails_in_part(world: &World, files: Option<&[&str]>) -> TestOutcome {
     let failing_files = files.map(|files| files.iter().map(|file| path(file)).collect());
     world.note(&TestRun { selection: Selection::Part, failing_files, ..world.run(1, 1, 1) }).outcome
 }
@@ -32,7 +32,7 @@ fn fails_in_part(world: &World, files: Option<&[&str]>) -> Outcome {
 #[rustfmt::skip]
 const TABLE: &[(&str, Event, &str)] = &[
     // One letter for each state that follows, from: Idle, Test written, Red, Code allowed, Green, reFactor, Done, Halted.
-    ("begin again",      |w| yes(&w.tdd.begin(&w.scope, &Snapshot::new()).unwrap()),           "ITRCGFDH"),
+    ("begin again",      |w| yes(&w.tdd.begin(&w.scope, &SourceSnapshot::new()).unwrap()),           "ITRCGFDH"),
     ("new test",         |w| yes(&w.write("tests/c.test.ts", Some("c"))),                      "TTTTTTTH"),
     ("changed test",     |w| yes(&w.write(OLD_TEST, Some("changed"))),                         "TTTTTTTH"),
     ("deleted test",     |w| yes(&w.write(OLD_TEST, None)),                                    "ITTTTTDH"),
@@ -41,22 +41,22 @@ const TABLE: &[(&str, Event, &str)] = &[
     ("changed code",     |w| yes(&w.write(OLD_CODE, Some("changed"))),                         "ITCCFFIH"),
     ("deleted code",     |w| yes(&w.write(OLD_CODE, None)),                                    "ITCCFFIH"),
     ("exempt file",      |w| yes(&w.write("README.md", Some("words"))),                        "ITRCGFDH"),
-    ("pass",             |w| w.passes().outcome == Outcome::Passed,                            "GGGGGGGH"),
+    ("pass",             |w| w.passes().outcome == TestOutcome::Passed,                            "GGGGGGGH"),
     ("pass of a part",   |w| yes(&w.note(&TestRun { selection: Selection::Part, ..w.run(0, 1, 0) })), "ITRCGFDH"),
-    ("failure somewhere", |w| w.fails(None).outcome == Outcome::Failed,                        "IRRCFFIH"),
-    ("failure in new",   |w| w.fails(Some(&[OLD_TEST, NEW_TEST])).outcome == Outcome::Failed,  "IRRCFFIH"),
-    ("failure in old",   |w| w.fails(Some(&[OLD_TEST])).outcome == Outcome::Failed,            "ITRCFFIH"),
-    ("a part, unknown",  |w| fails_in_part(w, None) == Outcome::Inconclusive,                  "ITRCGFDH"),
-    ("a part, no file",  |w| fails_in_part(w, Some(&[])) == Outcome::Inconclusive,             "ITRCGFDH"),
-    ("a part, in new",   |w| fails_in_part(w, Some(&[NEW_TEST])) == Outcome::Failed,           "IRRCFFIH"),
-    ("a part, in old",   |w| fails_in_part(w, Some(&[OLD_TEST])) == Outcome::Failed,           "ITRCFFIH"),
-    ("no test ran",      |w| w.note(&w.run(0, 0, 0)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
-    ("runner broke",     |w| w.note(&w.run(2, 0, 0)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
-    ("out of time",      |w| w.note(&TestRun { exit_code: None, ..w.run(1, 0, 1) }).outcome == Outcome::Inconclusive, "ITRCGFDH"),
-    ("words contradict", |w| w.note(&w.run(0, 1, 1)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
-    ("no file hashed",   |w| w.note(&TestRun { before: Snapshot::new(), after: Snapshot::new(), ..w.run(1, 0, 1) }).outcome == Outcome::Inconclusive, "ITRCGFDH"),
-    ("stale pass",       |w| w.note(&TestRun { after: Snapshot::new(), ..w.run(0, 2, 0) }).outcome == Outcome::Stale, "ITRCGFDH"),
-    ("stale failure",    |w| w.note(&TestRun { after: Snapshot::new(), ..w.run(1, 0, 1) }).outcome == Outcome::Stale, "ITRCGFDH"),
+    ("failure somewhere", |w| w.fails(None).outcome == TestOutcome::Failed,                        "IRRCFFIH"),
+    ("failure in new",   |w| w.fails(Some(&[OLD_TEST, NEW_TEST])).outcome == TestOutcome::Failed,  "IRRCFFIH"),
+    ("failure in old",   |w| w.fails(Some(&[OLD_TEST])).outcome == TestOutcome::Failed,            "ITRCFFIH"),
+    ("a part, unknown",  |w| fails_in_part(w, None) == TestOutcome::Inconclusive,                  "ITRCGFDH"),
+    ("a part, no file",  |w| fails_in_part(w, Some(&[])) == TestOutcome::Inconclusive,             "ITRCGFDH"),
+    ("a part, in new",   |w| fails_in_part(w, Some(&[NEW_TEST])) == TestOutcome::Failed,           "IRRCFFIH"),
+    ("a part, in old",   |w| fails_in_part(w, Some(&[OLD_TEST])) == TestOutcome::Failed,           "ITRCFFIH"),
+    ("no test ran",      |w| w.note(&w.run(0, 0, 0)).outcome == TestOutcome::Inconclusive,         "ITRCGFDH"),
+    ("runner broke",     |w| w.note(&w.run(2, 0, 0)).outcome == TestOutcome::Inconclusive,         "ITRCGFDH"),
+    ("out of time",      |w| w.note(&TestRun { exit_code: None, ..w.run(1, 0, 1) }).outcome == TestOutcome::Inconclusive, "ITRCGFDH"),
+    ("words contradict", |w| w.note(&w.run(0, 1, 1)).outcome == TestOutcome::Inconclusive,         "ITRCGFDH"),
+    ("no file hashed",   |w| w.note(&TestRun { before: SourceSnapshot::new(), after: SourceSnapshot::new(), ..w.run(1, 0, 1) }).outcome == TestOutcome::Inconclusive, "ITRCGFDH"),
+    ("stale pass",       |w| w.note(&TestRun { after: SourceSnapshot::new(), ..w.run(0, 2, 0) }).outcome == TestOutcome::Stale, "ITRCGFDH"),
+    ("stale failure",    |w| w.note(&TestRun { after: SourceSnapshot::new(), ..w.run(1, 0, 1) }).outcome == TestOutcome::Stale, "ITRCGFDH"),
     ("set idle",         |w| set(w, TddState::Idle),                                           "IIIIIIII"),
     ("set halted",       |w| set(w, TddState::Halted),                                         "HHHHHHHH"),
     ("claim test",       |w| !set(w, TddState::TestWritten),                                   "ITRCGFDH"),
@@ -149,11 +149,11 @@ fn a_test_of_which_nothing_is_known_is_not_new() {
 #[test]
 fn without_numbers_the_exit_code_decides() {
     for (exit_code, expected) in [
-        (0, Outcome::Passed),
-        (1, Outcome::Failed),
-        (101, Outcome::Failed),
-        (126, Outcome::Inconclusive),
-        (127, Outcome::Inconclusive),
+        (0, TestOutcome::Passed),
+        (1, TestOutcome::Failed),
+        (101, TestOutcome::Failed),
+        (126, TestOutcome::Inconclusive),
+        (127, TestOutcome::Inconclusive),
     ] {
         let world = World::at(TddMode::Strict, TddState::TestWritten);
         let run = TestRun { passed: None, failed: None, ..world.run(exit_code, 0, 0) };
@@ -168,14 +168,14 @@ fn bug_a_filter_blames_no_changed_test_that_did_not_run() {
     for (passed, failed) in [(None, None), (Some(0), Some(0)), (Some(1), Some(1))] {
         let run = TestRun { selection: Selection::Part, passed, failed, ..world.run(1, 0, 0) };
         let noted = world.note(&run);
-        assert_eq!((noted.outcome, noted.state_after), (Outcome::Inconclusive, TddState::TestWritten));
+        assert_eq!((noted.outcome, noted.state_after), (TestOutcome::Inconclusive, TddState::TestWritten));
         assert!(noted.why.contains("run all tests"), "{}", noted.why);
     }
     // The new test was changed after it failed, and only an old one runs.
     let world = World::at(TddMode::Strict, TddState::CodeAllowed);
     world.write(NEW_TEST, Some("new test, changed"));
-    assert_eq!(fails_in_part(&world, Some(&[OLD_TEST])), Outcome::Failed);
+    assert_eq!(fails_in_part(&world, Some(&[OLD_TEST])), TestOutcome::Failed);
     assert_eq!(world.state(), TddState::TestWritten);
-    assert_eq!(fails_in_part(&world, Some(&[OLD_TEST, NEW_TEST])), Outcome::Failed);
+    assert_eq!(fails_in_part(&world, Some(&[OLD_TEST, NEW_TEST])), TestOutcome::Failed);
     assert_eq!(world.state(), TddState::Red);
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use tgp_compiler::Compiled;
+use tgp_compiler::CompiledModule;
 use tgp_contract::canonical;
 
 /// Bytes kept in memory before everything is forgotten and built anew from disk or source.
@@ -23,7 +23,7 @@ const MAX_DISK_BYTES: u64 = 128 * 1024 * 1024;
 /// A compiled source with its bytecode.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CachedModule {
-    pub(super) compiled: Compiled,
+    pub(super) compiled: CompiledModule,
     pub(super) bytecode: Vec<u8>,
 }
 

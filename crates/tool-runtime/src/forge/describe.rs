@@ -5,13 +5,13 @@ use tgp_contract::{RelativePath, ToolError, ToolMetadata, canonical};
 use tgp_sandbox::CompileFailure;
 
 use super::frontend::{FrontendAnswer, FrontendRequest};
-use super::{Forge, ForgeError, failure};
+use super::{ToolRuntime, ToolRuntimeError, failure};
 
 /// Tools of one request; a request has the time of one compilation.
 const BATCH_TOOLS: usize = 32;
 const BATCH_BYTES: usize = 256 * 1024;
 
-impl Forge {
+impl ToolRuntime {
     /// Metadata of each source, in their order. One that crashes the worker is described as such.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Forge {
             return Ok(Ok(Vec::new()));
         }
         let request = serde_json::to_vec(&FrontendRequest::Describe { tools: tools.to_vec() })
-            .map_err(|_| ToolError::from(ForgeError::Protocol))?;
+            .map_err(|_| ToolError::from(ToolRuntimeError::Protocol))?;
         let compiled = self.sandbox.compile(request).await;
         // Several whose worker has crashed are asked for again one by one, which finds the one at fault.
         if let (Err(error), [(path, _), others @ ..]) = (&compiled, tools)
@@ -96,9 +96,9 @@ impl Forge {
         match compiled {
             Ok(done) => match serde_json::from_slice(&done.answer) {
                 Ok(FrontendAnswer::Described(metadata)) if metadata.len() == tools.len() => Ok(Ok(metadata)),
-                _ => Err(ForgeError::Protocol.into()),
+                _ => Err(ToolRuntimeError::Protocol.into()),
             },
-            Err(CompileFailure::Sandbox(error)) => Err(ForgeError::from(error).into()),
+            Err(CompileFailure::Sandbox(error)) => Err(ToolRuntimeError::from(error).into()),
             Err(failure) => Ok(Err(failure.to_string())),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tgp_compiler::{
-    CheckOptions, CompileError, Compiled, ModuleFormat, Role, Unit, check, compile, describe,
+    CheckOptions, CompileError, CompiledModule, ModuleFormat, SourceRole, Unit, check, compile, describe,
 };
 use tgp_contract::{Finding, RelativePath, ToolMetadata};
 use tgp_sandbox::{EmitRequest, Frontend, FrontendReply, ModuleKind};
@@ -33,7 +33,7 @@ pub(super) enum FrontendRequest {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FrontendAnswer {
-    Compiled(Box<Compiled>),
+    Compiled(Box<CompiledModule>),
     Refused(CompileError),
     Checked(Vec<Finding>),
     Described(Vec<ToolMetadata>),
@@ -54,7 +54,7 @@ impl Frontend for ForgeFrontend {
                         id: compiled.id.clone(),
                         kind: kind(compiled.format),
                         code: compiled.code.clone(),
-                        keep_debug_info: unit.role != Role::Library,
+                        keep_debug_info: unit.role != SourceRole::Library,
                     };
                     (FrontendAnswer::Compiled(Box::new(compiled)), Some(emit))
                 }

@@ -20,12 +20,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
+use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, SourceRole, Unit};
 use tgp_contract::{
     CheckReport, Code, FileSystem, Finding, RelativePath, Root, Severity, SourceLocation, ToolError,
     TypeCheck, canonical,
 };
-use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, RunStats, Sandbox, SandboxError};
+use tgp_sandbox::{
+    CompileFailure, LogLine, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
+};
 use tokio::sync::Semaphore;
 
 pub use cache::BytecodeCache;
@@ -33,7 +35,7 @@ pub use changes::RunChange;
 use changes::{grow, judge, may_take_effect, pre_commit_check, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
-use program::{Prepared, prepare};
+use program::{CompiledTool, prepare};
 use run_commit::RunCommit;
 use sources::Sources;
 pub use sources::as_targets;
@@ -46,20 +48,20 @@ pub use types::native_type_checker;
 
 /// What the forge depends on besides the files.
 #[derive(Clone, Debug)]
-pub struct ForgeOptions {
+pub struct ToolRuntimeOptions {
     /// The project directory, whose `node_modules` hold the packages.
     pub project: PathBuf,
     /// The agent's root on disk, for the native type checker.
     pub tool_root: PathBuf,
     pub allowed_imports: Vec<String>,
-    pub limits: Limits,
+    pub limits: RunLimits,
     pub seed: Option<u64>,
     pub frozen_clock_ms: Option<f64>,
 }
 
 /// Why the forge cannot work at all.
 #[derive(Debug, thiserror::Error)]
-pub enum ForgeError {
+pub enum ToolRuntimeError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     #[error(transparent)]
@@ -68,10 +70,10 @@ pub enum ForgeError {
     Protocol,
 }
 
-impl From<ForgeError> for ToolError {
-    fn from(error: ForgeError) -> Self {
+impl From<ToolRuntimeError> for ToolError {
+    fn from(error: ToolRuntimeError) -> Self {
         match error {
-            ForgeError::Compile(
+            ToolRuntimeError::Compile(
                 CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_),
             ) => ToolError::new(Code::Compile, error.to_string())
                 .help("flatten the expression or split the source into several tools"),
@@ -83,12 +85,12 @@ impl From<ForgeError> for ToolError {
 
 /// Compiles, checks and runs tools.
 #[derive(Debug)]
-pub struct Forge {
+pub struct ToolRuntime {
     sandbox: Arc<Sandbox>,
     cache: Arc<BytecodeCache>,
-    options: ForgeOptions,
+    options: ToolRuntimeOptions,
     types: TypeChecker,
-    programs: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    programs: Mutex<BTreeMap<String, Arc<CompiledTool>>>,
     running: Semaphore,
 }
 
@@ -98,7 +100,7 @@ const MAX_RUNNING: usize = 32;
 /// Programs kept ready; when there are more, one of them goes.
 const MAX_PROGRAMS: usize = 256;
 
-impl Forge {
+impl ToolRuntime {
     /// Starts the sandbox's pool, with the prelude from the cache where it is there.
     ///
     /// # Errors
@@ -106,8 +108,8 @@ impl Forge {
     pub async fn start(
         sandbox: Arc<Sandbox>,
         cache: Arc<BytecodeCache>,
-        options: ForgeOptions,
-    ) -> Result<Self, ForgeError> {
+        options: ToolRuntimeOptions,
+    ) -> Result<Self, ToolRuntimeError> {
         let types = TypeChecker::new(&options.project, &options.tool_root);
         let forge = Self {
             sandbox,
@@ -127,7 +129,7 @@ impl Forge {
         self.cache.key(&[]).chars().take(16).collect()
     }
 
-    async fn prelude(&self) -> Result<Vec<u8>, ForgeError> {
+    async fn prelude(&self) -> Result<Vec<u8>, ToolRuntimeError> {
         let emit = Sandbox::prelude();
         let key = self.cache.key(&["prelude", &emit.id, &emit.code]);
         if let Some(bytecode) = self.cache.raw(&key) {
@@ -145,9 +147,9 @@ impl Forge {
     }
 
     /// Bytecode of code that is JavaScript already.
-    async fn emit(&self, request: &FrontendRequest) -> Result<Vec<u8>, ForgeError> {
-        let text = serde_json::to_vec(request).map_err(|_| ForgeError::Protocol)?;
-        self.sandbox.compile(text).await?.bytecode.ok_or(ForgeError::Protocol)
+    async fn emit(&self, request: &FrontendRequest) -> Result<Vec<u8>, ToolRuntimeError> {
+        let text = serde_json::to_vec(request).map_err(|_| ToolRuntimeError::Protocol)?;
+        self.sandbox.compile(text).await?.bytecode.ok_or(ToolRuntimeError::Protocol)
     }
 
     /// Checks one tool: rules, imports, standards, and types where the project can.
@@ -160,7 +162,7 @@ impl Forge {
         path: &RelativePath,
     ) -> Result<CheckReport, ToolError> {
         let tools = &invocation.visible_tools().await;
-        let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: Role::Tool };
+        let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: SourceRole::Tool };
         let options = CheckOptions { allowed_imports: self.options.allowed_imports.clone() };
         let mut findings = self.findings(unit.clone(), options).await?;
         let broken =
@@ -187,14 +189,14 @@ impl Forge {
     async fn findings(&self, unit: Unit, options: CheckOptions) -> Result<Vec<Finding>, ToolError> {
         let id = unit.id.clone();
         let request = serde_json::to_vec(&FrontendRequest::Check { unit, options })
-            .map_err(|_| ToolError::from(ForgeError::Protocol))?;
+            .map_err(|_| ToolError::from(ToolRuntimeError::Protocol))?;
         let compiled = self.sandbox.compile(request).await;
         match compiled.inspect_err(|error| failure::log_worker(&id, error)) {
             Ok(done) => match serde_json::from_slice(&done.answer) {
                 Ok(FrontendAnswer::Checked(findings)) => Ok(findings),
-                _ => Err(ForgeError::Protocol.into()),
+                _ => Err(ToolRuntimeError::Protocol.into()),
             },
-            Err(CompileFailure::Sandbox(error)) => Err(ForgeError::from(error).into()),
+            Err(CompileFailure::Sandbox(error)) => Err(ToolRuntimeError::from(error).into()),
             Err(failure) => Ok(vec![failure::crash_finding(&id, &failure)]),
         }
     }
@@ -205,7 +207,7 @@ impl Forge {
         tools: &Arc<dyn FileSystem>,
         entry: &RelativePath,
         sources: &mut Sources<'_>,
-    ) -> Result<Arc<Prepared>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, ToolError> {
         let builder = || GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0);
         self.prepared(tools, entry.to_string(), builder, sources).await
     }
@@ -215,7 +217,7 @@ impl Forge {
         &self,
         invocation: Invocation<'_>,
         entry: &RelativePath,
-    ) -> Result<Arc<Prepared>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, ToolError> {
         let tools = &invocation.workspace.tools;
         let prepared = match self.program(tools, entry, &mut Sources::Judged(invocation)).await {
             Ok(prepared) => prepared,
@@ -230,7 +232,7 @@ impl Forge {
         Ok(prepared)
     }
 
-    fn keep_program(&self, key: String, prepared: &Arc<Prepared>) {
+    fn keep_program(&self, key: String, prepared: &Arc<CompiledTool>) {
         self.sandbox.forget_others(prepared.libraries());
         let mut programs = self.programs();
         if programs.len() >= MAX_PROGRAMS {
@@ -239,7 +241,7 @@ impl Forge {
         programs.insert(key, Arc::clone(prepared));
     }
 
-    fn programs(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
+    fn programs(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<CompiledTool>>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -298,7 +300,7 @@ impl Forge {
             Ok(report) => report,
             Err(error) => {
                 end.undo().await;
-                return Err(ForgeError::from(error).into());
+                return Err(ToolRuntimeError::from(error).into());
             }
         };
         let logs: Vec<LogLine> = report
@@ -360,8 +362,8 @@ impl Forge {
         }
     }
 
-    fn run_options(&self) -> RunOptions {
-        RunOptions {
+    fn run_options(&self) -> ToolRunOptions {
+        ToolRunOptions {
             limits: self.options.limits,
             seed: self.options.seed,
             frozen_clock_ms: self.options.frozen_clock_ms,
@@ -395,11 +397,11 @@ impl Forge {
             .run(
                 &prepared.program,
                 input,
-                RunOptions::default(),
+                ToolRunOptions::default(),
                 &bridge::NoBridge("a configuration is read"),
             )
             .await
-            .map_err(ForgeError::from)?;
+            .map_err(ToolRuntimeError::from)?;
         report.result.map_err(|error| failure::explain(&error, &prepared.graph, |_| false))
     }
 
@@ -407,7 +409,7 @@ impl Forge {
     ///
     /// # Errors
     /// When no worker can be had.
-    pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ForgeError> {
+    pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ToolRuntimeError> {
         Ok(self.sandbox.lock_report().await?)
     }
 }

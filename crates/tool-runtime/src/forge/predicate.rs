@@ -8,11 +8,11 @@ use serde_json::Value;
 use tgp_compiler::{GraphBuilder, GraphHost};
 use tgp_contract::{Code, FileSystem, RelativePath, ToolError};
 use tgp_router::gates::{Predicate, PredicateCompiler};
-use tgp_sandbox::{Limits, RunInput, RunOptions, Sandbox};
+use tgp_sandbox::{RunInput, RunLimits, Sandbox, ToolRunOptions};
 
-use super::program::{Prepared, prepare};
+use super::program::{CompiledTool, prepare};
 use super::sources::Sources;
-use super::{Forge, ForgeError, bridge, failure};
+use super::{ToolRuntime, ToolRuntimeError, bridge, failure};
 
 /// Every call waits for it, so it has less time than a tool.
 const CPU: Duration = Duration::from_millis(50);
@@ -20,12 +20,12 @@ const WALL: Duration = Duration::from_millis(500);
 
 /// A compiled function that decides.
 struct CompiledPredicate {
-    prepared: Prepared,
+    prepared: CompiledTool,
     sandbox: Arc<Sandbox>,
 }
 
 #[async_trait]
-impl PredicateCompiler for Forge {
+impl PredicateCompiler for ToolRuntime {
     async fn compile(
         &self,
         sources: &Arc<dyn FileSystem>,
@@ -47,14 +47,14 @@ impl PredicateCompiler for Forge {
 impl Predicate for CompiledPredicate {
     async fn decide(&self, question: Value) -> Result<Value, ToolError> {
         let input = RunInput { arguments: question, call_default: true, environment: Vec::new() };
-        let limits = Limits { cpu: CPU, wall: WALL, ..Limits::default() };
+        let limits = RunLimits { cpu: CPU, wall: WALL, ..RunLimits::default() };
         // A decision that depends on chance or on the hour cannot be explained afterwards.
-        let options = RunOptions { limits, seed: Some(0), frozen_clock_ms: Some(0.0) };
+        let options = ToolRunOptions { limits, seed: Some(0), frozen_clock_ms: Some(0.0) };
         let report = self
             .sandbox
             .run(&self.prepared.program, input, options, &bridge::NoBridge("a rule decides"))
             .await
-            .map_err(|error| ToolError::from(ForgeError::from(error)))?;
+            .map_err(|error| ToolError::from(ToolRuntimeError::from(error)))?;
         report.result.map_err(|error| {
             let error = failure::explain(&error, &self.prepared.graph, |_| false);
             error.with_code(Code::Policy)

@@ -7,11 +7,11 @@ use tgp_compiler::GraphBuilder;
 use tgp_contract::{Access, Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_router::Invocation;
 
-use super::Forge;
-use super::program::{Prepared, prepare};
+use super::ToolRuntime;
+use super::program::{CompiledTool, prepare};
 use super::sources::Sources;
 
-impl Forge {
+impl ToolRuntime {
     /// Every source below the tool root that a tool consists of, as far as they can be found, without the tool itself.
     pub async fn find_sources(
         &self,
@@ -42,7 +42,7 @@ impl Forge {
         key: String,
         builder: impl FnOnce() -> Result<GraphBuilder, ToolError>,
         sources: &mut Sources<'_>,
-    ) -> Result<Arc<Prepared>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, ToolError> {
         let known = self.programs().get(&key).cloned();
         if let Some(known) = known
             && known.is_current(tools.as_ref())
@@ -63,7 +63,7 @@ impl Forge {
     pub(super) async fn check_packages(
         &self,
         invocation: Invocation<'_>,
-        prepared: &Prepared,
+        prepared: &CompiledTool,
     ) -> Result<(), ToolError> {
         let mut files = prepared.package_files().peekable();
         if files.peek().is_none() {

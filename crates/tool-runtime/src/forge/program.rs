@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tgp_compiler::{Compiled, GraphBuilder, ModuleGraph, Role, ToolShape, Unit};
+use tgp_compiler::{CompiledModule, GraphBuilder, ModuleGraph, SourceRole, ToolShape, Unit};
 use tgp_contract::{Code, FileSystem, RelativePath, ToolError, canonical};
 use tgp_fs::Stamp;
 use tgp_sandbox::{CompileFailure, ModuleCode, Program};
@@ -13,11 +13,11 @@ use tgp_sandbox::{CompileFailure, ModuleCode, Program};
 use super::cache::CachedModule;
 use super::frontend::{FrontendAnswer, FrontendRequest, kind};
 use super::sources::Sources;
-use super::{Forge, ForgeError, failure};
+use super::{ToolRuntime, ToolRuntimeError, failure};
 
 /// A program and what is needed to explain its failures and to know when it is out of date.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct CompiledTool {
     pub(super) program: Program,
     pub(super) graph: ModuleGraph,
     /// Content hash of each source below the tool root.
@@ -27,7 +27,7 @@ pub(super) struct Prepared {
     proven: AtomicBool,
 }
 
-impl Prepared {
+impl CompiledTool {
     /// True when every source still is what was compiled.
     pub(super) fn is_current(&self, tools: &dyn FileSystem) -> bool {
         let same = |(path, hash): &(RelativePath, String)| {
@@ -90,10 +90,10 @@ fn fingerprint(path: &Path) -> Option<Stamp> {
 /// Compiles everything the builder asks for and links it. `sources` is told of every source of the tool root before it is
 /// compiled.
 pub(super) async fn prepare(
-    forge: &Forge,
+    forge: &ToolRuntime,
     mut builder: GraphBuilder,
     sources: &mut Sources<'_>,
-) -> Result<Prepared, ToolError> {
+) -> Result<CompiledTool, ToolError> {
     let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
     let mut tools = Vec::new();
     loop {
@@ -102,7 +102,7 @@ pub(super) async fn prepare(
             break;
         }
         for unit in units {
-            if unit.role == Role::Tool
+            if unit.role == SourceRole::Tool
                 && let Ok(path) = RelativePath::new(&unit.id)
             {
                 sources.meet(&path)?;
@@ -110,7 +110,7 @@ pub(super) async fn prepare(
             }
             let module = module(forge, unit).await?;
             bytecode.insert(module.compiled.id.clone(), Arc::clone(&module));
-            if let Err(error) = builder.supply(Compiled::clone(&module.compiled)) {
+            if let Err(error) = builder.supply(CompiledModule::clone(&module.compiled)) {
                 sources.miss(builder.missed());
                 return Err(error.0);
             }
@@ -141,11 +141,11 @@ pub(super) async fn prepare(
         }));
     }
     let program = Program { entry: graph.entry.clone(), modules };
-    Ok(Prepared { program, graph, tools, packages, proven: AtomicBool::new(false) })
+    Ok(CompiledTool { program, graph, tools, packages, proven: AtomicBool::new(false) })
 }
 
 /// One source, compiled now or before.
-async fn module(forge: &Forge, unit: Unit) -> Result<Arc<CachedModule>, ToolError> {
+async fn module(forge: &ToolRuntime, unit: Unit) -> Result<Arc<CachedModule>, ToolError> {
     let role = format!("{:?}", unit.role);
     let key = forge.cache.key(&["module", &role, &unit.id, &unit.source]);
     if let Some(module) = forge.cache.module(&key) {
@@ -153,11 +153,11 @@ async fn module(forge: &Forge, unit: Unit) -> Result<Arc<CachedModule>, ToolErro
     }
     let id = unit.id.clone();
     let request = serde_json::to_vec(&FrontendRequest::Compile { unit })
-        .map_err(|_| ToolError::from(ForgeError::Protocol))?;
+        .map_err(|_| ToolError::from(ToolRuntimeError::Protocol))?;
     let compiled = forge.sandbox.compile(request).await;
     let done = match compiled.inspect_err(|error| failure::log_worker(&id, error)) {
         Ok(done) => done,
-        Err(CompileFailure::Sandbox(error)) => return Err(ForgeError::from(error).into()),
+        Err(CompileFailure::Sandbox(error)) => return Err(ToolRuntimeError::from(error).into()),
         Err(refused) => {
             let findings = vec![failure::crash_finding(&id, &refused)];
             return Err(tgp_compiler::CompileError { findings }.into());
@@ -165,15 +165,15 @@ async fn module(forge: &Forge, unit: Unit) -> Result<Arc<CachedModule>, ToolErro
     };
     match serde_json::from_slice(&done.answer) {
         Ok(FrontendAnswer::Compiled(compiled)) => {
-            let bytecode = done.bytecode.ok_or(ForgeError::Protocol)?;
+            let bytecode = done.bytecode.ok_or(ToolRuntimeError::Protocol)?;
             Ok(forge.cache.keep_module(&key, CachedModule { compiled: *compiled, bytecode }))
         }
         Ok(FrontendAnswer::Refused(error)) => Err(error.into()),
-        _ => Err(ForgeError::Protocol.into()),
+        _ => Err(ToolRuntimeError::Protocol.into()),
     }
 }
 
-async fn facade(forge: &Forge, compiled: &Compiled) -> Result<Vec<u8>, ToolError> {
+async fn facade(forge: &ToolRuntime, compiled: &CompiledModule) -> Result<Vec<u8>, ToolError> {
     let key = forge.cache.key(&["facade", &compiled.id, &compiled.code]);
     if let Some(bytecode) = forge.cache.raw(&key) {
         return Ok(bytecode);

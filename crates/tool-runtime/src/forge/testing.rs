@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
 use tgp_contract::{Code, FileSystem, FsError, RelativePath, SourceLocation, ToolError, canonical};
-use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions, RunStats};
+use tgp_sandbox::{LogLine, RunInput, RunLimits, RunStats, ToolRunOptions};
 
-use super::program::Prepared;
+use super::program::CompiledTool;
 use super::run_commit::RunCommit;
 use super::sources::Sources;
-use super::{Forge, ForgeError, bridge, failure};
+use super::{ToolRuntime, ToolRuntimeError, bridge, failure};
 use tgp_router::Invocation;
 
 /// CPU time of a test file, where a tool has less: it runs a tool many times.
@@ -102,11 +102,11 @@ struct RawFailure {
     received: Option<String>,
 }
 
-impl Forge {
+impl ToolRuntime {
     /// What a test file may use where a tool has `limits`. The sandbox must allow as much.
     #[must_use]
-    pub fn test_limits(limits: Limits) -> Limits {
-        Limits { cpu: limits.cpu.max(CPU), wall: limits.wall.max(WALL), ..limits }
+    pub fn test_limits(limits: RunLimits) -> RunLimits {
+        RunLimits { cpu: limits.cpu.max(CPU), wall: limits.wall.max(WALL), ..limits }
     }
 
     /// Runs the tests of one file. Whatever they write, to files or to the database, is undone. A file that does not
@@ -143,7 +143,7 @@ impl Forge {
         &self,
         invocation: Invocation<'_>,
         file: &RelativePath,
-    ) -> Result<Arc<Prepared>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, ToolError> {
         let tools = &invocation.workspace.tools;
         let prepared = self.test_program(tools, file, &mut Sources::Judged(invocation)).await?;
         self.check_packages(invocation, &prepared).await?;
@@ -155,7 +155,7 @@ impl Forge {
         tools: &Arc<dyn FileSystem>,
         file: &RelativePath,
         sources: &mut Sources<'_>,
-    ) -> Result<Arc<Prepared>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, ToolError> {
         let builder = || GraphBuilder::for_test(self.graph_host(tools), file).map_err(|error| error.0);
         self.prepared(tools, format!("test:{file}"), builder, sources).await
     }
@@ -163,7 +163,7 @@ impl Forge {
     async fn run_tests(
         &self,
         invocation: Invocation<'_>,
-        prepared: &Prepared,
+        prepared: &CompiledTool,
         report: &mut TestReport,
     ) -> Result<(), ToolError> {
         let inner = invocation.workspace.overlaid;
@@ -175,9 +175,10 @@ impl Forge {
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let options = self.run_options();
         let limits = Self::test_limits(options.limits);
-        let ran = self.sandbox.run(&prepared.program, input, RunOptions { limits, ..options }, &bridge).await;
+        let ran =
+            self.sandbox.run(&prepared.program, input, ToolRunOptions { limits, ..options }, &bridge).await;
         end.undo().await;
-        let ran = ran.map_err(ForgeError::from)?;
+        let ran = ran.map_err(ToolRuntimeError::from)?;
         report.logs = shown_logs(ran.logs, prepared);
         report.stats = Some(ran.stats);
         match ran.result.map(serde_json::from_value::<RawReport>) {
@@ -221,7 +222,7 @@ impl TestReport {
     }
 
     /// A file may be written at any moment; what counts is what was compiled.
-    fn learn_hashes(&mut self, prepared: &Prepared) {
+    fn learn_hashes(&mut self, prepared: &CompiledTool) {
         if let Some(hash) = prepared.source_hash(&self.file) {
             hash.clone_into(&mut self.test_sha256);
         }
@@ -235,7 +236,7 @@ impl TestReport {
         self.error = Some(error);
     }
 
-    fn take(&mut self, raw: RawReport, prepared: &Prepared) {
+    fn take(&mut self, raw: RawReport, prepared: &CompiledTool) {
         self.tests = raw.tests.into_iter().map(|test| test.explained(prepared)).collect();
         self.passed = self.tests.iter().filter(|test| test.ok).count();
         self.failed = self.tests.len() - self.passed;
@@ -274,7 +275,7 @@ fn tested(
 }
 
 impl RawResult {
-    fn explained(self, prepared: &Prepared) -> TestResult {
+    fn explained(self, prepared: &CompiledTool) -> TestResult {
         let error = self.error.map(|error| {
             let named = !matches!(error.name.as_str(), "" | "Error" | "AssertionError");
             let message = match (&error.code, named) {
@@ -290,7 +291,7 @@ impl RawResult {
     }
 }
 
-fn shown_logs(logs: Vec<LogLine>, prepared: &Prepared) -> Vec<LogLine> {
+fn shown_logs(logs: Vec<LogLine>, prepared: &CompiledTool) -> Vec<LogLine> {
     let mut bytes = 0;
     logs.into_iter()
         .map(|line| LogLine { text: failure::map_log(&line.text, &prepared.graph), ..line })

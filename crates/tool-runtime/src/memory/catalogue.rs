@@ -8,20 +8,20 @@ use tgp_contract::{
     Change, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, background, canonical,
 };
 use tgp_fs::DiskFs;
-use tgp_git::{DerivedFile, Snapshot};
+use tgp_git::{GeneratedFile, RepositorySnapshot};
 use tgp_registry::{Index, is_tool};
 use tokio::runtime::Handle;
 
 use super::{META_FILE, TOOLS_DIRECTORY};
-use crate::Forge;
+use crate::ToolRuntime;
 
 /// Begins the name of what this machine has described before, in the kernel's own state: `meta.json` of a repository
 /// is somebody's claim, this file is ours. The name goes on with the build that made it.
 const CACHE_PREFIX: &str = "metadata-";
 
 /// Describes tools, and describes none of them twice.
-pub(super) struct Catalogue {
-    forge: Arc<Forge>,
+pub(super) struct ToolDescriber {
+    forge: Arc<ToolRuntime>,
     runtime: Handle,
     meta_path: RelativePath,
     state: PathBuf,
@@ -42,15 +42,15 @@ struct Known {
 
 /// Whether a look at the tools may bring `meta.json` up to date.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum IndexCare {
+pub(super) enum MetaSync {
     Mend,
     /// For previews, which change nothing.
     Leave,
 }
 
-impl Catalogue {
+impl ToolDescriber {
     /// `runtime` is used from the blocking threads on which git works.
-    pub(super) fn new(forge: Arc<Forge>, state: &Path, runtime: Handle) -> Result<Self, ToolError> {
+    pub(super) fn new(forge: Arc<ToolRuntime>, state: &Path, runtime: Handle) -> Result<Self, ToolError> {
         Ok(Self {
             cache_name: format!("{CACHE_PREFIX}{}.json", forge.build()),
             forge,
@@ -236,12 +236,12 @@ fn read_tool(
     Ok(())
 }
 
-impl DerivedFile for Catalogue {
+impl GeneratedFile for ToolDescriber {
     fn path(&self) -> &RelativePath {
         &self.meta_path
     }
 
-    fn derive(&self, tree: &dyn Snapshot) -> Result<Vec<u8>, ToolError> {
+    fn derive(&self, tree: &dyn RepositorySnapshot) -> Result<Vec<u8>, ToolError> {
         let mut tools = Vec::new();
         let mut unread = Vec::new();
         for file in tree.files()?.into_iter().filter(|file| is_tool(&file.path)) {

@@ -8,7 +8,7 @@ use super::SimilarTool;
 
 /// What happens to a new tool whose job an old one does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnDuplicate {
+pub enum DuplicatePolicy {
     /// An agent has to name every one of them, and so has looked at them; a person is told.
     #[default]
     Confirm,
@@ -18,7 +18,7 @@ pub enum OnDuplicate {
     Refuse,
 }
 
-impl OnDuplicate {
+impl DuplicatePolicy {
     /// Whether a new tool may be written beside `similar` ones, which its writer wants to do `despite` some.
     pub(super) fn admit(
         self,

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{FileSystem, RelativePath, ToolError, ToolMetadata};
-use tgp_git::Memory;
+use tgp_git::ToolRepo;
 use tgp_registry::is_tool;
 
-use super::catalogue::IndexCare;
-use super::library::Library;
+use super::catalogue::MetaSync;
+use super::library::ToolLibrary;
 
 /// See the module's documentation.
 #[derive(Default)]
@@ -88,18 +88,18 @@ impl IndexState {
     }
 }
 
-impl Library {
+impl ToolLibrary {
     /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
     pub(super) async fn survey(
         &self,
         files: &Arc<dyn FileSystem>,
         patience: Duration,
-        care: IndexCare,
+        care: MetaSync,
     ) -> Result<Vec<String>, ToolError> {
         let mut warnings = Vec::new();
         let head = self.head();
         // In this order: a working tree that does not move after the branch was read is not behind it.
-        let is_moving = self.git().is_ok_and(Memory::is_moving);
+        let is_moving = self.git().is_ok_and(ToolRepo::is_moving);
         let mut known = self.known.lock().await;
         // Another process, or a rebase, may have brought tools that nobody here has seen.
         if known.tools.is_none() || known.head != head {
@@ -121,7 +121,7 @@ impl Library {
                 known.head = head;
             }
         }
-        if care == IndexCare::Mend && !known.mended {
+        if care == MetaSync::Mend && !known.mended {
             warnings = self.catalogue.mend(files, &known.all())?;
             known.mended = true;
         }

@@ -7,18 +7,18 @@ use std::time::Duration;
 use tgp_contract::{
     Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, canonical,
 };
-use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
-use tgp_registry::{Hit, Index, SearchOutcome, Searcher, Verdict, is_tool};
+use tgp_git::{Conflict, HydrateOutcome, ToolEdit, ToolRepo, ToolRepoOptions};
+use tgp_registry::{Hit, Index, ReuseVerdict, SearchOutcome, Searcher, is_tool};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::catalogue::{Catalogue, IndexCare};
-use super::duplicates::{OnDuplicate, similar_tool};
+use super::catalogue::{MetaSync, ToolDescriber};
+use super::duplicates::{DuplicatePolicy, similar_tool};
 use super::index_state::IndexState;
 use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use super::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
-use crate::Forge;
+use crate::ToolRuntime;
 use tgp_router::{ApprovedSnapshot, PointOfNoReturn};
 
 /// Similar tools that a write names at most.
@@ -36,7 +36,7 @@ const SEARCH_PATIENCE: Duration = Duration::from_secs(60);
 const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Under which conditions a file is written.
-pub struct WriteTerms<'a> {
+pub struct WriteOptions<'a> {
     pub actor: &'a Actor,
     /// Tools that are known to do the same, and do not do.
     pub despite: &'a [RelativePath],
@@ -48,12 +48,12 @@ pub struct WriteTerms<'a> {
 }
 
 /// See the module's documentation.
-pub struct Library {
+pub struct ToolLibrary {
     /// The repository, or why it cannot be used: tools can be found and run without it, but not written.
-    git: Result<Memory, ToolError>,
-    pub(super) catalogue: Arc<Catalogue>,
+    git: Result<ToolRepo, ToolError>,
+    pub(super) catalogue: Arc<ToolDescriber>,
     pub(super) searcher: Searcher,
-    on_duplicate: OnDuplicate,
+    on_duplicate: DuplicatePolicy,
     has_remote: bool,
     remote: Option<RemoteName>,
     head_file: PathBuf,
@@ -62,38 +62,38 @@ pub struct Library {
 
 /// What a person should know about the start.
 #[derive(Clone, Debug, Default)]
-pub struct Opening {
+pub struct StartupNotices {
     /// Conflicts and repairs, one sentence each.
     pub notices: Vec<String>,
     /// Why the remote could not be reached, when the local tools are used without it.
     pub offline: Option<String>,
 }
 
-impl std::fmt::Debug for Library {
+impl std::fmt::Debug for ToolLibrary {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Library").field("on_duplicate", &self.on_duplicate).finish_non_exhaustive()
     }
 }
 
-impl Library {
+impl ToolLibrary {
     /// Opens the repository, and brings it up to date with its remote. `git` gets this library's own way to make
     /// `meta.json`. Also answers what a person should know.
     ///
     /// # Errors
     /// `EGIT` when there is no repository and none can be had.
     pub async fn open(
-        forge: Arc<Forge>,
+        forge: Arc<ToolRuntime>,
         searcher: Searcher,
-        on_duplicate: OnDuplicate,
-        git: impl FnOnce(Arc<dyn tgp_git::DerivedFile>) -> MemoryOptions,
+        on_duplicate: DuplicatePolicy,
+        git: impl FnOnce(Arc<dyn tgp_git::GeneratedFile>) -> ToolRepoOptions,
         state: &Path,
-    ) -> Result<(Self, Opening), ToolError> {
-        let catalogue = Arc::new(Catalogue::new(forge, state, Handle::current())?);
+    ) -> Result<(Self, StartupNotices), ToolError> {
+        let catalogue = Arc::new(ToolDescriber::new(forge, state, Handle::current())?);
         let options = git(Arc::clone(&catalogue) as _);
         let has_remote = options.remote.is_some();
         let head_file = options.root.join(".git/refs/heads").join(&options.branch);
         let has_tools = options.root.join(TOOLS_DIRECTORY).is_dir();
-        let mut opening = Opening::default();
+        let mut opening = StartupNotices::default();
         let mut remote = None;
         let git = match hydrated(options, &mut opening).await {
             Ok(git) => {
@@ -114,7 +114,7 @@ impl Library {
         Ok((library, opening))
     }
 
-    pub(super) fn git(&self) -> Result<&Memory, ToolError> {
+    pub(super) fn git(&self) -> Result<&ToolRepo, ToolError> {
         self.git.as_ref().map_err(Clone::clone)
     }
 
@@ -127,7 +127,7 @@ impl Library {
     ///
     /// # Errors
     /// `EGIT`.
-    pub async fn status(&self) -> Result<tgp_git::Status, ToolError> {
+    pub async fn status(&self) -> Result<tgp_git::RepositoryStatus, ToolError> {
         self.git()?.status().await
     }
 
@@ -144,7 +144,7 @@ impl Library {
         limit: usize,
         visible: &Visibility,
     ) -> Result<(SearchOutcome, Vec<String>), ToolError> {
-        let mut warnings = self.survey(files, SEARCH_PATIENCE, IndexCare::Mend).await?;
+        let mut warnings = self.survey(files, SEARCH_PATIENCE, MetaSync::Mend).await?;
         let shows = |path: &RelativePath| visible.shows(Root::Tools, path);
         let found = self.searcher.search_among(query, limit, &shows).await?;
         warnings.extend(found.warning.clone());
@@ -163,8 +163,8 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         content: &str,
-        terms: &WriteTerms<'_>,
-        care: IndexCare,
+        terms: &WriteOptions<'_>,
+        care: MetaSync,
     ) -> Vec<Hit> {
         let shows = |path: &RelativePath| terms.visible.shows(Root::Tools, path);
         let found = async {
@@ -177,7 +177,7 @@ impl Library {
             }
         };
         let hits: Result<Vec<Hit>, ToolError> = found.await;
-        hits.unwrap_or_default().into_iter().filter(|hit| hit.verdict == Verdict::Reuse).collect()
+        hits.unwrap_or_default().into_iter().filter(|hit| hit.verdict == ReuseVerdict::Reuse).collect()
     }
 
     /// Whether a file may have this content as far as can be known before it is written.
@@ -186,10 +186,10 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         content: &str,
-        terms: &WriteTerms<'_>,
+        terms: &WriteOptions<'_>,
     ) -> Result<(), ToolError> {
         self.git()?;
-        self.admit(files, path, content, terms, IndexCare::Leave).await.map(|_| ())
+        self.admit(files, path, content, terms, MetaSync::Leave).await.map(|_| ())
     }
 
     /// What stands in a file that may be written, and which tools do what it would do.
@@ -198,8 +198,8 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         content: &str,
-        terms: &WriteTerms<'_>,
-        care: IndexCare,
+        terms: &WriteOptions<'_>,
+        care: MetaSync,
     ) -> Result<(Option<Vec<u8>>, Vec<Hit>), ToolError> {
         refuse_large(path, content.len())?;
         let stood = match files.read(path) {
@@ -221,11 +221,11 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         content: String,
-        terms: WriteTerms<'_>,
+        terms: WriteOptions<'_>,
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
-        let (stood, similar) = self.admit(files, path, &content, &terms, IndexCare::Mend).await?;
+        let (stood, similar) = self.admit(files, path, &content, &terms, MetaSync::Mend).await?;
         let (meant, agreement, point) = (path.clone(), terms.agreement, terms.point);
-        let edit: Edit = Box::new(move |before| {
+        let edit: ToolEdit = Box::new(move |before| {
             agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
             // Whoever writes has seen what stood there when it asked, and no other version.
             if before != stood.as_deref() {
@@ -258,7 +258,7 @@ impl Library {
         }
         patch(&text)?;
         let meant = path.clone();
-        let edit: Edit = Box::new(move |before| {
+        let edit: ToolEdit = Box::new(move |before| {
             agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
             let text = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
             let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
@@ -274,7 +274,7 @@ impl Library {
     async fn edit(
         &self,
         path: &RelativePath,
-        edit: Edit,
+        edit: ToolEdit,
         similar: &[Hit],
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
         let edited = match self.git()?.edit(path, edit).await {
@@ -394,8 +394,8 @@ pub fn shown_index(text: String, visible: &Visibility) -> Result<String, ToolErr
 }
 
 /// The repository, up to date with its remote.
-async fn hydrated(options: MemoryOptions, opening: &mut Opening) -> Result<Memory, ToolError> {
-    let git = Memory::open(options).await?;
+async fn hydrated(options: ToolRepoOptions, opening: &mut StartupNotices) -> Result<ToolRepo, ToolError> {
+    let git = ToolRepo::open(options).await?;
     let hydrated = git.hydrate().await?;
     opening.notices = hydrated.repaired;
     match hydrated.outcome {

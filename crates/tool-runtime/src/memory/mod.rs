@@ -7,10 +7,10 @@ mod library;
 mod remote;
 mod results;
 
-pub use duplicates::OnDuplicate;
+pub use duplicates::DuplicatePolicy;
 pub use duplicates::shown_score;
-pub use library::{Library, Opening};
-pub use library::{WriteTerms, refuse_derived, shown_index};
+pub use library::{StartupNotices, ToolLibrary};
+pub use library::{WriteOptions, refuse_derived, shown_index};
 pub use remote::RemoteName;
 pub use results::{SimilarTool, SyncResult, ToolLog, ToolVersion, ToolWriteResult};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Target, ToolError};
 use url::Url;
 
-use super::Library;
+use super::ToolLibrary;
 
 /// Commits that a preview names; the others are counted.
 const MAX_COMMITS: usize = 50;
@@ -41,7 +41,7 @@ fn host(url: &str) -> Option<String> {
     name.get(..end).filter(|host| !host.is_empty()).map(str::to_owned)
 }
 
-impl Library {
+impl ToolLibrary {
     /// The host that every change of a tool is sent to.
     pub fn remote_target(&self) -> Option<Target> {
         let host = self.remote()?.host.clone()?;

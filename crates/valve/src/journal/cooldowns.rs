@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 use tgp_contract::RelativePath;
 
 use super::files::relative;
-use super::{Ledger, signed, unsigned};
+use super::{JournalTx, signed, unsigned};
 use crate::change::Change;
 use crate::event::TriggerCause;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ pub(crate) struct Held {
     pub(crate) cause: TriggerCause,
 }
 
-impl Ledger<'_> {
+impl JournalTx<'_> {
     /// The end of a cooldown that has not ended.
     pub(crate) fn cooldown(
         &self,

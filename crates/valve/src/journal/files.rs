@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rusqlite::{Row, params};
 use tgp_contract::RelativePath;
 
-use super::{Ledger, signed, unsigned};
+use super::{JournalTx, signed, unsigned};
 use crate::failure::Failure;
 use crate::tree::{Scope, Stamp};
 
@@ -27,7 +27,7 @@ impl Known {
 
 const COLUMNS: &str = "path, size, mtime_ns, ctime_ns, device, inode, born_ns, sha256, is_settled";
 
-impl Ledger<'_> {
+impl JournalTx<'_> {
     /// All that is known of a part of the tree.
     pub(crate) fn known(&self, scope: &Scope) -> Result<HashMap<RelativePath, Known>, Failure> {
         let mut known = HashMap::new();

@@ -27,10 +27,10 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn transact<T>(
         &mut self,
-        work: impl FnOnce(&Ledger<'_>) -> Result<T, Failure>,
+        work: impl FnOnce(&JournalTx<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        match work(&Ledger { transaction: &transaction }) {
+        match work(&JournalTx { transaction: &transaction }) {
             Ok(answer) => {
                 transaction.commit()?;
                 Ok(answer)
@@ -48,13 +48,13 @@ impl Journal {
 }
 
 /// An open transaction.
-pub(crate) struct Ledger<'t> {
+pub(crate) struct JournalTx<'t> {
     transaction: &'t Transaction<'t>,
 }
 
 /// Numbers that are kept by name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Number {
+pub(crate) enum MetaKey {
     /// The number of the last event.
     LastSequence,
     /// Whether the tree was taken down once.
@@ -68,7 +68,7 @@ pub(crate) enum Number {
     Told,
 }
 
-impl Number {
+impl MetaKey {
     fn key(self) -> &'static str {
         match self {
             Self::LastSequence => "last_sequence",
@@ -82,14 +82,14 @@ impl Number {
     }
 }
 
-impl Ledger<'_> {
-    pub(crate) fn number(&self, number: Number) -> Result<Option<u64>, Failure> {
+impl JournalTx<'_> {
+    pub(crate) fn number(&self, number: MetaKey) -> Result<Option<u64>, Failure> {
         let mut statement = self.transaction.prepare_cached("SELECT value FROM number WHERE name = ?1")?;
         let value: Option<i64> = statement.query_row([number.key()], |row| row.get(0)).optional()?;
         Ok(value.and_then(|value| u64::try_from(value).ok()))
     }
 
-    pub(crate) fn set_number(&self, number: Number, value: u64) -> Result<(), Failure> {
+    pub(crate) fn set_number(&self, number: MetaKey, value: u64) -> Result<(), Failure> {
         let mut statement = self.transaction.prepare_cached(
             "INSERT INTO number (name, value) VALUES (?1, ?2)
                              ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -98,7 +98,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    pub(crate) fn count_up(&self, number: Number) -> Result<u64, Failure> {
+    pub(crate) fn count_up(&self, number: MetaKey) -> Result<u64, Failure> {
         let next = self.number(number)?.unwrap_or_default().saturating_add(1);
         self.set_number(number, next)?;
         Ok(next)

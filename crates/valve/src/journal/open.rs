@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Journal, Number};
+use super::{Journal, MetaKey};
 use crate::failure::Failure;
 
 /// The version of the tables below.
@@ -112,7 +112,7 @@ pub(crate) fn open(path: &Path, now_ms: u64, is_expected: bool) -> Result<Opened
     let mut journal = Journal { connection };
     if loss.is_some() {
         // The numbers of the lost journal are not known, and must not be given again: a clock is beyond all of them.
-        journal.transact(|ledger| ledger.set_number(Number::LastSequence, now_ms))?;
+        journal.transact(|ledger| ledger.set_number(MetaKey::LastSequence, now_ms))?;
     }
     Ok(Opened { journal, loss })
 }

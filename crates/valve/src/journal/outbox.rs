@@ -4,7 +4,7 @@ use rusqlite::params;
 use tgp_contract::{ChronicleEvent, RelativePath};
 
 use super::files::relative;
-use super::{Ledger, Number, signed, unsigned};
+use super::{JournalTx, MetaKey, signed, unsigned};
 use crate::failure::Failure;
 
 /// Events that were skipped and are kept with their reason; all of them are counted.
@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
     pub(crate) event: ChronicleEvent,
 }
 
-impl Ledger<'_> {
+impl JournalTx<'_> {
     pub(crate) fn put_event(&self, waiting: &Waiting) -> Result<(), Failure> {
         let mut statement = self.transaction.prepare_cached(
             "INSERT INTO outbox (sequence, chronicle, persona, event) VALUES (?1, ?2, ?3, ?4)",
@@ -73,7 +73,7 @@ impl Ledger<'_> {
         if statement.execute([signed(waiting.sequence)])? != 1 {
             return Ok(());
         }
-        self.count_up(Number::Told)?;
+        self.count_up(MetaKey::Told)?;
         if is_trigger {
             self.transaction
                 .prepare_cached(
@@ -102,7 +102,7 @@ impl Ledger<'_> {
                 "UPDATE work SET state = 'skipped', message = ?2 WHERE sequence = ?1 AND state = 'pending'",
             )?
             .execute(params![sequence, reason])?;
-        self.count_up(Number::Skipped)?;
+        self.count_up(MetaKey::Skipped)?;
         Ok(())
     }
 }

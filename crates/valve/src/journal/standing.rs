@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::files::relative;
 use super::work::state;
-use super::{Number, unsigned};
+use super::{MetaKey, unsigned};
 use crate::failure::Failure;
-use crate::report::{Skip, Status, UnfinishedAction};
+use crate::report::{Skip, UnfinishedAction, ValveStatus};
 
 /// Rows of each list of a status; the counts are of all.
 const MAX_ROWS: i64 = 20;
@@ -16,27 +16,27 @@ const MAX_ROWS: i64 = 20;
 /// Fills in what the journal knows, all of one moment. Answers how often each persona was triggered.
 pub(crate) fn standing(
     connection: &mut Connection,
-    status: &mut Status,
+    status: &mut ValveStatus,
 ) -> Result<BTreeMap<String, u64>, Failure> {
     let moment = connection.transaction()?;
     let count =
         |sql: &str| -> Result<u64, Failure> { Ok(unsigned(moment.query_row(sql, [], |row| row.get(0))?)) };
-    let number = |number: Number| -> Result<Option<u64>, Failure> {
+    let number = |number: MetaKey| -> Result<Option<u64>, Failure> {
         let value: Option<i64> = moment
             .query_row("SELECT value FROM number WHERE name = ?1", [number.key()], |row| row.get(0))
             .optional()?;
         Ok(value.map(unsigned))
     };
-    status.has_journal = number(Number::HasBaseline)?.is_some();
+    status.has_journal = number(MetaKey::HasBaseline)?.is_some();
     status.files = count("SELECT count(*) FROM file")?;
-    status.last_sequence = number(Number::LastSequence)?.unwrap_or_default();
-    status.told_events = number(Number::Told)?.unwrap_or_default();
-    status.last_scan_ms = number(Number::LastScanMs)?;
+    status.last_sequence = number(MetaKey::LastSequence)?.unwrap_or_default();
+    status.told_events = number(MetaKey::Told)?.unwrap_or_default();
+    status.last_scan_ms = number(MetaKey::LastScanMs)?;
     status.pending_events = count("SELECT count(*) FROM outbox")?;
     status.held_changes = count("SELECT count(*) FROM held")?;
     status.pending_actions = count("SELECT count(*) FROM work WHERE state = 'pending'")?;
-    status.done_actions = number(Number::ActionsDone)?.unwrap_or_default();
-    status.skipped = number(Number::Skipped)?.unwrap_or_default();
+    status.done_actions = number(MetaKey::ActionsDone)?.unwrap_or_default();
+    status.skipped = number(MetaKey::Skipped)?.unwrap_or_default();
 
     let mut statement = moment.prepare(
         "SELECT persona, path, state, json_extract(trigger, '$.eventId'), message FROM work

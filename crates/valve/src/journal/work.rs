@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use tgp_contract::RelativePath;
 
-use super::{Ledger, Number, signed, unsigned};
+use super::{JournalTx, MetaKey, signed, unsigned};
 use crate::failure::Failure;
 use crate::{ActionState, Trigger};
 
@@ -49,7 +49,7 @@ pub(crate) struct Made {
     pub(crate) depth: u32,
 }
 
-impl Ledger<'_> {
+impl JournalTx<'_> {
     pub(crate) fn put_work(&self, work: &NewWork<'_>) -> Result<(), Failure> {
         let failed = |error: serde_json::Error| Failure::Event(error.to_string());
         self.transaction
@@ -110,7 +110,7 @@ impl Ledger<'_> {
             self.transaction
                 .prepare_cached("DELETE FROM work WHERE sequence = ?1")?
                 .execute([signed(sequence)])?;
-            self.count_up(Number::ActionsDone)?;
+            self.count_up(MetaKey::ActionsDone)?;
             return Ok(());
         }
         self.transaction

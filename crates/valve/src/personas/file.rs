@@ -18,7 +18,7 @@ use tgp_text::yaml::{self, YamlLimits, location};
 use super::fault::{Fault, NONE, unreadable};
 use super::{Filter, Persona, Test, length};
 use crate::action::{Action, AgentAction};
-use crate::change::ChangeKind;
+use crate::change::FileChangeKind;
 
 /// The version of the file that this build reads; a file need not name it.
 const VERSION: u64 = 1;
@@ -67,7 +67,7 @@ struct Entry {
     #[serde(default)]
     contents: Option<Spanned<Vec<Spanned<String>>>>,
     #[serde(default)]
-    changes: Option<Spanned<Vec<ChangeKind>>>,
+    changes: Option<Spanned<Vec<FileChangeKind>>>,
     #[serde(default)]
     cooldown: Option<Spanned<String>>,
     #[serde(default)]
@@ -223,10 +223,10 @@ impl<'f> Reader<'f> {
             }
         }
         let changes = match entry.changes {
-            None => ChangeKind::ALL.to_vec(),
+            None => FileChangeKind::ALL.to_vec(),
             Some(list) => {
-                self.counted(list.value.len(), location(&list), "changes", ChangeKind::ALL.len())?;
-                if !patterns.is_empty() && list.value.iter().all(|kind| *kind == ChangeKind::Deleted) {
+                self.counted(list.value.len(), location(&list), "changes", FileChangeKind::ALL.len())?;
+                if !patterns.is_empty() && list.value.iter().all(|kind| *kind == FileChangeKind::Deleted) {
                     let message = "a file that is deleted has no content for `contents`".to_owned();
                     return Err(self
                         .fault(location(&list), "changes", message)

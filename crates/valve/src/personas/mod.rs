@@ -10,7 +10,7 @@ use globset::GlobMatcher;
 use regex::bytes::Regex;
 use tgp_contract::{RelativePath, ToolError};
 
-use crate::{Action, ChangeKind};
+use crate::{Action, FileChangeKind};
 
 /// One that wants to hear of changes.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct Persona {
     pub filters: Vec<String>,
     /// Patterns of which one has to be found in the file; none means that the path is enough.
     pub contents: Vec<String>,
-    pub changes: Vec<ChangeKind>,
+    pub changes: Vec<FileChangeKind>,
     /// After an event of a file, further changes of it are gathered for so long.
     pub cooldown: Duration,
     /// An action that takes longer is told to end, and has failed.

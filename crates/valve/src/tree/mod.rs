@@ -7,7 +7,7 @@ mod walk;
 pub(crate) use content::{ContentError, Hashing};
 pub(crate) use rules::{Rules, is_always_ignored, is_chronicle_name};
 pub(crate) use tgp_fs::{RULE_FILES, Stamp};
-pub(crate) use walk::{Blind, Scope, Seen, Walk, WalkError};
+pub(crate) use walk::{ScanObstacle, Scope, Seen, Walk, WalkError};
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

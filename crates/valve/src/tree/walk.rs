@@ -26,7 +26,7 @@ pub(crate) enum Scope {
 
 /// What cannot be seen, and so is neither there nor gone.
 #[derive(Debug)]
-pub(crate) enum Blind {
+pub(crate) enum ScanObstacle {
     /// A directory or file that cannot be read. What is known of it and below it stays as it was.
     Unreadable(RelativePath, io::Error),
     /// A name of which no event can tell, in this directory.
@@ -39,7 +39,7 @@ pub(crate) enum Blind {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) files: Vec<(RelativePath, Stamp)>,
-    pub(crate) blind: Vec<Blind>,
+    pub(crate) blind: Vec<ScanObstacle>,
     /// The directories whose rules were read.
     pub(crate) ruled: BTreeSet<RelativePath>,
     pub(crate) rules: Rules,
@@ -151,7 +151,7 @@ impl Walk<'_> {
             Ok(file) => file,
             Err(error) => {
                 if is_hidden(&error) {
-                    blind(seen, Blind::Rules(path.clone(), "it cannot be read"));
+                    blind(seen, ScanObstacle::Rules(path.clone(), "it cannot be read"));
                 }
                 return;
             }
@@ -162,9 +162,9 @@ impl Walk<'_> {
         let mut bytes = Vec::new();
         let read = file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes);
         if bytes.len() as u64 > MAX_RULE_BYTES {
-            blind(seen, Blind::Rules(path.clone(), "it is larger than 256 KiB"));
+            blind(seen, ScanObstacle::Rules(path.clone(), "it is larger than 256 KiB"));
         } else if read.is_err() {
-            blind(seen, Blind::Rules(path.clone(), "it cannot be read"));
+            blind(seen, ScanObstacle::Rules(path.clone(), "it cannot be read"));
         } else {
             seen.rules.add(path.clone(), String::from_utf8_lossy(&bytes).into_owned());
         }
@@ -189,7 +189,7 @@ impl Walk<'_> {
             for entry in entries {
                 match entry {
                     Ok(entry) => self.entry(&directory, &entry, seen, &mut waiting)?,
-                    Err(error) => blind(seen, Blind::Unreadable(directory.clone(), error)),
+                    Err(error) => blind(seen, ScanObstacle::Unreadable(directory.clone(), error)),
                 }
             }
         }
@@ -214,7 +214,7 @@ impl Walk<'_> {
         let Some(path) = path else {
             if is_interesting {
                 let shown = name.to_string_lossy().escape_debug().to_string();
-                blind(seen, Blind::Unspeakable(directory.clone(), shown));
+                blind(seen, ScanObstacle::Unspeakable(directory.clone(), shown));
             }
             return Ok(());
         };
@@ -259,9 +259,9 @@ fn add(seen: &mut Seen, path: RelativePath, stamp: Stamp) -> Result<(), WalkErro
     Ok(())
 }
 
-fn blind(seen: &mut Seen, what: Blind) {
+fn blind(seen: &mut Seen, what: ScanObstacle) {
     // What is unreadable decides about deletions, so it is never left out.
-    if seen.blind.len() < MAX_BLIND || matches!(what, Blind::Unreadable(..)) {
+    if seen.blind.len() < MAX_BLIND || matches!(what, ScanObstacle::Unreadable(..)) {
         seen.blind.push(what);
     }
 }
@@ -269,7 +269,7 @@ fn blind(seen: &mut Seen, what: Blind) {
 /// Notes what is there and cannot be seen; what is not there any more is not new.
 fn note_hidden(seen: &mut Seen, path: RelativePath, error: io::Error) {
     if is_hidden(&error) {
-        blind(seen, Blind::Unreadable(path, error));
+        blind(seen, ScanObstacle::Unreadable(path, error));
     }
 }
 

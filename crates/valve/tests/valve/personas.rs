@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tgp_contract::Code;
-use tgp_valve::{Action, AgentAction, ChangeKind, Personas};
+use tgp_valve::{Action, AgentAction, FileChangeKind, Personas};
 
 const FILE: &str = ".sage/valve.yml";
 
@@ -40,7 +40,7 @@ personas:
         (all[0].action.clone(), all[0].cooldown, all[0].changes.len()),
         (Action::Record, Duration::ZERO, 4)
     );
-    assert_eq!(all[1].changes, [ChangeKind::Changed, ChangeKind::Renamed]);
+    assert_eq!(all[1].changes, [FileChangeKind::Changed, FileChangeKind::Renamed]);
     assert_eq!(all[1].cooldown, Duration::from_secs(300));
     let timeouts = (all[0].timeout, all[1].timeout);
     assert_eq!(timeouts, (Duration::from_secs(600), Duration::from_secs(24 * 3_600)));

@@ -12,8 +12,8 @@ use tgp_contract::{
     Cancellation, Chronicle, ChronicleEvent, ChronicleLayout, Code, RelativePath, ToolError, canonical,
 };
 use tgp_valve::{
-    Action, ActionFailure, ActionReport, Actions, Look, ScanReport, Status, TRIGGER_EVENT, Trigger, Valve,
-    ValveEvent, ValveOptions,
+    Action, ActionFailure, ActionReport, Actions, ScanReport, ScanRequest, TRIGGER_EVENT, Trigger, Valve,
+    ValveEvent, ValveOptions, ValveStatus,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -66,7 +66,7 @@ pub struct World {
     pub script: Arc<Script>,
     pub clock: Arc<AtomicU64>,
     pub all: bool,
-    pub look: Look,
+    pub look: ScanRequest,
     pub layout: ChronicleLayout,
 }
 
@@ -111,7 +111,8 @@ impl World {
         });
         let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
         let layout = ChronicleLayout::Beside;
-        let world = Self { folder, chronicle, script, clock, all: false, look: Look::WhenTold, layout };
+        let world =
+            Self { folder, chronicle, script, clock, all: false, look: ScanRequest::WhenTold, layout };
         world.write(PERSONAS, personas);
         world
     }
@@ -171,7 +172,7 @@ impl World {
         self.open().unwrap().scan(never()).await.unwrap()
     }
 
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ValveStatus {
         Valve::status(self.folder.path(), &self.journal(), &at(PERSONAS)).unwrap()
     }
 

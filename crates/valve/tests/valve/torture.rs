@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tgp_chronicle::FileChronicle;
 use tgp_contract::{Chronicle, ChronicleEvent};
-use tgp_valve::{Look, Valve, ValveOptions};
+use tgp_valve::{ScanRequest, Valve, ValveOptions};
 use tokio::sync::mpsc;
 
 use crate::model::Dice;
@@ -32,7 +32,7 @@ fn watch_until_killed(project: &Path) {
         clock: Arc::new(|| {
             u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
         }),
-        look: Look::WhenTold,
+        look: ScanRequest::WhenTold,
         ..world.options()
     };
     runtime.block_on(async {

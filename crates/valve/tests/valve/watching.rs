@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tgp_contract::Code;
-use tgp_valve::{Look, ValveEvent};
+use tgp_valve::{ScanRequest, ValveEvent};
 
 use crate::model::Dice;
 use crate::support::{EVERYTHING, PERSONAS, World, hash};
@@ -270,7 +270,7 @@ async fn a_deletion_is_told_while_other_files_change_without_a_pause() {
 #[tokio::test]
 async fn a_tree_that_cannot_be_watched_is_looked_at_again_and_again() {
     let mut world = World::new(EVERYTHING);
-    world.look = Look::Every(Duration::from_millis(20));
+    world.look = ScanRequest::Every(Duration::from_millis(20));
     world.write("a", "1");
     let mut watch = world.watch();
     watch.started().await;

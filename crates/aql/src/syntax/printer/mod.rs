@@ -9,7 +9,7 @@ mod values;
 use super::Unit;
 use super::text::{Span, Text};
 use super::token::Comment;
-use super::tree::{Argument, Arguments, Block, Body, Input, Item, Query, Step};
+use super::tree::{Argument, Arguments, Body, Input, Item, PlanBlock, Query, Step};
 
 /// Where a line should end.
 const WIDTH: usize = 100;
@@ -306,24 +306,25 @@ impl Printer<'_> {
         self.expression(&argument.value);
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &PlanBlock) {
         if block.steps.is_empty() && block.returned.is_none() && !self.has_comment(block.span) {
             self.put("{}");
             return;
         }
-        enum Line<'a> {
+        enum JournalLine<'a> {
             Step(&'a Step),
             Return(&'a super::tree::Return),
         }
-        let steps = block.steps.iter().map(Line::Step);
-        let lines: Vec<Line<'_>> = steps.chain(block.returned.iter().map(Line::Return)).collect();
-        let span = |line: &Line<'_>| match line {
-            Line::Step(step) => step.span,
-            Line::Return(returned) => returned.span,
+        let steps = block.steps.iter().map(JournalLine::Step);
+        let lines: Vec<JournalLine<'_>> =
+            steps.chain(block.returned.iter().map(JournalLine::Return)).collect();
+        let span = |line: &JournalLine<'_>| match line {
+            JournalLine::Step(step) => step.span,
+            JournalLine::Return(returned) => returned.span,
         };
         self.expanded(&BRACES, block.span, &lines, span, |printer, line| match line {
-            Line::Step(step) => printer.step(step),
-            Line::Return(returned) => {
+            JournalLine::Step(step) => printer.step(step),
+            JournalLine::Return(returned) => {
                 printer.put("return ");
                 printer.expression(&returned.value);
             }

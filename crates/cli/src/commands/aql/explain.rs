@@ -1,7 +1,7 @@
 //! `tgp aql explain`: what a query would do, before it does it.
 
 use clap::{Args, ValueEnum};
-use tgp::choose_query;
+use tgp::aql::choose_query;
 use tgp::contract::{Actor, CallContext, Consent};
 
 use super::compile;

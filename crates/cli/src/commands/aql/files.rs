@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::aql::QueryProblems;
 use tgp::contract::{Code, ToolError};
-use tgp::{Kernel, Problems};
 
 use super::problem_list;
 use crate::arguments::Global;
@@ -104,7 +105,7 @@ pub(super) async fn check(arguments: CheckArgs, global: &Global, printer: &Print
     }
 }
 
-fn show(file: &str, problems: &Problems, printer: &Printer) {
+fn show(file: &str, problems: &QueryProblems, printer: &Printer) {
     for problem in &problems.problems {
         printer.line(&screen::problem(problem, &problems.sources, printer.look_out()));
         printer.line("");
@@ -122,7 +123,7 @@ pub(super) fn format(arguments: &FmtArgs, global: &Global, printer: &Printer) ->
         let path = global.directory.as_ref().map_or_else(|| file.clone(), |directory| directory.join(file));
         let text = if from_pipe { from_stdin()? } else { read_file(&path, &shown)? };
         let formatted =
-            tgp::format_queries(&shown, &text).map_err(|problems| super::refuse(&problems, printer))?;
+            tgp::aql::format_queries(&shown, &text).map_err(|problems| super::refuse(&problems, printer))?;
         if from_pipe && !arguments.check {
             if printer.json() {
                 printer.document(&done(json!({ "formatted": formatted })));

@@ -8,8 +8,9 @@ mod runs;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tgp::Kernel;
+use tgp::aql::{CompiledQuery, QueryProblems};
 use tgp::contract::ToolError;
-use tgp::{Compiled, Kernel, Problems};
 
 use crate::arguments::Global;
 use crate::conversation::Interrupts;
@@ -53,13 +54,13 @@ pub async fn run(
 }
 
 /// A file of queries that must be right; what is wrong with it is shown.
-fn compile(kernel: &Kernel, file: &str, printer: &Printer) -> Result<Compiled, Failure> {
+fn compile(kernel: &Kernel, file: &str, printer: &Printer) -> Result<CompiledQuery, Failure> {
     let text = files::read(kernel, file)?;
     kernel.compile_queries(file, &text).map_err(|problems| refuse(&problems, printer))
 }
 
 /// Shows every problem on standard error, or all of them as one result.
-fn refuse(problems: &Problems, printer: &Printer) -> Failure {
+fn refuse(problems: &QueryProblems, printer: &Printer) -> Failure {
     let error = problems.to_error();
     if printer.json() {
         return error.into();

@@ -1,8 +1,8 @@
 //! A run on the screen, step by step.
 
 use console::Style;
+use tgp::aql::{RunEvent, ValueSource};
 use tgp::contract::ToolError;
-use tgp::{RunEvent, ValueSource};
 use tokio::sync::mpsc;
 
 use crate::approval::silence;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value};
-use tgp::contract::{Code, Consent, ToolError};
-use tgp::{
-    Compiled, Kernel, Plan, QueryRequest, QueryType, ResumedQuery, RunEvent, RunReport, Source, StopLevel,
-    StopSignal, choose_query,
+use tgp::Kernel;
+use tgp::agent::{StopLevel, StopSignal};
+use tgp::aql::{
+    CompiledQuery, QueryPlan, QueryRequest, QueryType, ResumedQuery, RunEvent, RunReport, Source,
+    choose_query,
 };
+use tgp::contract::{Code, Consent, ToolError};
 use tokio::sync::mpsc;
 
 use super::compile;
@@ -84,8 +86,8 @@ pub(super) async fn run(
 
 /// A query of a file with its inputs; nothing for a run that is gone on with.
 struct Prepared {
-    compiled: Compiled,
-    plan: Arc<Plan>,
+    compiled: CompiledQuery,
+    plan: Arc<QueryPlan>,
     inputs: Map<String, Value>,
 }
 
@@ -99,7 +101,7 @@ fn prepare(kernel: &Kernel, arguments: &RunArgs, printer: &Printer) -> Result<Op
     Ok(Some(Prepared { compiled, plan, inputs }))
 }
 
-fn inputs(arguments: &RunArgs, plan: &Plan) -> Result<Map<String, Value>, Failure> {
+fn inputs(arguments: &RunArgs, plan: &QueryPlan) -> Result<Map<String, Value>, Failure> {
     let Value::Object(mut inputs) = parse_json("inputs", &arguments.inputs)? else {
         return Err(ToolError::new(Code::Validation, "inputs is not JSON object")
             .detail("field", "inputs")

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use tgp::{RunInfo, RunState};
+use tgp::aql::{RunInfo, RunState};
 
 use crate::arguments::Global;
 use crate::commands::{done, shown_time};

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::agent::{Ending, ModelChoice, SessionRequest, Summary};
 use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver, Target};
-use tgp::{Ending, Kernel, ModelChoice, SessionRequest, Summary};
 use tokio::sync::{mpsc, watch};
 
 use super::{Demo, cannot_write};
-use crate::conversation::{Heard, Verbosity, follow};
+use crate::conversation::{InterruptState, Verbosity, follow};
 use crate::exit::Failure;
 
 pub(super) const PARCEL_TOOL: &str = "tools/shipping/billable_weight.ts";
@@ -142,7 +143,7 @@ impl Demo<'_> {
             tokio::join!(work, drained(events)).0?
         } else {
             let (_nobody, questions) = mpsc::channel(1);
-            let (_silent, heard) = watch::channel(Heard::Nothing);
+            let (_silent, heard) = watch::channel(InterruptState::Nothing);
             tokio::join!(work, follow(events, questions, heard, self.printer, Verbosity::Brief)).0?
         };
         if summary.ending == Ending::Interrupted {

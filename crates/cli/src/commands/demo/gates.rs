@@ -20,7 +20,7 @@ impl Demo<'_> {
         let Some(error) = read.error() else { return self.expect(false, "the secret that was read") };
         self.expect(error.code == Code::Policy, "the refusal of the secret")?;
         self.say(&format!("fs_read .env: {}", visible(&error.to_string())));
-        if tgp::process_support().complete() {
+        if tgp::sandbox::process_support().complete() {
             let command = json!({ "command": "cat .env; cat ./*; echo; ls -A" });
             let answer = self.call(kernel, "shell_exec", command).await.into_result()?;
             self.expect(!answer.to_string().contains(secret), "the secret and a command")?;
@@ -38,15 +38,15 @@ impl Demo<'_> {
         self.chapter("Every call has left one entry, bound to the one before by its hash");
         kernel.flush().await?;
         let options = tgp::BootOptions {
-            trust: tgp::Trust::Everything,
+            trust: tgp::trust::Trust::Everything,
             ..session::boot_options(kernel.project().to_owned())
         };
-        let report = tgp::open_records(&options).await.map_err(ToolError::from)?.verify()?;
+        let report = tgp::audit::open_records(&options).await.map_err(ToolError::from)?.verify()?;
         self.say(&format!("tgp audit verify: intact, {} entries", report.entries));
         let last = kernel.sessions().find("last")?;
         let replay = kernel.sessions().replay(&last).await?;
-        let same = matches!(replay.played, tgp::Replayed::Same { .. })
-            && replay.sealed == (tgp::Sealed::Same { lines_after: 0 });
+        let same = matches!(replay.played, tgp::agent::Replayed::Same { .. })
+            && replay.sealed == (tgp::agent::TranscriptIntegrity::Same { lines_after: 0 });
         self.expect(same, "the replay of the session")?;
         self.say("tgp replay: the first session, played again without a model, is the same byte for byte");
         self.steps.push(json!({ "step": "record", "entries": report.entries }));

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::contract::{Decision, Plan, PlanStep};
+use tgp::guardian::PlanOutcome;
 use tgp::results::GraphQueryResult;
-use tgp::{Kernel, PlanOutcome};
 
 use super::super::result_of;
 use super::memory::{Places, git};

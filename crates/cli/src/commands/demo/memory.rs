@@ -8,7 +8,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tgp::contract::ToolError;
 use tgp::results::SqlResult;
-use tgp::{BootOptions, Kernel, Trust};
+use tgp::trust::Trust;
+use tgp::{BootOptions, Kernel};
 
 use super::super::result_of;
 use super::agent::Person;

@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
+use tgp::agent::{StopLevel, StopSignal};
 use tgp::contract::{
     Actor, CallContext, CheckReport, Code, Consent, Severity, TddMode, ToolCall, ToolError, ToolResult,
 };
 use tgp::results::{ExecToolResult, ToolWriteResult};
-use tgp::{BootOptions, Kernel, StopLevel, StopSignal, Trust};
+use tgp::trust::Trust;
+use tgp::{BootOptions, Kernel};
 
 use super::{done, result_of};
 use crate::conversation::Interrupts;
@@ -47,7 +49,7 @@ async fn story(printer: &Printer, stop: StopSignal) -> Result<(), Failure> {
         ToolError::new(Code::Internal, format!("cannot make a temporary folder: {error}"))
     })?;
     let places = Places::make(folder.path())?;
-    tgp::initialise(&places.first).map_err(ToolError::from)?;
+    tgp::project::initialise(&places.first).map_err(ToolError::from)?;
     let mut demo = Demo { printer, stop, calls: 0, steps: Vec::new() };
     demo.tell(&places).await?;
     if printer.json() {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use tgp::Kernel;
+use tgp::agent::ModelChoice;
+use tgp::aql::{QueryRequest, RunEvent, choose_query};
 use tgp::contract::Consent;
-use tgp::{Kernel, ModelChoice, QueryRequest, RunEvent, choose_query};
 use tokio::sync::mpsc;
 
 use super::{Demo, cannot_write};

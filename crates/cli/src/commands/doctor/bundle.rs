@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
+use tgp::audit::{AuditFilter, Redaction};
 use tgp::contract::{Code, ToolError};
-use tgp::{Filter, Redaction};
 use time::OffsetDateTime;
 
 use crate::arguments::Global;
@@ -99,7 +99,7 @@ impl Bundle<'_> {
 
     async fn audit(&self) -> Option<String> {
         let reader = session::records(self.global).await.ok()?;
-        let entries = reader.tail(&Filter::default(), MAX_ENTRIES).ok()?;
+        let entries = reader.tail(&AuditFilter::default(), MAX_ENTRIES).ok()?;
         let lines =
             entries.into_iter().map(|entry| format!("{}\n", without_contents(entry.sequence, &entry.body)));
         Some(lines.collect())
@@ -153,7 +153,7 @@ fn tail(path: &Path) -> Result<String, ToolError> {
             .help("name the file that `--log` wrote"),
         _ => refused(&format!("it cannot be read: {error}")),
     };
-    let file = tgp::open_plain(path).map_err(failed)?;
+    let file = tgp::files::open_plain(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     if length > MAX_LOG_BYTES {
         return Err(refused(&format!(

@@ -64,7 +64,7 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
             let text =
                 if help.is_empty() { shown.error.to_string() } else { format!("{} ({help})", shown.error) };
             rows.push(Row { name: "project", health: Health::Bad, text });
-            rows.extend(lock_rows("sandbox", &tgp::probe_jail()));
+            rows.extend(lock_rows("sandbox", &tgp::sandbox::probe_jail()));
             broken = Some(shown.error);
         }
         Err(other) => return Err(other),
@@ -175,7 +175,7 @@ async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {
 /// What holds an agent, besides the sandbox. The audit was verified when the kernel started.
 async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
     let tdd = kernel.state().tdd();
-    let state = tdd.state(&tgp::Scope::Project).map_or("unknown", tgp::contract::TddState::as_str);
+    let state = tdd.state(&tgp::gates::Scope::Project).map_or("unknown", tgp::contract::TddState::as_str);
     let rules = match kernel.policy().listing().await {
         Ok(listing) => Row {
             name: "policy",
@@ -189,8 +189,8 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
         Err(error) => Row { name: "policy", health: Health::Bad, text: ToolError::to_string(&error) },
     };
     let durability = match kernel.config().audit.durability {
-        tgp::AuditDurability::Batched => "batched",
-        tgp::AuditDurability::Call => "on the disk with every call",
+        tgp::config::AuditDurability::Batched => "batched",
+        tgp::config::AuditDurability::Call => "on the disk with every call",
     };
     vec![
         Row { name: "audit", health: Health::Good, text: format!("verified; records are {durability}") },
@@ -205,7 +205,7 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
 
 /// Whether commands can run: in a whole jail, or not at all.
 fn jail_row() -> Row {
-    let support = tgp::process_support();
+    let support = tgp::sandbox::process_support();
     let (health, text) = if support.complete() {
         (Health::Good, "commands run on a layer of their own, in all namespaces".to_owned())
     } else {
@@ -214,7 +214,7 @@ fn jail_row() -> Row {
     Row { name: "jail", health, text }
 }
 
-fn lock_rows(name: &'static str, report: &tgp::LockReport) -> Vec<Row> {
+fn lock_rows(name: &'static str, report: &tgp::sandbox::LockReport) -> Vec<Row> {
     let mut parts = Vec::new();
     if report.no_new_privileges {
         parts.push("no new privileges".to_owned());
@@ -258,7 +258,7 @@ fn git_row() -> Row {
 }
 
 fn types_row(directory: &Path) -> Row {
-    match tgp::native_type_checker(directory) {
+    match tgp::sandbox::native_type_checker(directory) {
         Some(path) => Row { name: "types", health: Health::Good, text: path.display().to_string() },
         None => Row {
             name: "types",

@@ -5,7 +5,7 @@ use tgp::contract::{Code, SourceLocation, ToolError};
 
 use super::*;
 
-fn shown(manner: Manner, tool: &str, arguments: Value, answer: ToolResult, verdict: &str) -> String {
+fn shown(manner: TextStyle, tool: &str, arguments: Value, answer: ToolResult, verdict: &str) -> String {
     let (mut screen, paper) = screen(manner, Verbosity::Brief);
     screen.show(&call("r1", tool, arguments));
     screen.show(&result("r1", tool, answer, verdict, 1.0));
@@ -104,7 +104,7 @@ fn a_path_is_never_cut_for_the_rest_of_its_line() {
         ToolError::new(Code::NotFound, "no such file or directory, and a long text about that").help("look");
     for columns in [20, 40, 80, 119, 120, 400] {
         for terminal in [true, false] {
-            let manner = Manner { terminal, columns, ..PIPE };
+            let manner = TextStyle { terminal, columns, ..PIPE };
             for (tool, arguments) in [
                 ("fs_read", json!({ "path": path })),
                 ("search_grep", json!({ "path": path, "pattern": "x".repeat(200) })),

@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::questions::Typed;
 use super::*;
-use crate::conversation::follow::Follower;
-use crate::conversation::{Answering, Heard, Keyboard, Question, approver};
+use crate::conversation::follow::SessionRenderer;
+use crate::conversation::{ApprovalMode, InterruptState, Keyboard, Question, approver};
 
 /// Asks for a write of this file, as the router would.
 async fn ask(approver: &dyn Approver, path: &str) -> ApprovalAnswer {
@@ -55,22 +55,22 @@ struct Stage {
     questions: mpsc::Receiver<Question>,
     events: mpsc::Sender<AgentEvent>,
     shown: mpsc::Receiver<AgentEvent>,
-    say: watch::Sender<Heard>,
+    say: watch::Sender<InterruptState>,
     out: Paper,
     aside: Paper,
 }
 
 impl Stage {
     fn new() -> Self {
-        let (approver, questions) = approver(Answering::Terminal);
+        let (approver, questions) = approver(ApprovalMode::Terminal);
         let (events, shown) = mpsc::channel(16);
         // Both are the same terminal.
         let out = Paper::new(TERMINAL);
         Self { approver, questions, events, shown, say: watch::Sender::default(), aside: out.clone(), out }
     }
 
-    fn follower<K: Keyboard>(&self, keyboard: K) -> Follower<Paper, Paper, K> {
-        Follower {
+    fn follower<K: Keyboard>(&self, keyboard: K) -> SessionRenderer<Paper, Paper, K> {
+        SessionRenderer {
             screen: Screen::new(self.out.clone(), Form::Words(Verbosity::Brief)),
             aside: self.aside.clone(),
             keyboard,
@@ -145,10 +145,10 @@ async fn ctrl_c_at_the_question_refuses_it_and_all_that_follow() {
         events.send(call("r1.1", "fs_write", json!({ "path": "src/a" }))).await.unwrap();
         let (first, ()) = tokio::join!(ask(approver.as_ref(), "src/a"), async {
             waited_for.recv().await.unwrap();
-            say.send_replace(Heard::AfterCall);
+            say.send_replace(InterruptState::AfterCall);
         });
         let second = ask(approver.as_ref(), "src/b").await;
-        say.send_replace(Heard::Now);
+        say.send_replace(InterruptState::Now);
         // The words of the second signal are said before the end is seen.
         tokio::task::yield_now().await;
         drop(events);
@@ -187,11 +187,11 @@ async fn nobody_to_ask_is_said() {
     assert_eq!(ask(stage.approver.as_ref(), "a").await, refused("nobody is at the terminal any more"));
     for (how, why) in [
         (
-            Answering::Nobody,
+            ApprovalMode::Nobody,
             "standard input is not a terminal, so nobody can be asked; pass --yes to agree to everything",
         ),
         (
-            Answering::Unseen,
+            ApprovalMode::Unseen,
             "standard error is not a terminal, so no question can be seen; pass --yes to agree to everything",
         ),
     ] {
@@ -204,7 +204,7 @@ async fn nobody_to_ask_is_said() {
 async fn json_lines_share_the_terminal_with_no_question() {
     let stage = Stage::new();
     let (out, aside) = (Paper::new(PIPE), Paper::new(TERMINAL));
-    let follower = Follower {
+    let follower = SessionRenderer {
         screen: Screen::new(out.clone(), Form::JsonLines),
         aside: aside.clone(),
         keyboard: Typed::new(&["y"]),
@@ -224,10 +224,10 @@ async fn json_lines_share_the_terminal_with_no_question() {
 }
 
 /// What is said when a signal comes while the model speaks.
-async fn heard_while_speaking(out: Manner, heard: Heard) -> (String, String) {
+async fn heard_while_speaking(out: TextStyle, heard: InterruptState) -> (String, String) {
     let stage = Stage::new();
     let (out, aside) = (Paper::new(out), Paper::new(TERMINAL));
-    let follower = Follower {
+    let follower = SessionRenderer {
         screen: Screen::new(out.clone(), Form::Words(Verbosity::Brief)),
         aside: aside.clone(),
         keyboard: Typed::new(&[]),
@@ -241,7 +241,7 @@ async fn heard_while_speaking(out: Manner, heard: Heard) -> (String, String) {
             tokio::task::yield_now().await;
         }
         say.send_replace(heard);
-        let summary = super::screens::summary(tgp::Ending::Interrupted);
+        let summary = super::screens::summary(tgp::agent::Ending::Interrupted);
         events.send(AgentEvent::End { summary: Box::new(summary) }).await.unwrap();
         drop(events);
     };
@@ -251,11 +251,11 @@ async fn heard_while_speaking(out: Manner, heard: Heard) -> (String, String) {
 
 #[tokio::test]
 async fn words_about_a_signal_begin_a_line_of_their_own() {
-    let (out, aside) = heard_while_speaking(TERMINAL, Heard::AfterCall).await;
+    let (out, aside) = heard_while_speaking(TERMINAL, InterruptState::AfterCall).await;
     assert!(out.starts_with("Hel\n"), "{out}");
     assert_eq!(aside, "stopping; Ctrl-C again stops now\n", "no call runs");
     // Both may end at the same terminal, as with `tgp … | cat`.
-    let (out, aside) = heard_while_speaking(PIPE, Heard::AfterCall).await;
+    let (out, aside) = heard_while_speaking(PIPE, InterruptState::AfterCall).await;
     assert!(out.starts_with("Hel\n"), "{out}");
     assert_eq!(aside, "\nstopping; Ctrl-C again stops now\n");
 }
@@ -263,10 +263,14 @@ async fn words_about_a_signal_begin_a_line_of_their_own() {
 #[tokio::test]
 async fn only_a_wish_of_the_person_is_called_so() {
     for (heard, words, ending) in [
-        (Heard::AfterCall, "stopping; ", "s-7f3a was stopped, as you wished.\n"),
-        (Heard::Now, "stopping now; ", "s-7f3a was stopped, as you wished.\n"),
-        (Heard::Terminated, "asked to end by SIGTERM", "s-7f3a was stopped by SIGTERM.\n"),
-        (Heard::HungUp, "asked to end by SIGHUP", "s-7f3a was stopped by SIGHUP: its terminal is gone.\n"),
+        (InterruptState::AfterCall, "stopping; ", "s-7f3a was stopped, as you wished.\n"),
+        (InterruptState::Now, "stopping now; ", "s-7f3a was stopped, as you wished.\n"),
+        (InterruptState::Terminated, "asked to end by SIGTERM", "s-7f3a was stopped by SIGTERM.\n"),
+        (
+            InterruptState::HungUp,
+            "asked to end by SIGHUP",
+            "s-7f3a was stopped by SIGHUP: its terminal is gone.\n",
+        ),
     ] {
         let (out, aside) = heard_while_speaking(TERMINAL, heard).await;
         assert!(aside.starts_with(words), "{aside}");

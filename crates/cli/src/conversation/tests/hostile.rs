@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
+use tgp::agent::{AgentEvent, Ending, Summary, TouchedFile};
 use tgp::contract::{Code, Root, SourceLocation, TddMode, TddState, ToolError, Usage};
-use tgp::{AgentEvent, Ending, Summary, TouchedFile};
 
 use super::*;
-use crate::conversation::Sheet;
+use crate::conversation::ApprovalView;
 use crate::text::is_unseen;
 
 /// Texts that move, hide, reorder or flood.
@@ -108,7 +108,7 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
 }
 
 fn check_events(hostile: &str) {
-    for manner in [PIPE, TERMINAL, Manner { colour: true, ..TERMINAL }] {
+    for manner in [PIPE, TERMINAL, TextStyle { colour: true, ..TERMINAL }] {
         for verbosity in [Verbosity::Brief, Verbosity::Detailed, Verbosity::Everything] {
             let (mut screen, paper) = screen(manner, verbosity);
             for event in events(hostile) {
@@ -132,7 +132,7 @@ fn check_events(hostile: &str) {
 }
 
 /// Questions with the text in every field that holds text.
-fn questions(hostile: &str) -> Vec<Asked> {
+fn questions(hostile: &str) -> Vec<ApprovalQuestion> {
     let targets = vec![
         target(json!({ "kind": "host", "host": hostile })),
         target(json!({ "kind": "statement", "sql": hostile, "kinds": [hostile] })),
@@ -149,7 +149,7 @@ fn questions(hostile: &str) -> Vec<Asked> {
                 Some(json!({ "changes": [{ "path": hostile, "removed": true }] })),
                 Some(json!({ "sha256": hostile, "source": hostile, hostile: hostile })),
             ] {
-                asked_all.push(Asked {
+                asked_all.push(ApprovalQuestion {
                     actor: hostile.to_owned(),
                     reasons: vec![by_rule(hostile)],
                     preview,
@@ -163,8 +163,8 @@ fn questions(hostile: &str) -> Vec<Asked> {
 
 fn check_questions(hostile: &str) {
     for asked in questions(hostile) {
-        for manner in [TERMINAL, Manner { columns: 24, colour: true, ..TERMINAL }] {
-            let sheet = Sheet::new(&asked);
+        for manner in [TERMINAL, TextStyle { columns: 24, colour: true, ..TERMINAL }] {
+            let sheet = ApprovalView::new(&asked);
             let rows = [sheet.body_rows(manner), sheet.fact_rows(manner), sheet.more_rows(manner)].concat();
             for row in rows.iter().map(String::as_str).chain([sheet.title()]) {
                 assert_eq!(leftover(row), None, "{row:?}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tgp::{StopLevel, StopSignal};
+use tgp::agent::{StopLevel, StopSignal};
 
 use crate::conversation::Interrupts;
 

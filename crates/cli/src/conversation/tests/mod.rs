@@ -14,24 +14,24 @@ use std::path::Path;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
-use tgp::AgentEvent;
+use tgp::agent::AgentEvent;
 use tgp::contract::{
     ApprovalOrigin, ApprovalReason, CallVerdict, Effect, Target, TddMode, TddState, ToolResult, Usage,
 };
 
 use super::board::Charset;
 use super::screen::{Form, Screen};
-use super::{Asked, Board, Manner, Verbosity};
+use super::{ApprovalQuestion, Output, TextStyle, Verbosity};
 
 /// A board that remembers everything that was ever written to it.
 #[derive(Clone)]
 struct Paper {
     text: Rc<RefCell<String>>,
-    manner: Rc<Cell<Manner>>,
+    manner: Rc<Cell<TextStyle>>,
 }
 
 impl Paper {
-    fn new(manner: Manner) -> Self {
+    fn new(manner: TextStyle) -> Self {
         Self { text: Rc::default(), manner: Rc::new(Cell::new(manner)) }
     }
 
@@ -40,7 +40,7 @@ impl Paper {
     }
 
     fn resize(&self, columns: usize, rows: usize) {
-        self.manner.set(Manner { columns, rows, ..self.manner.get() });
+        self.manner.set(TextStyle { columns, rows, ..self.manner.get() });
     }
 
     /// What a terminal shows after all of it.
@@ -53,18 +53,18 @@ impl Paper {
     }
 }
 
-impl Board for Paper {
+impl Output for Paper {
     fn write(&self, text: &str) {
         self.text.borrow_mut().push_str(text);
     }
 
-    fn manner(&self) -> Manner {
+    fn manner(&self) -> TextStyle {
         self.manner.get()
     }
 }
 
 /// A pipe in a locale with all signs.
-const PIPE: Manner = Manner {
+const PIPE: TextStyle = TextStyle {
     terminal: false,
     movable: false,
     colour: false,
@@ -72,7 +72,7 @@ const PIPE: Manner = Manner {
     rows: 24,
     charset: Charset::Unicode,
 };
-const TERMINAL: Manner = Manner { terminal: true, movable: true, columns: 80, rows: 40, ..PIPE };
+const TERMINAL: TextStyle = TextStyle { terminal: true, movable: true, columns: 80, rows: 40, ..PIPE };
 
 /// Compares with a file of `golden/`, which `UPDATE_GOLDEN=1` writes anew.
 #[track_caller]
@@ -88,7 +88,7 @@ fn golden(name: &str, actual: &str) {
     assert!(difference.is_empty(), "{name}: look at it, then UPDATE_GOLDEN=1 if it is right\n{difference}");
 }
 
-fn screen(manner: Manner, verbosity: Verbosity) -> (Screen<Paper>, Paper) {
+fn screen(manner: TextStyle, verbosity: Verbosity) -> (Screen<Paper>, Paper) {
     let paper = Paper::new(manner);
     (Screen::new(paper.clone(), Form::Words(verbosity)), paper)
 }
@@ -147,13 +147,13 @@ fn done(data: Value) -> ToolResult {
 }
 
 /// A question of an agent for which nobody has made a rule.
-fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> Asked {
+fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> ApprovalQuestion {
     let reason = match effect {
         Effect::Read | Effect::Write => "writes are asked for unless a rule allows them",
         Effect::Execute => "running something is asked for unless a rule allows it",
         Effect::Network => "the network is asked for unless a rule allows it",
     };
-    Asked {
+    ApprovalQuestion {
         session: "s-7f3a".to_owned(),
         actor: "agent".to_owned(),
         tool: tool.to_owned(),

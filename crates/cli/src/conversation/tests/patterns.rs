@@ -5,11 +5,11 @@ use serde_json::json;
 use super::*;
 use crate::conversation::pattern::Pattern;
 
-fn write(tool: &str, path: &str) -> Asked {
+fn write(tool: &str, path: &str) -> ApprovalQuestion {
     asked(tool, Effect::Write, json!({ "path": path, "content": path }), vec![file(path, "write")])
 }
 
-fn run(arguments: Value) -> Asked {
+fn run(arguments: Value) -> ApprovalQuestion {
     let mut targets = vec![target(json!({ "kind": "command", "command": arguments["command"] }))];
     if arguments["network"] == json!(true) {
         targets.push(target(json!({ "kind": "network" })));
@@ -17,19 +17,19 @@ fn run(arguments: Value) -> Asked {
     asked("shell_exec", Effect::Execute, arguments, targets)
 }
 
-fn tool(path: &str, sha256: Option<&str>, args: u64) -> Asked {
-    Asked {
+fn tool(path: &str, sha256: Option<&str>, args: u64) -> ApprovalQuestion {
+    ApprovalQuestion {
         preview: sha256.map(|hash| json!({ "sha256": hash, "source": "…" })),
         ..asked("exec_tool", Effect::Execute, json!({ "path": path, "args": args }), vec![file(path, "read")])
     }
 }
 
-fn sql(sql: &str, params: &[u64]) -> Asked {
+fn sql(sql: &str, params: &[u64]) -> ApprovalQuestion {
     let targets = vec![target(json!({ "kind": "statement", "sql": sql, "kinds": ["insert"] }))];
     asked("exec_sql", Effect::Write, json!({ "sql": sql, "params": params }), targets)
 }
 
-fn fetch(method: Option<&str>, host: &str, path: &str) -> Asked {
+fn fetch(method: Option<&str>, host: &str, path: &str) -> ApprovalQuestion {
     let mut arguments = json!({ "url": format!("https://{host}/{path}") });
     if let Some(method) = method {
         arguments["method"] = json!(method);
@@ -37,20 +37,20 @@ fn fetch(method: Option<&str>, host: &str, path: &str) -> Asked {
     asked("fetch", Effect::Network, arguments, vec![target(json!({ "kind": "host", "host": host }))])
 }
 
-fn sync(arguments: Value) -> Asked {
+fn sync(arguments: Value) -> ApprovalQuestion {
     asked("sync", Effect::Network, arguments, Vec::new())
 }
 
-fn by(asked: Asked, actor: &str) -> Asked {
-    Asked { actor: actor.to_owned(), ..asked }
+fn by(asked: ApprovalQuestion, actor: &str) -> ApprovalQuestion {
+    ApprovalQuestion { actor: actor.to_owned(), ..asked }
 }
 
-fn of_session(asked: Asked, session: &str) -> Asked {
-    Asked { session: session.to_owned(), ..asked }
+fn of_session(asked: ApprovalQuestion, session: &str) -> ApprovalQuestion {
+    ApprovalQuestion { session: session.to_owned(), ..asked }
 }
 
-fn with_target(asked: Asked, target: Target) -> Asked {
-    Asked { targets: [asked.targets.clone(), vec![target]].concat(), ..asked }
+fn with_target(asked: ApprovalQuestion, target: Target) -> ApprovalQuestion {
+    ApprovalQuestion { targets: [asked.targets.clone(), vec![target]].concat(), ..asked }
 }
 
 #[test]
@@ -192,12 +192,12 @@ fn a_pattern_covers_what_it_says() {
     }
 }
 
-fn tests(tool: &str, arguments: Value, preview: Value) -> Asked {
+fn tests(tool: &str, arguments: Value, preview: Value) -> ApprovalQuestion {
     let targets = match tool {
         "test_run" => vec![target(json!({ "kind": "command", "command": "the project's tests" }))],
         _ => vec![file("tools", "read")],
     };
-    Asked { preview: Some(preview), ..asked(tool, Effect::Execute, arguments, targets) }
+    ApprovalQuestion { preview: Some(preview), ..asked(tool, Effect::Execute, arguments, targets) }
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_rule_that_somebody_made_is_never_covered() {
         vec![by_rule(&agreed.reasons[0].reason)],
         Vec::new(),
     ] {
-        let asked = Asked { reasons, ..agreed.clone() };
+        let asked = ApprovalQuestion { reasons, ..agreed.clone() };
         assert!(!pattern.covers(&asked), "{asked:?}");
         assert_eq!(Pattern::of(&asked), None);
     }
@@ -313,6 +313,6 @@ fn always_never_covers_what_runs_later() {
     assert!(agreed.covers(&usual), "by its folder alone it would");
     let reason = "what runs later is shown to a person before it changes: `Makefile`".to_owned();
     let reason = ApprovalReason { origin: ApprovalOrigin::RunsLater, reason };
-    let later = Asked { reasons: [usual.reasons.clone(), vec![reason]].concat(), ..usual };
+    let later = ApprovalQuestion { reasons: [usual.reasons.clone(), vec![reason]].concat(), ..usual };
     assert!(!agreed.covers(&later) && Pattern::of(&later).is_none());
 }

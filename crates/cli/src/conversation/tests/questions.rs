@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conversation::pattern::Pattern;
-use crate::conversation::{Answer, Keyboard, Offer, Sheet, interview};
+use crate::conversation::{Answer, ApprovalView, Keyboard, Offer, interview};
 
 /// A keyboard on which these lines are typed, each after the question was shown; then its input ends.
 pub struct Typed(pub VecDeque<String>);
@@ -28,31 +28,31 @@ impl Keyboard for Typed {
     }
 }
 
-fn asked_at(manner: Manner, asked: &Asked, lines: &[&str]) -> (Answer, String) {
+fn asked_at(manner: TextStyle, asked: &ApprovalQuestion, lines: &[&str]) -> (Answer, String) {
     let paper = Paper::new(manner);
     let offer = Pattern::of(asked).map_or(Offer::Once, |pattern| pattern.offer());
-    let sheet = Sheet::new(asked);
+    let sheet = ApprovalView::new(asked);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let answer = runtime.block_on(interview(&paper, &mut Typed::new(lines), &sheet, &offer));
     (answer, paper.text())
 }
 
-fn write() -> Asked {
+fn write() -> ApprovalQuestion {
     let diff = "--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1,2 +1,2 @@\n const a = 1;\n-\tconst b = 2;\n+\tconst b = '\u{1b}[2K\u{202e}';\n";
     let arguments =
         json!({ "path": "src/a.ts", "content": "const a = 1;\n\tconst b = '\u{1b}[2K\u{202e}';\n" });
-    Asked {
+    ApprovalQuestion {
         preview: Some(json!({ "path": "src/a.ts", "created": false, "dry_run": true, "diff": diff })),
         ..asked("fs_write", Effect::Write, arguments, vec![file("src/a.ts", "write")])
     }
 }
 
 /// A new file of so many lines.
-fn long_write(lines: usize) -> Asked {
+fn long_write(lines: usize) -> ApprovalQuestion {
     let content: String = (1..=lines).map(|number| format!("line {number}\n")).collect();
     let added: String = content.lines().map(|line| format!("+{line}\n")).collect();
     let diff = format!("--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1,{lines} @@\n{added}");
-    Asked {
+    ApprovalQuestion {
         preview: Some(json!({ "path": "notes.txt", "diff": diff, "diffTruncated": true })),
         ..asked(
             "fs_write",
@@ -63,7 +63,7 @@ fn long_write(lines: usize) -> Asked {
     }
 }
 
-fn command() -> Asked {
+fn command() -> ApprovalQuestion {
     let arguments = json!({ "command": "cargo build --release \\\n  && rm -rf \u{200b}dist", "cwd": "web", "network": true, "template": "build", "stdin": "yes\nno\n", "timeout_ms": 5000 });
     let targets = vec![
         target(json!({ "kind": "command", "command": arguments["command"] })),
@@ -73,9 +73,9 @@ fn command() -> Asked {
     asked("shell_exec", Effect::Execute, arguments, targets)
 }
 
-fn statement() -> Asked {
+fn statement() -> ApprovalQuestion {
     let sql = "DELETE FROM users\nWHERE age > ?1 -- all of them";
-    Asked {
+    ApprovalQuestion {
         preview: Some(json!({ "rows": 3, "columns": ["id"], "changed": 3, "dry_run": true })),
         ..asked(
             "exec_sql",
@@ -86,7 +86,7 @@ fn statement() -> Asked {
     }
 }
 
-fn fetch() -> Asked {
+fn fetch() -> ApprovalQuestion {
     let arguments = json!({ "url": "https://api.example.com/v1/pay?x=1", "method": "POST", "headers": { "x-key": "1" }, "body": "{\n  \"amount\": 7\n}" });
     asked(
         "fetch",
@@ -96,9 +96,9 @@ fn fetch() -> Asked {
     )
 }
 
-fn program() -> Asked {
+fn program() -> ApprovalQuestion {
     let source = "/** Sends it. */\nexport default (args: { to: string }) => args.to;\n";
-    Asked {
+    ApprovalQuestion {
         preview: Some(
             json!({ "path": "tools/send.ts", "sha256": "9f86d081884c7d659a2feaa0c55ad015", "source": source, "found": [{ "path": "tools/send.ts" }] }),
         ),
@@ -113,8 +113,8 @@ fn program() -> Asked {
     }
 }
 
-fn changes_by_rule() -> Asked {
-    Asked {
+fn changes_by_rule() -> ApprovalQuestion {
+    ApprovalQuestion {
         reasons: vec![by_rule("generated code is looked at by the team")],
         preview: Some(json!({ "changes": [
             { "path": "gen/a.ts", "diff": "--- /dev/null\n+++ b/gen/a.ts\n@@ -0,0 +1 @@\n+1\n", "truncated": false },
@@ -134,8 +134,8 @@ fn changes_by_rule() -> Asked {
     }
 }
 
-fn tests() -> Asked {
-    Asked {
+fn tests() -> ApprovalQuestion {
+    ApprovalQuestion {
         preview: Some(json!({ "command": "npm test -- --only 'a\u{202e}b'" })),
         ..asked(
             "test_run",
@@ -146,9 +146,9 @@ fn tests() -> Asked {
     }
 }
 
-fn anything() -> Asked {
+fn anything() -> ApprovalQuestion {
     let targets = (0..9).map(|number| file(&format!("deep/{number}"), "write")).collect();
-    Asked {
+    ApprovalQuestion {
         reasons: vec![by_rule(&format!("a long reason {}", "word ".repeat(120)))],
         ..asked("mystery", Effect::Write, json!({ "what": "\u{1b}[2J", "deep": { "list": [1, 2] } }), targets)
     }
@@ -174,7 +174,7 @@ fn a_question_shows_exactly_what_will_happen() {
 
 #[test]
 fn plus_and_minus_have_colours() {
-    let (_, shown) = asked_at(Manner { colour: true, ..TERMINAL }, &write(), &["y"]);
+    let (_, shown) = asked_at(TextStyle { colour: true, ..TERMINAL }, &write(), &["y"]);
     assert!(shown.contains("\u{1b}[32m+    const b"), "{shown:?}");
     assert!(shown.contains("\u{1b}[31m-    const b"), "{shown:?}");
     assert!(shown.contains("\u{1b}[36m--- a/src/a.ts"), "{shown:?}");
@@ -236,8 +236,8 @@ fn a_command_for_a_whole_session_comes_with_a_caution() {
 }
 
 /// A change of which only the beginning is shown.
-fn cut(tool: &str, arguments: Value, diff: &str) -> Asked {
-    Asked {
+fn cut(tool: &str, arguments: Value, diff: &str) -> ApprovalQuestion {
+    ApprovalQuestion {
         preview: Some(json!({ "path": "a.txt", "diff": diff, "diffTruncated": true })),
         ..asked(tool, Effect::Write, arguments, vec![file("a.txt", "write")])
     }
@@ -269,7 +269,7 @@ fn a_cut_difference_says_what_can_be_seen_of_it() {
             "not every difference is shown in full, and the rest cannot be; read the file itself before you agree",
         ),
     ] {
-        let (_, shown) = asked_at(Manner { columns: 200, ..TERMINAL }, &asked, &["n"]);
+        let (_, shown) = asked_at(TextStyle { columns: 200, ..TERMINAL }, &asked, &["n"]);
         assert!(shown.contains(&format!("  cut       {words}\n")), "{words} in {shown}");
     }
 }
@@ -306,6 +306,7 @@ impl Keyboard for Broken {
 
 #[tokio::test]
 async fn a_keyboard_that_fails_refuses() {
-    let answer = interview(&Paper::new(TERMINAL), &mut Broken, &Sheet::new(&write()), &Offer::Once).await;
+    let answer =
+        interview(&Paper::new(TERMINAL), &mut Broken, &ApprovalView::new(&write()), &Offer::Once).await;
     assert!(matches!(&answer, Answer::No { reason } if reason.contains("could not be read")), "{answer:?}");
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
+use tgp::agent::{AgentEvent, AuditRange, Ending, Summary, TestCount, TouchedFile};
 use tgp::contract::{Code, Root, SourceLocation, ToolError, Usage};
-use tgp::{AgentEvent, AuditRange, Ending, Summary, TestCount, TouchedFile};
 
 use super::*;
 
@@ -108,7 +108,7 @@ pub fn summary(ending: Ending) -> Summary {
     }
 }
 
-fn played(manner: Manner, verbosity: Verbosity) -> String {
+fn played(manner: TextStyle, verbosity: Verbosity) -> String {
     let (mut screen, paper) = screen(manner, verbosity);
     story().iter().for_each(|event| screen.show(event));
     paper.text()
@@ -117,11 +117,11 @@ fn played(manner: Manner, verbosity: Verbosity) -> String {
 #[test]
 fn a_session_reads_as_a_story() {
     golden("plain.txt", &played(PIPE, Verbosity::Brief));
-    let ascii = played(Manner { charset: Charset::Ascii, ..PIPE }, Verbosity::Brief);
+    let ascii = played(TextStyle { charset: Charset::Ascii, ..PIPE }, Verbosity::Brief);
     assert!(ascii.is_ascii(), "{ascii}");
     golden("plain_ascii.txt", &ascii);
     golden("detailed.txt", &played(PIPE, Verbosity::Detailed));
-    let colourful = played(Manner { colour: true, ..TERMINAL }, Verbosity::Brief);
+    let colourful = played(TextStyle { colour: true, ..TERMINAL }, Verbosity::Brief);
     let plain = played(TERMINAL, Verbosity::Brief);
     assert_ne!(colourful, plain);
     assert_eq!(console::strip_ansi_codes(&colourful), plain, "colour changes nothing but the colour");
@@ -309,7 +309,7 @@ fn a_notice_is_seen_at_once_and_the_status_says_what_is_waited_for() {
 /// No row of ours is wider than the terminal, and none is broken within a word.
 #[test]
 fn our_own_lines_break_between_words() {
-    let manner = Manner { columns: 40, ..TERMINAL };
+    let manner = TextStyle { columns: 40, ..TERMINAL };
     let (mut screen, paper) = screen(manner, Verbosity::Brief);
     let error = ToolError::new(Code::NotFound, "there is no file of this name in the whole project")
         .help("list the directory to see which files there are");
@@ -428,7 +428,7 @@ fn a_status_is_drawn_only_when_it_says_something_new_and_only_where_it_can_be_ta
     shown.tick(Duration::from_secs(3));
     assert_eq!(paper.text().len(), length);
 
-    for manner in [PIPE, Manner { movable: false, ..TERMINAL }] {
+    for manner in [PIPE, TextStyle { movable: false, ..TERMINAL }] {
         let (mut screen, paper) = screen(manner, Verbosity::Brief);
         for event in story() {
             screen.show(&event);
@@ -442,7 +442,7 @@ fn a_status_is_drawn_only_when_it_says_something_new_and_only_where_it_can_be_ta
 #[test]
 fn a_status_fits_the_terminal_and_is_gone_after_a_resize() {
     for columns in [1, 2, 5, 10, 20, 40, 80, 200] {
-        let (mut screen, paper) = screen(Manner { columns, ..TERMINAL }, Verbosity::Brief);
+        let (mut screen, paper) = screen(TextStyle { columns, ..TERMINAL }, Verbosity::Brief);
         screen.show(&step(12, 123_456));
         screen.show(&call("r1.1", "shell_exec", json!({ "command": "x".repeat(300) })));
         let before = paper.text().len();
@@ -475,7 +475,7 @@ proptest! {
         columns in 24..100_u16,
         rows in 4..60_u16,
     ) {
-        let manner = Manner { columns: usize::from(columns), rows: usize::from(rows), ..TERMINAL };
+        let manner = TextStyle { columns: usize::from(columns), rows: usize::from(rows), ..TERMINAL };
         let (mut with, drawn) = screen(manner, Verbosity::Brief);
         let (mut without, plain) = screen(manner, Verbosity::Brief);
         let mut clock = 0;

@@ -27,7 +27,7 @@ use open_cypher::Span;
 use open_cypher::ast::RegularQuery;
 use tgp_contract::{Code, ToolError};
 
-use super::Limits;
+use super::QueryLimits;
 use super::error::{CypherError, CypherResult, Phase};
 use super::syntax;
 use super::value::Value;
@@ -81,8 +81,8 @@ struct Kept {
 static PROGRAMS: LazyLock<Mutex<VecDeque<Kept>>> = LazyLock::new(Mutex::default);
 
 /// Compiles a query, or takes it from those that were compiled before. `hides` when some nodes may not be seen.
-pub(crate) fn program(query: &str, limits: &Limits, hides: bool) -> Result<Arc<Program>, ToolError> {
-    let Limits { hops, vocabulary, .. } = *limits;
+pub(crate) fn program(query: &str, limits: &QueryLimits, hides: bool) -> Result<Arc<Program>, ToolError> {
+    let QueryLimits { hops, vocabulary, .. } = *limits;
     {
         let mut kept = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &Kept| {

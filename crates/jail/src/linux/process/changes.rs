@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
-use super::layer::{Layer, is_whiteout};
+use super::layer::{OverlayLayer, is_whiteout};
 use super::plan::Owner;
-use crate::{Before, ChangeKind, JailError, LayerChange};
+use crate::{Before, JailError, LayerChange, LayerChangeKind};
 
 /// Files are compared in pieces of this size.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -43,7 +43,7 @@ const MARKS_OF_USER: Marks = Marks {
     elsewhere: [c"user.overlay.metacopy", c"user.overlay.redirect"],
 };
 
-impl Layer {
+impl OverlayLayer {
     /// What the process has made of the project, sorted by path; an error when there are more than `limit` changes.
     ///
     /// A file that was only touched, or written with what was in it, is not a change. Neither are modes other than the
@@ -135,7 +135,7 @@ impl Reading<'_> {
             if before == Before::Link && fs::read_link(&lower).is_ok_and(|old| old == target) {
                 return Ok(());
             }
-            ChangeKind::Link { target }
+            LayerChangeKind::Link { target }
         } else if now.is_file() {
             if let Some(old) = old.filter(|_| before == Before::File)
                 && executable(&old) == executable(&now)
@@ -144,9 +144,9 @@ impl Reading<'_> {
             {
                 return Ok(());
             }
-            ChangeKind::Write { content: upper, bytes: now.len(), executable: executable(&now) }
+            LayerChangeKind::Write { content: upper, bytes: now.len(), executable: executable(&now) }
         } else {
-            ChangeKind::Special
+            LayerChangeKind::Special
         };
         self.push(path, kind, before)
     }
@@ -166,7 +166,7 @@ impl Reading<'_> {
     ) -> Result<Beneath, JailError> {
         if before != Before::Directory {
             self.remove(path, before)?;
-            self.push(path.to_owned(), ChangeKind::MakeDirectory, before)?;
+            self.push(path.to_owned(), LayerChangeKind::MakeDirectory, before)?;
             return Ok(Beneath::Nothing);
         }
         if beneath == Beneath::Shows && attribute(upper, self.marks.opaque)? != Some(b'y') {
@@ -199,8 +199,8 @@ impl Reading<'_> {
             let kind = match before {
                 // Somebody else has removed it in the meantime.
                 Before::Nothing => continue,
-                Before::Directory => ChangeKind::RemoveDirectory,
-                Before::File | Before::Link | Before::Special => ChangeKind::Remove,
+                Before::Directory => LayerChangeKind::RemoveDirectory,
+                Before::File | Before::Link | Before::Special => LayerChangeKind::Remove,
             };
             if before == Before::Directory {
                 let folder = self.lower.join(&path);
@@ -216,7 +216,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn push(&mut self, path: PathBuf, kind: ChangeKind, before: Before) -> Result<(), JailError> {
+    fn push(&mut self, path: PathBuf, kind: LayerChangeKind, before: Before) -> Result<(), JailError> {
         self.check_limit(1)?;
         self.found.push(LayerChange { path, kind, before });
         Ok(())

@@ -19,15 +19,15 @@ use nix::unistd::chdir;
 
 use super::super::files::{self, KnownRights};
 use super::super::filter::{self, Program};
-use super::super::limits::ResourceLimits;
+use super::super::limits::RlimitSet;
 use super::super::privileges::{self, Kept};
 use super::super::{Refusal, namespaces, supervise};
 use super::group::{self, Group};
-use super::line::ChildLine;
+use super::line::ChildControl;
 use super::plan::{Owner, Plan};
 use super::root::{self, Step};
 use crate::{
-    FileAccess, JailError, Limits, NamespaceSet, NetworkAccess, PathAccess, ProcessOrder, Profile,
+    CommandSpec, FileAccess, JailError, NamespaceSet, NetworkAccess, PathAccess, Profile, ResourceLimits,
     SyscallFilter,
 };
 
@@ -43,15 +43,15 @@ pub(crate) const OUR_PROCESSES: u64 = 2;
 
 /// Everything the child needs, allocated ahead.
 #[derive(Debug)]
-pub(crate) struct Departure {
-    line: ChildLine,
+pub(crate) struct ChildSetup {
+    line: ChildControl,
     folder: CString,
     steps: Vec<Step>,
     directory: CString,
     rules: OwnedFd,
     allowed: Vec<(CString, KnownRights)>,
     program: Program,
-    limits: ResourceLimits,
+    limits: RlimitSet,
     namespaces: CloneFlags,
     owner: Owner,
     loopback: bool,
@@ -61,13 +61,13 @@ pub(crate) struct Departure {
     command_line: Option<Range<usize>>,
 }
 
-impl Departure {
+impl ChildSetup {
     pub(crate) fn prepare(
-        order: &ProcessOrder,
+        order: &CommandSpec,
         plan: Plan,
         owner: Owner,
         folder: &Path,
-        line: ChildLine,
+        line: ChildControl,
         group: Option<&Group>,
     ) -> Result<Self, JailError> {
         let profile = profile(order, owner);
@@ -88,7 +88,7 @@ impl Departure {
             rules: files::ruleset(&profile)?.ok_or_else(|| lacks("Landlock"))?,
             allowed,
             program: filter::compile(&profile, Some(abi))?.ok_or_else(|| lacks("seccomp filters"))?,
-            limits: ResourceLimits::new(&profile.limits),
+            limits: RlimitSet::new(&profile.limits),
             namespaces: namespaces::flags(profile.namespaces),
             owner,
             loopback: order.network == NetworkAccess::Loopback,
@@ -173,19 +173,19 @@ impl Departure {
 }
 
 /// The parts of the jail that are the same for every process.
-fn profile(order: &ProcessOrder, owner: Owner) -> Profile {
+fn profile(order: &CommandSpec, owner: Owner) -> Profile {
     let limits = &order.limits;
     Profile {
         // The paths are added inside, where they are.
         files: FileAccess::Paths(Vec::new()),
         syscalls: SyscallFilter::Process,
-        limits: Limits {
+        limits: ResourceLimits {
             data: Some(limits.memory_bytes),
             cpu_seconds: Some(limits.cpu_seconds),
             open_files: Some(limits.open_files),
             file_size: Some(limits.file_bytes),
             processes: Some(limits.processes.saturating_add(OUR_PROCESSES)),
-            ..Limits::default()
+            ..ResourceLimits::default()
         },
         namespaces: NamespaceSet {
             user: owner == Owner::User,

@@ -29,7 +29,7 @@ const SWEPT_AT_ONCE: usize = 8;
 ///
 /// It lies in the order's scratch directory and is removed when this is dropped.
 #[derive(Debug)]
-pub struct Layer {
+pub struct OverlayLayer {
     folder: PathBuf,
     project: PathBuf,
     owner: Owner,
@@ -37,7 +37,7 @@ pub struct Layer {
     _lock: Flock<File>,
 }
 
-impl Layer {
+impl OverlayLayer {
     pub(crate) fn create(scratch: &Path, project: &Path, owner: Owner) -> Result<Self, JailError> {
         let refused = |source| JailError::Layer { step: "make a layer in", path: scratch.to_owned(), source };
         sweep(scratch);
@@ -75,7 +75,7 @@ impl Layer {
     }
 }
 
-impl Drop for Layer {
+impl Drop for OverlayLayer {
     fn drop(&mut self) {
         // What cannot be removed now is a leftover, and swept up at a later start.
         if remove(&self.folder).is_ok() {

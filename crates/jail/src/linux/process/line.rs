@@ -24,14 +24,14 @@ const SIGNALLED: u8 = b'S';
 
 /// The kernel's end. It can be used from any thread.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ControlSocket {
     socket: OwnedFd,
     killed: AtomicBool,
 }
 
 /// The end that the child, its supervisor and the first process of its namespace hold. System calls only.
 #[derive(Debug)]
-pub(crate) struct ChildLine(OwnedFd);
+pub(crate) struct ChildControl(OwnedFd);
 
 /// What comes up the line.
 #[derive(Debug)]
@@ -50,12 +50,12 @@ pub(crate) enum Message {
     Closed,
 }
 
-pub(crate) fn pair() -> io::Result<(Line, ChildLine)> {
+pub(crate) fn pair() -> io::Result<(ControlSocket, ChildControl)> {
     let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
-    Ok((Line { socket: ours, killed: AtomicBool::new(false) }, ChildLine(theirs)))
+    Ok((ControlSocket { socket: ours, killed: AtomicBool::new(false) }, ChildControl(theirs)))
 }
 
-impl Line {
+impl ControlSocket {
     /// Ends the tree, if it has not ended by itself.
     pub(crate) fn end(&self) {
         // An error means that nobody listens any more, or that the word was given already and lies in the queue.
@@ -115,7 +115,7 @@ impl Line {
     }
 }
 
-impl ChildLine {
+impl ChildControl {
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -24,12 +24,12 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use crate::{Finished, JailError, MAX_STDIN_BYTES, ProcessOrder};
-use child::Departure;
+use crate::{CommandExit, CommandSpec, JailError, MAX_STDIN_BYTES};
+use child::ChildSetup;
 use group::Group;
-pub use layer::Layer;
-pub(crate) use line::ChildLine;
-use line::{Line, Message};
+pub use layer::OverlayLayer;
+pub(crate) use line::ChildControl;
+use line::{ControlSocket, Message};
 use plan::Plan;
 use running::Running;
 use shared_memory::SharedMemory;
@@ -49,7 +49,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Starts a process. When this returns, its program has been executed.
 ///
 /// The caller should go on to [`JailedProcess::wait`] at once: until then nobody reads what the process writes.
-pub fn start(order: &ProcessOrder) -> Result<JailedProcess, JailError> {
+pub fn start(order: &CommandSpec) -> Result<JailedProcess, JailError> {
     let support = process_support();
     if !support.complete() {
         return Err(JailError::Lacks { missing: support.missing });
@@ -60,10 +60,10 @@ pub fn start(order: &ProcessOrder) -> Result<JailedProcess, JailError> {
     }
     let owner = support::owner();
     let plan = Plan::prepare(order, owner)?;
-    let layer = Layer::create(&plan.scratch, &plan.project, owner)?;
+    let layer = OverlayLayer::create(&plan.scratch, &plan.project, owner)?;
     let (line, child_line) = line::pair().map_err(refused("make the line to the supervisor"))?;
     let group = Group::create(&order.limits);
-    let mut departure = Departure::prepare(order, plan, owner, layer.folder(), child_line, group.as_ref())?;
+    let mut departure = ChildSetup::prepare(order, plan, owner, layer.folder(), child_line, group.as_ref())?;
     let mut command = Command::new(&order.program);
     command
         .args(&order.arguments)
@@ -111,7 +111,7 @@ pub fn start(order: &ProcessOrder) -> Result<JailedProcess, JailError> {
 pub struct JailedProcess {
     running: Running,
     watch: Watch,
-    layer: Layer,
+    layer: OverlayLayer,
     started: Instant,
     deadline: Duration,
     output_bytes: usize,
@@ -120,25 +120,25 @@ pub struct JailedProcess {
 impl JailedProcess {
     /// Something to end it with, from any thread and at any time.
     #[must_use]
-    pub fn killer(&self) -> Killer {
-        Killer(Arc::clone(self.running.line()))
+    pub fn killer(&self) -> KillHandle {
+        KillHandle(Arc::clone(self.running.line()))
     }
 
-    /// Waits until the whole tree has ended, by itself, at the deadline, by a [`Killer`] or because it crossed a limit.
+    /// Waits until the whole tree has ended, by itself, at the deadline, by a [`KillHandle`] or because it crossed a limit.
     ///
     /// This blocks its thread; the process's own children cannot hold it up once the program has ended.
-    pub fn wait(mut self) -> Result<Finished, JailError> {
+    pub fn wait(mut self) -> Result<CommandExit, JailError> {
         let deadline = self.started + self.deadline.min(LONGEST);
         let (exit, stdout, stderr) = self.running.finish(&mut self.watch, deadline, self.output_bytes)?;
-        Ok(Finished { exit, stdout, stderr, duration: self.started.elapsed(), layer: self.layer })
+        Ok(CommandExit { exit, stdout, stderr, duration: self.started.elapsed(), layer: self.layer })
     }
 }
 
 /// Ends a jailed process with everything it has started. Does nothing when it has ended.
 #[derive(Clone, Debug)]
-pub struct Killer(Arc<Line>);
+pub struct KillHandle(Arc<ControlSocket>);
 
-impl Killer {
+impl KillHandle {
     /// Gives the word and returns at once; [`JailedProcess::wait`] tells when it is done.
     pub fn kill(&self) {
         self.0.kill();
@@ -150,7 +150,7 @@ fn refused(step: &'static str) -> impl Fn(io::Error) -> JailError {
 }
 
 /// The standard library knows the number of the error; the line knows the step.
-fn why_not_started(line: &Line, order: &ProcessOrder, source: io::Error) -> JailError {
+fn why_not_started(line: &ControlSocket, order: &CommandSpec, source: io::Error) -> JailError {
     // The first messages may be what is handed over, before a later step failed.
     for _ in 0..3 {
         if let Ok(Some(Message::Failed { step, errno })) = line.receive() {

@@ -10,7 +10,7 @@ use std::{fs, io};
 use super::child::OUR_PROCESSES;
 use super::root::{Absent, Access, LOWER, ROOT, Step, UPPER, WORK};
 use crate::profile::SYSTEM_PATHS;
-use crate::{JailError, ProcessOrder};
+use crate::{CommandSpec, JailError};
 
 /// The home directory inside: empty, writable, gone afterwards.
 pub(crate) const HOME: &str = "/tmp/home";
@@ -102,7 +102,7 @@ pub(crate) enum Owner {
 }
 
 impl Plan {
-    pub(crate) fn prepare(order: &ProcessOrder, owner: Owner) -> Result<Self, JailError> {
+    pub(crate) fn prepare(order: &CommandSpec, owner: Owner) -> Result<Self, JailError> {
         let project = canonical_directory(&order.project)?;
         let scratch = canonical_directory(&order.scratch)?;
         check_places(&project, &scratch)?;
@@ -316,7 +316,7 @@ impl Draft {
     }
 
     /// Devices, processes, and memory to write to.
-    fn own_places(&mut self, order: &ProcessOrder, owner: Owner) -> Result<(), JailError> {
+    fn own_places(&mut self, order: &CommandSpec, owner: Owner) -> Result<(), JailError> {
         let memory =
             format!("size={},nr_inodes={MEMORY_FILES},mode=1777", order.limits.temporary_bytes.max(1));
         for device in DEVICES {

@@ -6,7 +6,7 @@ use crate::Captured;
 
 /// Keeps the head and the tail of a stream of any length in bounded memory.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct HeadTailBuffer {
     head: Vec<u8>,
     head_bytes: usize,
     tail: VecDeque<u8>,
@@ -14,7 +14,7 @@ pub(crate) struct Recorder {
     total_bytes: u64,
 }
 
-impl Recorder {
+impl HeadTailBuffer {
     pub(crate) fn new(bytes: usize) -> Self {
         let tail_bytes = bytes / 2;
         Self {

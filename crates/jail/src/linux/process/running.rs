@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::line::{Line, Message};
-use super::recorder::Recorder;
+use super::line::{ControlSocket, Message};
+use super::recorder::HeadTailBuffer;
 use super::watch::{PERIOD, Watch};
 use super::{PATIENCE, abandon};
 use crate::{Captured, Exit, JailError};
@@ -27,17 +27,21 @@ const PIECES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    line: Arc<Line>,
+    line: Arc<ControlSocket>,
     streams: (Option<OwnedFd>, Option<OwnedFd>),
     ended: bool,
 }
 
 impl Running {
-    pub(crate) fn new(child: Child, line: Arc<Line>, streams: (Option<OwnedFd>, Option<OwnedFd>)) -> Self {
+    pub(crate) fn new(
+        child: Child,
+        line: Arc<ControlSocket>,
+        streams: (Option<OwnedFd>, Option<OwnedFd>),
+    ) -> Self {
         Self { child, line, streams, ended: false }
     }
 
-    pub(crate) fn line(&self) -> &Arc<Line> {
+    pub(crate) fn line(&self) -> &Arc<ControlSocket> {
         &self.line
     }
 
@@ -148,7 +152,7 @@ impl Drop for Running {
 #[derive(Debug)]
 struct Stream {
     pipe: Option<File>,
-    recorder: Recorder,
+    recorder: HeadTailBuffer,
     piece: Vec<u8>,
 }
 
@@ -159,7 +163,7 @@ impl Stream {
         }
         Ok(Self {
             pipe: pipe.map(File::from),
-            recorder: Recorder::new(output_bytes),
+            recorder: HeadTailBuffer::new(output_bytes),
             piece: vec![0; PIECE_BYTES],
         })
     }

@@ -12,7 +12,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, chdir, fork};
 
 use super::super::{Refusal, files, filter, namespaces, privileges};
-use super::line::{self, ChildLine, Message};
+use super::line::{self, ChildControl, Message};
 use super::plan::Owner;
 use super::root::{self, Access, Step};
 use crate::{NamespaceSet, ProcessSupport};
@@ -116,7 +116,7 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-fn try_here(line: &ChildLine, wanted: nix::sched::CloneFlags, steps: &[Step]) -> Result<(), Refusal> {
+fn try_here(line: &ChildControl, wanted: nix::sched::CloneFlags, steps: &[Step]) -> Result<(), Refusal> {
     privileges::forbid_new_privileges()?;
     if namespaces::enter(wanted, true)? != wanted {
         return Err(Refusal { step: "enter namespaces", errno: Errno::EPERM });

@@ -8,13 +8,13 @@ use rquickjs::{Ctx, Persistent, Runtime, Value};
 
 /// By address, which stays theirs because they are held; each with its place in the order of rejections.
 #[derive(Default)]
-struct Book {
+struct PendingRejections {
     promises: BTreeMap<usize, (u64, Persistent<Value<'static>>)>,
     next: u64,
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Rejections(Rc<RefCell<Book>>);
+pub(super) struct Rejections(Rc<RefCell<PendingRejections>>);
 
 impl Rejections {
     /// Has the engine tell of every rejection without a handler, and of every handler that comes late.
