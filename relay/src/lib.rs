@@ -10,7 +10,7 @@ mod kit;
 mod matrix;
 mod program;
 mod protocol;
-mod reals;
+mod real;
 mod report;
 mod suites;
 mod valves;

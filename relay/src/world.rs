@@ -15,7 +15,7 @@ use crate::matrix::{BESIDE, Choice, Provider, Role};
 use crate::protocol::{
     PartKind, Peer, PeerOptions, connect_chronicle, connect_graph, connect_model, connect_tools,
 };
-use crate::reals::{self, HttpModels, KernelTools, ModelServer, ModelSource, OneModel, ScriptedModels};
+use crate::real::{self, HttpModels, KernelTools, ModelServer, ModelSource, OneModel, ScriptedModels};
 use crate::valves::{FakeValves, RealValves, ValveSource};
 use crate::workspace::Workspace;
 
@@ -96,7 +96,7 @@ impl World {
                         if *word == BESIDE {
                             self.layout = ChronicleLayout::Beside;
                         }
-                        reals::file_chronicle(&project, self.layout)?
+                        real::file_chronicle(&project, self.layout)?
                     }
                     Provider::Fake(_) => Arc::new(MemoryChronicle::new()),
                     Provider::External(command) => {
@@ -107,7 +107,7 @@ impl World {
             Role::Graph => {
                 self.graph = Some(match &choice.maker {
                     Provider::Real(_) => {
-                        reals::graph_store(&project, &self.workspace.beside("graph.sqlite")).await?
+                        real::graph_store(&project, &self.workspace.beside("graph.sqlite")).await?
                     }
                     Provider::Fake(_) => Arc::new(MemoryGraph::new(project)),
                     Provider::External(command) => {
@@ -137,12 +137,12 @@ impl World {
         match maker {
             Provider::Real(_) => {
                 let kernel = KernelTools::boot(project, &self.ground.tgp).await?;
-                self.no_commands = reals::no_commands();
+                self.no_commands = real::no_commands();
                 let tools = kernel.caller();
                 self.kernel = Some(kernel);
                 Ok(tools)
             }
-            Provider::Fake(_) => reals::fake_tools(project),
+            Provider::Fake(_) => real::fake_tools(project),
             Provider::External(command) => {
                 connect_tools(&self.peer(PartKind::Tools, command, project).await?).await
             }

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use tgp_contract::{AppendResult, ChronicleEvent, RelativePath};
 
 use crate::chronicle::ChronicleInner;
+use crate::dirfd::{Directory, Missing};
 use crate::failure::{Doing, Failure};
 use crate::line::{self, Encoded};
-use crate::place::{Directory, Missing};
 use crate::torn::{self, Quarantined};
 use crate::{ChronicleSync, lock};
 

@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, ChronicleLayout, RelativePath, ToolError};
 
 use crate::append::{self, AppendOutcome};
+use crate::dedup_cache::DedupCache;
+use crate::dirfd::{Missing, Project};
 use crate::events::{self, Events, Start};
 use crate::failure::{Doing, Failure};
-use crate::known::DedupCache;
 use crate::migrate::{self, Migration, MigrationReport};
 use crate::options::{ChronicleOptions, ChronicleSync};
-use crate::place::{Missing, Project};
 use crate::scope::Scope;
 use crate::torn::Quarantined;
 use crate::verify::{self, ChronicleReport};

@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 use tgp_contract::{ChronicleEvent, RelativePath, ToolError};
 
 use crate::chronicle::ChronicleInner;
+use crate::dirfd::Missing;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
 use crate::lines::{self, Lines};
 use crate::lock;
-use crate::place::Missing;
 use crate::torn::{self, Extent, Torn};
 
 /// What the last events may weigh together, since they are answered in one list.

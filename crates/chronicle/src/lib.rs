@@ -11,15 +11,15 @@
 
 mod append;
 mod chronicle;
+mod dedup_cache;
+mod dirfd;
 mod events;
 mod failure;
-mod known;
 mod line;
 mod lines;
 mod lock;
 mod migrate;
 mod options;
-mod place;
 mod scope;
 mod torn;
 mod verify;

@@ -14,10 +14,10 @@ use tgp_contract::{MAX_CHRONICLE_LINE_BYTES, RelativePath, canonical, is_chronic
 use tgp_fs::Replace;
 
 use crate::chronicle::ChronicleInner;
+use crate::dirfd::{Directory, Missing, Project};
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
 use crate::lines::Lines;
-use crate::place::{Directory, Missing, Project};
 use crate::{lock, torn};
 
 /// Events of the old file that are remembered, to leave out those that the new one has again. Beyond that some may be

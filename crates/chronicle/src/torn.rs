@@ -8,10 +8,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tgp_contract::RelativePath;
 
+use crate::dirfd::Directory;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, MAX_LINE_BYTES};
 use crate::lines;
-use crate::place::Directory;
 
 /// How every line begins.
 pub(crate) const BEGINNING: &[u8] = b"{\"";

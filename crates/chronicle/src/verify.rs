@@ -7,11 +7,11 @@ use serde::Serialize;
 use tgp_contract::{ChronicleEvent, RelativePath};
 
 use crate::chronicle::ChronicleInner;
+use crate::dirfd::Missing;
 use crate::events;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
 use crate::lines::Lines;
-use crate::place::Missing;
 use crate::torn::{self, Torn};
 
 /// Problems that are listed; a file with more has one, and its name is not corruption.

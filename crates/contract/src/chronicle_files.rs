@@ -216,35 +216,35 @@ pub fn is_chronicle_content(content: &[u8]) -> bool {
     decode_line(line).is_ok()
 }
 
-/// Tells whether the file at a path is a chronicle by its content. It answers `true` in doubt, and `false` where there
-/// is no such file.
+/// Tells what a path is by what is there, such as whether a file is a chronicle. It answers `true` in doubt, and `false`
+/// where there is nothing.
 #[derive(Clone)]
-pub struct ChronicleProbe(std::sync::Arc<Probe>);
+pub struct PathProbe(std::sync::Arc<Probe>);
 
 type Probe = dyn Fn(Root, &RelativePath) -> bool + Send + Sync;
 
-impl ChronicleProbe {
+impl PathProbe {
     pub fn new(probe: impl Fn(Root, &RelativePath) -> bool + Send + Sync + 'static) -> Self {
         Self(std::sync::Arc::new(probe))
     }
 
     #[must_use]
-    pub fn is_chronicle(&self, root: Root, path: &RelativePath) -> bool {
+    pub fn matches(&self, root: Root, path: &RelativePath) -> bool {
         (self.0)(root, path)
     }
 }
 
-impl PartialEq for ChronicleProbe {
+impl PartialEq for PathProbe {
     /// Whether both are the same probe; two that answer alike are still two.
     fn eq(&self, other: &Self) -> bool {
         std::sync::Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for ChronicleProbe {}
+impl Eq for PathProbe {}
 
-impl std::fmt::Debug for ChronicleProbe {
+impl std::fmt::Debug for PathProbe {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("ChronicleProbe")
+        formatter.write_str("PathProbe")
     }
 }

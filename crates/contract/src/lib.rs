@@ -39,7 +39,7 @@ pub use budget::{BudgetExceeded, BudgetLimits, BudgetUsage, SharedBudget};
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{AppendResult, Chronicle, ChronicleEvent, EventActor};
 pub use chronicle_files::{
-    CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, ChronicleProbe, PROJECT_CHRONICLE, chronicle_of,
+    CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, PROJECT_CHRONICLE, PathProbe, chronicle_of,
     chronicled, ends_as_chronicle, has_chronicle_name, is_chronicle_content, is_chronicle_tree_directory,
     is_in_chronicle_tree, is_torn_name,
 };

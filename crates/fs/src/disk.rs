@@ -5,8 +5,8 @@
 //! for a link either was opened before, and is still the directory inside, or is refused.
 
 pub(crate) mod handle;
-mod leftovers;
 mod listing;
+mod recovery;
 mod transaction;
 
 use std::io::Read;
@@ -99,7 +99,7 @@ impl DiskFs {
     pub fn open_with(root: &Path, options: DiskOptions) -> Result<Self, OpenError> {
         let handle = handle::open_root(root)
             .map_err(|errno| OpenError { path: root.to_owned(), source: errno.into() })?;
-        leftovers::sweep(&handle);
+        recovery::sweep(&handle);
         Ok(Self { root: handle, options, writer: Mutex::default(), visible: RwLock::default() })
     }
 

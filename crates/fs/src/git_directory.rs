@@ -1,6 +1,9 @@
 //! Where git keeps the files of a project's repository: not always in a directory named `.git`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::places::links_and_place;
 use crate::plain::read_plain;
@@ -54,4 +57,58 @@ pub fn git_directories(project: &Path) -> Vec<PathBuf> {
     places.sort();
     places.dedup();
     places
+}
+
+/// Knows the directories of git repositories below a directory by what is in them, as git itself does: `HEAD`, `objects` and
+/// `refs`. They have any name: `meta` of `--separate-git-dir`, `tools.git`, `.bare`.
+pub struct GitProbe {
+    root: PathBuf,
+    /// What was found, by directory. A search asks for thousands of files, so it is kept for a moment.
+    known: Mutex<(Instant, HashMap<String, bool>)>,
+}
+
+/// How long an answer is kept.
+const KEPT: Duration = Duration::from_secs(1);
+/// Answers that are kept.
+const MAX_KEPT: usize = 50_000;
+
+impl GitProbe {
+    #[must_use]
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, known: Mutex::new((Instant::now(), HashMap::new())) }
+    }
+
+    /// Whether a path, relative to the directory, is the directory of a repository or in one.
+    #[must_use]
+    pub fn is_inside(&self, path: &str) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.0.elapsed() > KEPT || known.1.len() > MAX_KEPT {
+            *known = (Instant::now(), HashMap::new());
+        }
+        let mut directory = path;
+        loop {
+            if let Some(found) = known.1.get(directory) {
+                if *found {
+                    return true;
+                }
+            } else {
+                let found = is_git_directory(&self.root.join(directory));
+                known.1.insert(directory.to_owned(), found);
+                if found {
+                    return true;
+                }
+            }
+            match directory.rsplit_once('/') {
+                Some((above, _)) => directory = above,
+                None if directory.is_empty() => return false,
+                None => directory = "",
+            }
+        }
+    }
+}
+
+fn is_git_directory(directory: &Path) -> bool {
+    directory.join("HEAD").symlink_metadata().is_ok()
+        && directory.join("objects").is_dir()
+        && directory.join("refs").is_dir()
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use git2::{Odb, Oid, Repository, Signature, Time};
 use tgp_contract::{Code, ToolError};
 
-use crate::durable::{check_written, sync_each};
 use crate::failure::{At, Doing};
+use crate::fsync::{check_written, sync_each};
 use crate::local::open_repository_at;
 use crate::rebase::empty_tree;
 use crate::worktree::TEMPORARY_PREFIX;
@@ -65,7 +65,7 @@ impl RepositoryAnchor {
     }
 
     fn state(&self) -> PathBuf {
-        self.root.join(crate::names::STATE)
+        self.root.join(crate::branch_names::STATE)
     }
 
     /// Replaces the anchor and removes the former one, so that not every call leaves an object behind.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use git2::Oid;
 use tgp_contract::ToolError;
 
-use crate::durable::sync_each;
 use crate::failure::At;
+use crate::fsync::sync_each;
 use crate::worktree::TEMPORARY_PREFIX;
 
 const NAME: &str = "git-anchor-pushed";

@@ -6,11 +6,11 @@
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::branch_names::request_branch;
 use crate::entry::Entry;
 use crate::failure::after_commit;
 use crate::inner::Inner;
 use crate::local::LockedRepo;
-use crate::names::request_branch;
 use crate::persist::{admit_file, blobs};
 use crate::rebase;
 use crate::worktree::{Executable, MAX_FILE_BYTES, Standing, blocked};
@@ -147,7 +147,7 @@ impl LockedRepo {
         self.worktree.write(path, after, executable)?;
         let file = self.context.root.join(path.as_str());
         let folder = self.context.root.join(path.parent().as_str());
-        crate::durable::sync_each(&[file, folder])
+        crate::fsync::sync_each(&[file, folder])
     }
 
     /// Takes the new content away again when it could not be committed.

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::GitEnv;
 use crate::remote::{Endpoint, Transport};
 
+/// The file, in the directory that git works in, to which ssh writes its own messages. On standard error they could not be
+/// told from those of the server.
+pub(crate) const SSH_MESSAGES: &str = "ssh-messages";
+
 /// For a conversation with `endpoint`; `repository` and `objects` are what git works on.
 pub(crate) fn environment(
     endpoint: &Endpoint,
@@ -35,8 +39,10 @@ pub(crate) fn environment(
             if let Some(socket) = &given.ssh_auth_sock {
                 all.push(("SSH_AUTH_SOCK", socket.clone()));
             }
-            let ssh = "ssh -oBatchMode=yes -oConnectTimeout=15 -oStrictHostKeyChecking=yes \
-                       -oClearAllForwardings=yes";
+            let ssh = format!(
+                "ssh -E {SSH_MESSAGES} -oBatchMode=yes -oConnectTimeout=15 -oStrictHostKeyChecking=yes \
+                 -oClearAllForwardings=yes"
+            );
             all.push(("GIT_SSH_COMMAND", ssh.into()));
             all.push(("GIT_SSH_VARIANT", "ssh".into()));
         }

@@ -152,9 +152,15 @@ fn repository(lines: &[&str], endpoint: &Endpoint) -> String {
     format!("git cannot use {url}: {line}; check `git.url`")
 }
 
-/// The first line that has all the words.
+/// The first line that has all the words. What the server says is not a cause: it could say anything.
 fn found<'a>(lines: &[&'a str], words: &[&str]) -> Option<&'a str> {
-    lines.iter().find(|line| words.iter().all(|word| line.contains(word))).copied()
+    let mut own = lines.iter().filter(|line| !is_of_server(line));
+    own.find(|line| words.iter().all(|word| line.contains(word))).copied()
+}
+
+fn is_of_server(line: &str) -> bool {
+    let line = line.strip_prefix("fatal: ").unwrap_or(line);
+    line.starts_with("remote: ") || line.starts_with("remote error: ")
 }
 
 /// The one line of git's complaint that says what is wrong. Git passes on what a server says, so it is in quotes.

@@ -7,9 +7,9 @@ use git2::{Commit, Oid, Repository, Revwalk, Sort};
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::bounds::{self, Stop};
+use crate::branch_names::{PENDING, request_branch, writable};
 use crate::failure::Doing;
 use crate::local::{Context, open_repository};
-use crate::names::{PENDING, request_branch, writable};
 use crate::rebase;
 use crate::{History, RepositoryStatus, Strategy, Version};
 

@@ -8,9 +8,9 @@ use git2::Oid;
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds::{self, Stop};
+use crate::checkout::Uncommitted;
 use crate::failure::At;
 use crate::fetch::Depth;
-use crate::follow::Uncommitted;
 use crate::inner::{Inner, RemoteLock};
 use crate::local::LockedRepo;
 use crate::network::{Missing, Network, Unreachable};

@@ -4,9 +4,9 @@ use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::Conflict;
+use crate::branch_names::{kept_branch, writable};
 use crate::inner::{Inner, RemoteLock};
 use crate::local::LockedRepo;
-use crate::names::{kept_branch, writable};
 use crate::network::Network;
 use crate::push::{Pushed, Replace};
 

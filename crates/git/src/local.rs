@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use git2::{Config, ConfigLevel, FileMode, Oid, Repository, RepositoryOpenFlags, Signature, Time, Tree};
 use tgp_contract::{Code, ToolError};
 
+use crate::branch_names::message;
 use crate::entry::Entry;
 use crate::failure::{At, Doing};
 use crate::lock::Lock;
-use crate::names::message;
 use crate::rebase::{self, ToolEdit};
 use crate::worktree::Worktree;
 use crate::{Author, CommitKind, GeneratedFile, PersistFile};
 
 /// What our own git2 reads instead of every configuration file. The branch keeps a log from which it can be restored;
-/// syncing is done by [`crate::durable`].
+/// syncing is done by [`crate::fsync`].
 const SETTINGS: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
                         \tlogAllRefUpdates = true\n";
 
@@ -43,7 +43,7 @@ impl Context {
     }
 
     pub(crate) fn state(&self) -> PathBuf {
-        self.root.join(crate::names::STATE)
+        self.root.join(crate::branch_names::STATE)
     }
 
     pub(crate) fn writer_lock(&self) -> PathBuf {
@@ -251,7 +251,7 @@ pub(crate) fn open_repository_at(root: &Path) -> Result<Repository, git2::Error>
     let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
     let repo = Repository::open_ext(root.join(".git"), flags, &[] as &[&Path])?;
     let mut config = Config::new()?;
-    config.add_file(&root.join(crate::names::STATE).join(SETTINGS_NAME), ConfigLevel::Local, true)?;
+    config.add_file(&root.join(crate::branch_names::STATE).join(SETTINGS_NAME), ConfigLevel::Local, true)?;
     repo.set_config(&config)?;
     // Whatever `core.worktree` says.
     repo.set_workdir(root, false)?;

@@ -1,7 +1,7 @@
 //! Conversations with the remote: every one is a `git` process on a scratch repository of its own.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use git2::Oid;
 
 use crate::anchor::RepositoryAnchor;
 use crate::command::{CommandError, Finished, Invocation, run, words};
-use crate::environment::environment;
+use crate::environment::{SSH_MESSAGES, environment};
 use crate::explain::{Circumstances, RETRY_LATER, explain, needs_ssh_settings};
 use crate::failure::blocking;
 use crate::offline::Offline;
-use crate::remote::{Endpoint, SshHost};
+use crate::remote::{Endpoint, SshHost, Transport};
 use crate::scratch::ScratchRepo;
 use crate::secret::Sieve;
 use crate::ssh_settings::SshSettings;
@@ -24,6 +24,8 @@ use crate::{GitEnv, GitFetchLimits, GitTimeouts};
 const MAX_WHY_CHARS: usize = 300;
 /// A cause with the commands that remove it, which name the host several times.
 const MAX_EXPLAINED_CHARS: usize = 1200;
+/// What ssh writes about one connection.
+const MAX_SSH_MESSAGES: u64 = 64 << 10;
 /// `ssh -G` reads a few files.
 const SSH_SETTINGS_TIME: Duration = Duration::from_secs(5);
 
@@ -159,7 +161,14 @@ impl Network {
             limit,
             most: self.limits,
         };
-        run(invocation).await.map_err(|error: CommandError| {
+        let messages = scratch.path.join(SSH_MESSAGES);
+        // What is left there is of an earlier conversation.
+        let _ = std::fs::remove_file(&messages);
+        let ran = run(invocation).await.map(|finished| match self.endpoint.transport {
+            Transport::Ssh => with_ssh_messages(finished, &messages),
+            _ => finished,
+        });
+        ran.map_err(|error: CommandError| {
             let (missing, next) = match &error {
                 CommandError::Start(_) => {
                     (Missing::Git, "; install git, so that it is found on the PATH".to_owned())
@@ -226,4 +235,18 @@ impl Network {
         }
         short
     }
+}
+
+/// Puts the messages of ssh before those on standard error, and marks there what git itself did not write.
+fn with_ssh_messages(finished: Finished, messages: &Path) -> Finished {
+    let own = tgp_fs::read_plain(messages, MAX_SSH_MESSAGES).unwrap_or_default();
+    let mut stderr = String::from_utf8_lossy(&own).into_owned();
+    for line in finished.stderr.lines() {
+        let is_of_git = ["fatal: ", "error: ", "warning: ", "hint: ", "remote: "]
+            .iter()
+            .any(|word| line.starts_with(word));
+        stderr.push_str(if is_of_git { "\n" } else { "\nremote: " });
+        stderr.push_str(line);
+    }
+    Finished { stderr, ..finished }
 }

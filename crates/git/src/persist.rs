@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
-use crate::deliver::{Delivered, PendingPush};
-use crate::follow::Uncommitted;
+use crate::branch_names::{admit, is_tool};
+use crate::checkout::Uncommitted;
 use crate::inner::Inner;
-use crate::leftovers::leftovers;
 use crate::local::LockedRepo;
-use crate::names::{admit, is_tool};
+use crate::remote_push::{Delivered, PendingPush};
 use crate::report::{NO_REMOTE, id_text};
+use crate::uncommitted::leftovers;
 use crate::{ChangeSet, CommitKind, PersistFile, Persisted, Strategy};
 
 /// One piece of work is a tool with what belongs to it.

@@ -11,9 +11,9 @@ use git2::{Commit, FileMode, ObjectType, Oid, Repository, Sort, Tree};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds;
+use crate::branch_names::writable;
 use crate::entry::{Change, Entry};
 use crate::failure::Doing;
-use crate::names::writable;
 use crate::{GeneratedFile, RepositorySnapshot, SnapshotFile};
 
 /// More local commits than an agent makes in weeks offline; beyond it a person should look.

@@ -163,7 +163,9 @@ impl Endpoint {
             }
             // `user@host:path`
             _ => {
-                let host = self.url.split_once('@').map_or(self.url.as_str(), |(_, host)| host);
+                // The user ends before the first colon: what follows is the path, whatever is in it.
+                let user = self.url.split_once('@').filter(|(user, _)| !user.contains(':'));
+                let host = user.map_or(self.url.as_str(), |(_, host)| host);
                 let end = if host.starts_with('[') { host.find(']') } else { host.find(':') };
                 (end.and_then(|end| host.get(..end)).unwrap_or(host).to_owned(), None)
             }

@@ -13,10 +13,10 @@ use git2::{Oid, Repository, RepositoryInitOptions};
 use tgp_contract::{Code, ToolError};
 
 use crate::bounds::{self, Stop};
+use crate::branch_names::EXCLUDES;
 use crate::failure::{At, Doing};
 use crate::local::{Context, LockedRepo, open_repository, write_settings};
 use crate::lock::Lock;
-use crate::names::EXCLUDES;
 use crate::worktree::TEMPORARY_PREFIX;
 
 /// A git that cannot be seen from here has done its work after this time.

@@ -7,11 +7,11 @@ use tgp_contract::ToolError;
 use crate::bounds;
 use crate::hydrate::Pull;
 use crate::inner::Inner;
-use crate::leftovers::{Leftovers, leftovers};
 use crate::local::{LockedRepo, MAX_NOTES};
 use crate::network::Unreachable;
 use crate::rebase;
 use crate::report::NO_REMOTE;
+use crate::uncommitted::{Leftovers, leftovers};
 use crate::worktree::Executable;
 use crate::{CommitKind, Strategy, Synced};
 

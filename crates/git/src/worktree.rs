@@ -15,8 +15,8 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use tgp_contract::{Code, EntryKind, FsError, RelativePath, ToolError};
 use tgp_fs::{Directory, HardLinks};
 
+use crate::branch_names::{STATE, is_private, writable};
 use crate::failure::{At, Failure};
-use crate::names::{STATE, is_private, writable};
 
 const DIRECTORY: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tgp_contract::{ChronicleEvent, Code, EntryKind, RelativePath, Root, ToolError, Visibility};
 
 use crate::guardian::own_chronicle;
-use crate::wording::thousands;
+use crate::messages::thousands;
 use crate::{GUARDIAN_CHRONICLE, Guardian, PROJECT_CHRONICLE};
 
 /// Chronicles that are read for one check; a project has one for each source file at most.

@@ -11,7 +11,7 @@ use tgp_contract::{
     ToolResult, Visibility, canonical,
 };
 
-use crate::acts::{MAX_STEPS, PlannedAction, Replacement};
+use crate::planned_actions::{MAX_STEPS, PlannedAction, Replacement};
 use crate::review::Assessed;
 use crate::{Guardian, Review};
 

@@ -9,7 +9,7 @@ use tgp_contract::{ChronicleEvent, EntryKind, RelativePath, background, canonica
 use crate::Guardian;
 use crate::claims::{MAX_SHARED_EVENTS, Memory};
 use crate::inquiry::{AUDIT_FIELD, AuditIndex, FindingSeverity, GuardianFinding, MAX_OF_A_KIND};
-use crate::wording::{count, thousands};
+use crate::messages::{count, thousands};
 
 /// References to the audit that are looked up.
 const MAX_REFERENCES: usize = 10_000;

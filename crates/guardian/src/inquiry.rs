@@ -9,8 +9,8 @@ use tgp_contract::{Code, GraphQuery, RelativePath, Severity, ToolError};
 
 use crate::Guardian;
 use crate::claims::Scope;
+use crate::messages::count;
 use crate::questions::{Asked, rows};
-use crate::wording::count;
 
 /// Findings of one kind that are told one by one.
 pub(super) const MAX_OF_A_KIND: usize = 20;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tgp_contract::{Change, EntryKind, GraphQuery, GraphRows, Severity, ToolError, Visibility, canonical};
 
+use crate::messages::{count, thousands};
 use crate::questions::{Asked, Row, rows, whole};
-use crate::wording::{count, thousands};
 use crate::{Expect, Guardian, Invariant};
 
 /// What is said of a violation of which nothing may be seen.

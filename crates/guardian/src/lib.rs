@@ -2,7 +2,7 @@
 //! repository's own invariants say is true. The Delegator carries out the plans that it approves.
 #![forbid(unsafe_code)]
 
-mod acts;
+mod blast_radius;
 mod claims;
 mod conceal;
 mod delegator;
@@ -13,14 +13,14 @@ mod halt;
 mod inquiry;
 mod invariants;
 mod judge;
+mod messages;
+mod planned_actions;
 mod questions;
-mod radius;
 mod reconcile;
 mod review;
 mod tree;
-mod wording;
 
-pub use acts::planned_files;
+pub use blast_radius::{BlastRadius, Caller, TruncatedList};
 pub use delegator::{Delegator, PlanOutcome, PlanReport, StepReport, StepStatus};
 pub use gate::{ChronicleCheck, EXEMPT_TOOLS, GuardianGate};
 pub use guardian::{GUARDIAN_CHRONICLE, Guardian, GuardianParts, InvariantSource, WallClock};
@@ -28,7 +28,7 @@ pub use halt::{Assertion, Halt};
 pub use inquiry::{AUDIT_FIELD, AuditIndex, FindingSeverity, GuardianFinding, InquirySources, Inspect};
 pub use invariants::{Expect, Invariant, Invariants, MAX_INVARIANTS};
 pub use judge::Violation;
-pub use radius::{BlastRadius, Caller, TruncatedList};
+pub use planned_actions::planned_files;
 pub use reconcile::{ReconcileEdit, Reconciled};
 pub use review::{Review, StepFinding};
 /// The chronicle of files that may have none of their own.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tgp_contract::{Change, Code, GraphQuery, GraphRows, RelativePath, ToolError, Visibility, canonical};
 
 use crate::invariants::QueryPlace;
-use crate::wording::count;
+use crate::messages::count;
 use crate::{Guardian, Invariant};
 
 /// Paths in one question: a list that the graph still looks up one by one at once.

@@ -9,7 +9,7 @@ use tgp_contract::{AppendResult, ChronicleEvent, Code, RelativePath, ToolError, 
 
 use crate::claims::{RECONCILIATION, RECONCILING, Scope, announced};
 use crate::guardian::own_chronicle;
-use crate::wording::count;
+use crate::messages::count;
 use crate::{Guardian, PROJECT_CHRONICLE};
 
 /// Rows that one reconciliation accepts: more are no decision any more.

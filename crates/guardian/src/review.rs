@@ -9,12 +9,12 @@ use serde_json::Value;
 use tgp_contract::{Change, Code, Decision, Plan, RelativePath, Root, Severity, ToolError, Visibility};
 
 use crate::Guardian;
-use crate::acts::{MAX_STEPS, PlannedAction};
 use crate::claims::Memory;
 use crate::judge::Broken;
+use crate::messages::count;
+use crate::planned_actions::{MAX_STEPS, PlannedAction};
 use crate::questions::Row;
 use crate::tree::{MAX_PLAN_BYTES, Tree};
-use crate::wording::count;
 
 /// Findings that a reason names; the others are counted, and stand in the review.
 const MAX_REASONS: usize = 5;

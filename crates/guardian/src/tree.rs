@@ -8,7 +8,7 @@ use tgp_contract::{
     canonical,
 };
 
-use crate::acts::{PlannedAction, Replacement};
+use crate::planned_actions::{PlannedAction, Replacement};
 
 /// Larger files are no source; a plan can replace or delete them, not edit them.
 const MAX_FILE_BYTES: u64 = 4 << 20;

@@ -10,11 +10,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod beginnings;
+mod audited_router;
 mod boot;
 mod clients;
 pub mod config;
-mod door;
+mod id_prefix;
 mod kernel;
 mod knowledge;
 mod queries;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, ChronicleLayout, ChronicleProbe, Effect, RUNS_LATER, RelativePath, Root, SourceLocation, Target,
+    Access, ChronicleLayout, Effect, PathProbe, RUNS_LATER, RelativePath, Root, SourceLocation, Target,
     canonical, has_chronicle_name,
 };
 
@@ -43,12 +43,14 @@ pub struct PolicySettings {
     pub protected_files: Vec<(Root, RelativePath)>,
     /// Where git keeps its own files, when that is not in a directory named `.git`.
     pub git_directories: Vec<(Root, RelativePath)>,
+    /// Tells the directory of another git repository, whatever its name. Without it none is known.
+    pub git_probe: Option<PathProbe>,
     /// Statements that only read are not asked for where no rule says so.
     pub free_reads: bool,
     /// Where chronicles are.
     pub layout: ChronicleLayout,
     /// Tells a chronicle from another file with such a name. Without it the name decides.
-    pub probe: Option<ChronicleProbe>,
+    pub probe: Option<PathProbe>,
 }
 
 impl Default for PolicySettings {
@@ -59,6 +61,7 @@ impl Default for PolicySettings {
             allowed_host_directories: Vec::new(),
             protected_files: Vec::new(),
             git_directories: Vec::new(),
+            git_probe: None,
             free_reads: false,
             layout: ChronicleLayout::default(),
             probe: None,

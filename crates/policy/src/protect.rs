@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use tgp_contract::{
-    Access, ChronicleLayout, ChronicleProbe, RelativePath, Root, chronicled, ends_as_chronicle,
-};
+use tgp_contract::{Access, ChronicleLayout, PathProbe, RelativePath, Root, chronicled, ends_as_chronicle};
 
 use crate::PolicySettings;
 
@@ -155,10 +153,11 @@ pub struct Protections {
     host_directories: Vec<RelativePath>,
     files: Vec<(Root, Vec<String>)>,
     git_directories: Vec<(Root, Vec<String>)>,
+    git_probe: Option<PathProbe>,
     layout: ChronicleLayout,
     /// Tells chronicles that are not where the layout has them from other files of such a name. Without it none is told
     /// apart.
-    probe: Option<ChronicleProbe>,
+    probe: Option<PathProbe>,
 }
 
 impl Protections {
@@ -172,6 +171,7 @@ impl Protections {
             host_directories: settings.allowed_host_directories.clone(),
             files: table(&settings.protected_files),
             git_directories: table(&settings.git_directories),
+            git_probe: settings.git_probe.clone(),
             layout: settings.layout,
             probe: settings.probe.clone(),
         }
@@ -201,13 +201,14 @@ impl Protections {
                 let parts: Vec<Cow<'_, str>> = file.parts().map(fold).collect();
                 self.by_name(root, &parts).filter(|protection| protection.reads)
             })
+            .or_else(|| self.git_probe.as_ref().is_some_and(|probe| probe.matches(root, path)).then_some(GIT))
             .or_else(|| self.is_old_chronicle(root, path).then_some(CHRONICLE))
     }
 
     /// Whether a file is a chronicle that is not where the layout has it: it has such a name, and its content says so.
     fn is_old_chronicle(&self, root: Root, path: &RelativePath) -> bool {
         let has_name = path.parts().any(|part| ends_as_chronicle(&fold(part)));
-        has_name && self.probe.as_ref().is_none_or(|probe| probe.is_chronicle(root, path))
+        has_name && self.probe.as_ref().is_none_or(|probe| probe.matches(root, path))
     }
 
     fn by_name(&self, root: Root, parts: &[Cow<'_, str>]) -> Option<Protection> {

@@ -81,6 +81,10 @@ impl DatabaseUrl {
             Some((scheme, rest)) if rest.starts_with("//") || scheme == "file" => {
                 Err(refusal(&format!("databases of the kind `{}` are not supported", clip(scheme))))
             }
+            Some(("postgres" | "postgresql" | "mysql" | "mariadb", _)) => {
+                Err(refusal("the database URL has no `//` behind its scheme"))
+            }
+            _ if text.contains("password=") => Err(refusal("the database URL is a list of settings")),
             _ => sqlite(text),
         }
     }

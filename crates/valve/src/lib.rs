@@ -6,22 +6,22 @@
 //! go to the chronicle one after the other. So a change is told once, whenever the process is killed.
 #![forbid(unsafe_code)]
 
-mod act;
 mod action;
+mod action_runner;
 mod change;
 mod decide;
-mod deliver;
 mod engine;
 mod event;
 mod failure;
-mod hints;
-mod holds;
+mod fs_event_queue;
 mod journal;
 mod lock;
 mod mutex;
 mod options;
 mod outlet;
+mod pending_deletions;
 mod personas;
+mod publish;
 mod reconcile;
 mod report;
 mod tree;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::engine::{Core, Parts, Stop, read_personas};
 use crate::failure::Failure;
-use crate::hints::FsEventQueue;
+use crate::fs_event_queue::FsEventQueue;
 use crate::lock::{self, Lock};
 use crate::mutex::locked;
 use crate::outlet::EventSink;

@@ -8,14 +8,14 @@ use tgp_contract::{Code, RelativePath, ToolError};
 use tokio::time::Instant;
 
 use crate::ValveEvent;
-use crate::act::{Joined, Runner};
-use crate::deliver::Publisher;
+use crate::action_runner::{Joined, Runner};
 use crate::engine::{Core, ScanRequest, ScanResult, Stop, blocking};
 use crate::failure::Failure;
-use crate::hints::{Batch, FsEventQueue};
-use crate::holds::PendingDeletions;
+use crate::fs_event_queue::{Batch, FsEventQueue};
 use crate::mutex::locked;
 use crate::outlet::EventSink;
+use crate::pending_deletions::PendingDeletions;
+use crate::publish::Publisher;
 use crate::reconcile::Deletions;
 use crate::tree::Scope;
 use crate::watches::Watches;

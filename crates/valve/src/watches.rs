@@ -7,7 +7,7 @@ use std::sync::Arc;
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tgp_contract::{ChronicleLayout, RelativePath};
 
-use crate::hints::FsEventQueue;
+use crate::fs_event_queue::FsEventQueue;
 use crate::tree::EXCLUDE;
 
 /// The directories that are watched.

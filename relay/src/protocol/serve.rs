@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use super::lines;
 use super::message::{CallParams, Called, Hello, Introduced, PartKind, Request, WireChange};
 use super::{MAX_LINE, PROTOCOL};
-use crate::reals;
+use crate::real;
 
 /// Requests that are worked on at the same time; further ones are not read before one of them is answered.
 const MAX_REQUESTS: usize = 64;
@@ -50,7 +50,7 @@ pub struct RelayServeOptions {
 /// What a part needs until the end.
 enum Held {
     Nothing,
-    Kernel(reals::KernelTools),
+    Kernel(real::KernelTools),
     /// Where the graph is kept: not in the project, whose files it tells of.
     Folder(TempDir),
 }
@@ -198,19 +198,19 @@ async fn make(options: &RelayServeOptions, directory: &Path) -> Result<(Arc<Serv
         // A real model is one of somebody else; what can be had without a key is the puppet.
         PartKind::Llm => Served::Llm(Arc::new(tgp_relay_fakes::FakeModel::new())),
         PartKind::Tools if is_real => {
-            let kernel = reals::KernelTools::boot(directory, &options.tgp).await?;
+            let kernel = real::KernelTools::boot(directory, &options.tgp).await?;
             return Ok((Arc::new(Served::Tools(kernel.caller())), Held::Kernel(kernel)));
         }
-        PartKind::Tools => Served::Tools(reals::fake_tools(directory)?),
+        PartKind::Tools => Served::Tools(real::fake_tools(directory)?),
         PartKind::Chronicle if is_real => {
-            Served::Chronicle(reals::file_chronicle(directory, ChronicleLayout::default())?)
+            Served::Chronicle(real::file_chronicle(directory, ChronicleLayout::default())?)
         }
         PartKind::Chronicle => Served::Chronicle(Arc::new(tgp_relay_fakes::MemoryChronicle::new())),
         PartKind::Graph if is_real => {
             let folder = tempfile::tempdir().map_err(|error| {
                 ToolError::new(Code::Internal, format!("no temporary directory for the graph: {error}"))
             })?;
-            let graph = reals::graph_store(directory, &folder.path().join("graph.sqlite")).await?;
+            let graph = real::graph_store(directory, &folder.path().join("graph.sqlite")).await?;
             return Ok((Arc::new(Served::Graph(graph)), Held::Folder(folder)));
         }
         PartKind::Graph => Served::Graph(Arc::new(tgp_relay_fakes::MemoryGraph::new(directory))),

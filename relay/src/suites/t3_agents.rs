@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::{Case, Running};
 use crate::conversation::{Counted, context};
 use crate::fault::{Expecting, Fault, holds, same};
-use crate::reals;
+use crate::real;
 use crate::world::World;
 
 pub(super) const CASES: &[Case] = &[
@@ -59,7 +59,7 @@ async fn project(world: &World) -> Result<(), Fault> {
 /// A Guardian whose clock begins at this second of the day.
 fn guardian(world: &World, second: u64) -> Result<Arc<Guardian>, Fault> {
     let clock = AtomicU64::new(second);
-    let files = reals::disk(world.workspace.project()).expecting("a project that can be opened")?;
+    let files = real::disk(world.workspace.project()).expecting("a project that can be opened")?;
     Ok(Arc::new(Guardian::new(GuardianParts {
         graph: world.graph()?,
         chronicle: world.chronicle()?,

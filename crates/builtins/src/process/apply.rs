@@ -15,8 +15,8 @@ use tgp_contract::{
 };
 use tgp_jail::{LayerChange, LayerChangeKind, OverlayLayer};
 
+use super::command_runner::CommandRunner;
 use super::protected_paths::CHRONICLE_RULE;
-use super::yard::CommandRunner;
 use tgp_router::Workspace;
 use tgp_router::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
 use tgp_router::{ApprovedSnapshot, FileDiff, FileSnapshot, Invocation, Preview};

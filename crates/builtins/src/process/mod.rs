@@ -1,10 +1,10 @@
 //! Commands on the project: each in a jail of its own, on a private layer whose changes are judged before they count.
 
 mod apply;
+mod command_runner;
 mod protected_paths;
 mod shell_exec;
 mod test_run;
-mod yard;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub use shell_exec::{CommandEnd, CommandOutput, CommandResult, StreamBytes};
 pub use test_run::TestRunResult;
 use tgp_router::gates::StateGate;
 
+use command_runner::CommandRunner;
 use tgp_router::{DynTool, typed};
-use yard::CommandRunner;
 
 /// What commands get, and what is kept from them.
 #[derive(Clone, Debug)]

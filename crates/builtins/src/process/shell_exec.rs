@@ -10,7 +10,7 @@ use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Targ
 use tgp_jail::{Captured, CommandExit, Exit, Template};
 
 use super::apply::{Changes, CommandChange};
-use super::yard::{CommandRequest, CommandRunner, Network};
+use super::command_runner::{CommandRequest, CommandRunner, Network};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// The longest command line; longer ones are scripts, and belong into a file.

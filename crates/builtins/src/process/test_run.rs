@@ -14,8 +14,8 @@ use tgp_jail::Template;
 use tgp_tdd::{Scope, Selection, SourceSnapshot, TestOutcome, TestRun, Transition};
 use tgp_text::{head, now_ms};
 
+use super::command_runner::{CommandRequest, CommandRunner, Network};
 use super::shell_exec::{CommandOutput, command_output, exit_code};
-use super::yard::{CommandRequest, CommandRunner, Network};
 use crate::project::testing::{Failing, Manifests, Runner, detect, read_counts, scripts};
 use tgp_router::Workspace;
 use tgp_router::files::ProjectFiles;

@@ -47,7 +47,7 @@ pub struct Question {
     pub reply: oneshot::Sender<Answer>,
 }
 
-/// The end that the kernel asks, and the questions it passes on to [`super::follow`].
+/// The end that the kernel asks, and the questions it passes on to [`super::session_renderer`].
 pub fn approver(how: ApprovalMode) -> (Arc<dyn Approver>, mpsc::Receiver<Question>) {
     let (questions, asked) = mpsc::channel(WAITING_QUESTIONS);
     let approver: Arc<dyn Approver> = match how {

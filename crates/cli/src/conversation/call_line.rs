@@ -5,7 +5,7 @@ use serde_json::Value;
 use tgp::contract::{CallVerdict, Code, ToolError, ToolResult};
 
 use super::TextStyle;
-use super::interview::is_answer;
+use super::approval_prompt::is_answer;
 use super::key::{LEAST_COLUMNS, key_arguments};
 use super::test_line::TestRun;
 use crate::text::{count, short_line, single_line, wrap};

@@ -3,33 +3,33 @@
 //! [`follow`] shows the events of one session and puts its questions; [`approver`] makes the end that the kernel asks;
 //! [`Interrupts`] turns signals into the wish to stop.
 
+mod approval_prompt;
+mod approval_view;
 mod approver;
 mod asked;
-mod board;
 mod call_line;
 mod details;
-mod follow;
 mod interrupts;
-mod interview;
 mod key;
 mod keyboard;
 mod layout;
 mod live;
+mod output;
 mod pattern;
 mod screen;
-mod sheet;
+mod session_renderer;
 mod summary;
 mod test_line;
 
+pub use approval_prompt::{Answer, Offer, interview};
+pub use approval_view::ApprovalView;
 pub use approver::{ApprovalMode, Question, approver};
 pub use asked::ApprovalQuestion;
-pub use board::{Output, StandardError, StandardOutput, TextStyle};
 pub use call_line::was_answered;
-pub use follow::follow;
 pub use interrupts::{InterruptState, Interrupts};
-pub use interview::{Answer, Offer, interview};
 pub use keyboard::{Keyboard, TerminalKeyboard};
-pub use sheet::ApprovalView;
+pub use output::{Output, StandardError, StandardOutput, TextStyle};
+pub use session_renderer::follow;
 
 /// How much is shown of each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -197,7 +197,7 @@ fn bug_a_person_was_told_to_run_a_tool_and_not_a_command() {
 #[test]
 fn bug_a_git_directory_with_another_name_could_be_written() {
     type Prepare = fn(&Project);
-    let layouts: [(&str, &str, Prepare); 3] = [
+    let layouts: [(&str, &str, Prepare); 5] = [
         ("separate", "meta", |project| {
             git(project, &["init", "--quiet", "--separate-git-dir=meta"]);
         }),
@@ -211,6 +211,14 @@ fn bug_a_git_directory_with_another_name_could_be_written() {
             git(project, &["init", "--quiet", "--bare", ".bare"]);
             project.write(".git", "gitdir: ./.bare\n");
         }),
+        ("nested", "submeta", |project| {
+            git(project, &["init", "--quiet"]);
+            git(project, &["init", "--quiet", "--separate-git-dir=submeta", "sub"]);
+        }),
+        ("another bare one", "fixtures/a.git", |project| {
+            git(project, &["init", "--quiet"]);
+            git(project, &["init", "--quiet", "--bare", "fixtures/a.git"]);
+        }),
     ];
     for (layout, place, prepare) in layouts {
         let project = Project::empty();
@@ -219,7 +227,9 @@ fn bug_a_git_directory_with_another_name_could_be_written() {
         project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
         let config = project.path(&format!("here/{place}/config"));
         let before = std::fs::read_to_string(&config).unwrap();
-        for file in ["hooks/post-checkout", "config", "info/exclude", "hooks/x/y"] {
+        for file in
+            ["hooks/post-checkout", "config", "info/exclude", "hooks/x/y", "rebase-merge/git-rebase-todo"]
+        {
             let path = format!("{place}/{file}");
             let write = json!({ "path": path, "content": "evil" }).to_string();
             let refused = project.run(&["call", "fs_write", &write, "--yes"]).expect_code(3);

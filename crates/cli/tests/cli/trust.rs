@@ -342,3 +342,23 @@ fn bug_a_password_with_a_slash_was_shown_by_trust() {
         assert!(!refused.stderr.contains("cret"), "{refused:?}");
     }
 }
+
+#[test]
+fn bug_a_link_led_a_confirmed_database_or_remote_elsewhere() {
+    for (config, name) in [("db: { url: 'sqlite:data' }", "db.url"), ("git: { url: './data' }", "git")] {
+        let project = Project::initialised();
+        let link = project.path("here/data");
+        std::os::unix::fs::symlink(project.path("one"), &link).unwrap();
+        project
+            .write("tgp.config.ts", &format!("export default {{ tdd: {{ mode: 'explore' }}, {config} }};\n"));
+        let shown = project.run(&["trust"]).expect_code(3).stderr;
+        assert!(shown.contains("-> ") && shown.contains("/one"), "{name}: {shown}");
+        project.trust();
+        let ignored =
+            || project.run(&["list"]).stderr.contains(&format!("ignored in the configuration: {name}"));
+        assert!(!ignored(), "{name}");
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(project.path("two"), &link).unwrap();
+        assert!(ignored(), "{name}: another end of the link is another value");
+    }
+}

@@ -17,8 +17,8 @@ use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, linkat, unlinkat};
 use tgp_contract::{CommitVote, EntryKind, FsError, RelativePath};
 
 use super::handle::{self, Obstacle, io};
-use super::leftovers::{Intent, unlink};
 use super::not_a_plain_file;
+use super::recovery::{Intent, unlink};
 use crate::batch::{Batch, Planned};
 
 const NEW_FILE: Mode = Mode::from_bits_truncate(0o644);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{RETRY_LATER, found, said};
+use super::{RETRY_LATER, found, is_of_server, said};
 use crate::remote::{CredentialSource, Endpoint};
 
 /// One sentence with the cause and the next step. `certificates` is the file of `SSL_CERT_FILE`.
@@ -52,8 +52,9 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
         );
     }
     let tells_of_certificate = |line: &&&str| {
+        let is_own = !is_of_server(line);
         let line = line.to_lowercase();
-        line.contains("certificate") || line.contains("server verification failed")
+        is_own && (line.contains("certificate") || line.contains("server verification failed"))
     };
     match lines.iter().find(tells_of_certificate) {
         Some(line) => certificate(line, &host, certificates),
@@ -79,7 +80,7 @@ fn status(lines: &[&str]) -> Option<u16> {
         let (_, rest) = line.split_once(words)?;
         rest.get(..3).and_then(|code| code.parse::<u16>().ok())
     };
-    lines.iter().find_map(|line| {
+    lines.iter().filter(|line| !is_of_server(line)).find_map(|line| {
         code_after(line, "The requested URL returned error: ")
             .or_else(|| code_after(line, "RPC failed; HTTP "))
     })

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use tgp_audit::Audit;
-use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
-use tgp_policy::PolicySettings;
+use tgp_contract::{Gate, Recorder, ToolError};
 use tgp_router::gates::{PolicyGate, RuleFiles, StateGate, TddView, TokenAuthority, TokenGate};
 use tgp_router::{DynTool, FanoutRecorder, Workspace};
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tool_runtime::ToolRuntime;
 
 use super::{BootContext, BootOptions};
-use crate::knowledge::chronicle_probe;
 use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
-use crate::settings::state_directory;
-use crate::trust::{confirmed_rules, git_places, protected_places};
+use crate::settings::{policy_settings, state_directory, tools_in_project};
+use crate::trust::confirmed_rules;
 
 /// Opens the audit, and verifies what came since it was last verified.
 pub(super) async fn audit(ground: &BootContext) -> Result<Arc<Audit>, ToolError> {
@@ -104,27 +102,4 @@ pub(super) async fn arm(
     gates.extend(options.gates.iter().cloned());
     state.keep_hidden(gates.get(1..).unwrap_or_default());
     Ok(Gates { policy, tokens, gates })
-}
-
-fn tools_in_project(ground: &BootContext) -> Option<RelativePath> {
-    let place = ground.root.strip_prefix(&ground.project).ok()?;
-    RelativePath::new(place.to_str()?).ok()
-}
-
-pub(crate) fn policy_settings(
-    ground: &BootContext,
-    options: &BootOptions,
-    workspace: &Workspace,
-) -> PolicySettings {
-    let own = ground.config.policy.files.iter().chain([&ground.config.guardian.invariants]).cloned();
-    let named = options.config_file.as_ref().and_then(|file| Some(file.to_str()?.to_owned()));
-    PolicySettings {
-        tool_roots: tools_in_project(ground).map(|path| (Root::Project, path)).into_iter().collect(),
-        allowed_host_directories: workspace.directories().to_vec(),
-        protected_files: protected_places(&ground.project, own.chain(named)),
-        git_directories: git_places(&ground.project),
-        free_reads: ground.config.db.free_reads,
-        layout: ground.config.chronicle.layout,
-        probe: Some(chronicle_probe(&ground.project)),
-    }
 }

@@ -1,9 +1,9 @@
 //! From a directory to a running kernel. `cargo xtask tidy` counts the lines of this folder: what runs before the first
 //! gate is armed has to stay small enough to be read in one sitting.
 
+mod boot_context;
 mod error;
 mod gates;
-mod ground;
 mod options;
 
 use std::sync::Arc;
@@ -17,9 +17,8 @@ use tgp_tool_runtime::ToolLibrary;
 use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
 use crate::{config, sessions, settings, trust};
+pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
-pub(crate) use gates::policy_settings;
-pub(crate) use ground::{BootContext, Found};
 pub use options::{BootOptions, Environment, SecretsListener};
 
 impl Kernel {

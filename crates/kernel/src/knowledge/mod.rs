@@ -1,7 +1,7 @@
 //! What is known of the project: the chronicle, the code graph, and the Guardian that holds both against what is to be
 //! done.
 
-mod acts;
+mod admin_actions;
 mod chronicler;
 mod graph_server;
 mod inspect;
@@ -16,7 +16,7 @@ use tgp_chronicle::{
     ChronicleOptions, ChronicleReport, ChronicleSync, FileChronicle, Start, is_chronicle_file,
 };
 use tgp_contract::{
-    Chronicle, ChronicleLayout, ChronicleProbe, Code, FileSystem, Gate, Graph, Recorder, RelativePath, Root,
+    Chronicle, ChronicleLayout, Code, FileSystem, Gate, Graph, PathProbe, Recorder, RelativePath, Root,
     ToolError,
 };
 use tgp_fs::DiskFs;
@@ -240,9 +240,9 @@ impl Knowledge {
 
 /// Tells chronicles of the project from other files by their content. Elsewhere the name decides: what has one there may be
 /// another project's.
-pub(crate) fn chronicle_probe(project: &Path) -> ChronicleProbe {
+pub(crate) fn chronicle_probe(project: &Path) -> PathProbe {
     let project = project.to_owned();
-    ChronicleProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
+    PathProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
 fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {

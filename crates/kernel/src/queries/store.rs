@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use tgp_aql::{JournalLine, QueryJournal, Source};
 use tgp_contract::{Code, ToolError};
 
-use crate::beginnings;
 use crate::boot::{BootContext, BootError, BootOptions};
+use crate::id_prefix;
 use crate::sessions::ModelChoice;
 use crate::settings::state_directory;
 use tgp_fs::append_log::{AppendLog, at, damaged, private_directory, read, write_private};
@@ -166,7 +166,7 @@ impl Runs {
                 ToolError::new(Code::NotFound, "there is no run yet").help("`tgp aql run FILE` begins one")
             });
         }
-        beginnings::find(ids, wanted, WHAT, "tgp aql runs")
+        id_prefix::find(ids, wanted, WHAT, "tgp aql runs")
     }
 
     /// Every run, oldest first.

@@ -1,7 +1,7 @@
 //! The audit of a project: where it is kept, and how it is read without a kernel, since nobody boots on a broken one.
 
 mod anchor;
-mod past;
+mod audit_history;
 mod secrets;
 mod shared;
 
@@ -15,7 +15,7 @@ use crate::boot::{BootContext, BootError, BootOptions};
 use crate::config::AuditDurability;
 use crate::settings::state_directory;
 use anchor::AuditAnchor;
-pub(crate) use past::Past;
+pub(crate) use audit_history::Past;
 pub(crate) use secrets::secrets;
 pub(crate) use shared::SharedRecord;
 

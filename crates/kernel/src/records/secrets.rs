@@ -3,6 +3,7 @@
 //! They are known as soon as the configuration is read, and also those of fields that nobody has confirmed: an error or a log
 //! may name such a field before the kernel runs, or when it never does.
 
+use serde_json::Value;
 use tgp_net::secret_forms;
 
 use crate::boot::Environment;
@@ -34,11 +35,27 @@ pub(crate) fn secrets(config: &Config, environment: &Environment) -> Vec<String>
     let variables = MODEL_KEYS.iter().copied().chain(config.llm.key_variable.as_deref());
     let plain = token.into_iter().chain(key).chain(variables.filter_map(|name| environment(name)));
     let named = config.audit.redact_environment.iter().filter_map(|name| environment(name));
-    let all = plain.chain(named).chain(carried.flatten());
+    let mut in_body = Vec::new();
+    secrets_in(&Value::Object(config.llm.body.clone()), false, &mut in_body);
+    let all = plain.chain(named).chain(in_body).chain(carried.flatten());
     let mut all: Vec<String> = all.flat_map(|secret| secret_forms(&secret)).collect();
     all.sort();
     all.dedup();
     all
+}
+
+/// The texts of a value that are below a name which holds secrets.
+fn secrets_in(value: &Value, is_secret: bool, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) if is_secret => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| secrets_in(item, is_secret, found)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                secrets_in(value, is_secret || is_secret_setting(name), found);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What a user name without a password is.
@@ -52,7 +69,8 @@ enum User {
 /// secrets. A user name is not a secret: if it were one, every `deploy` in a path would be redacted.
 fn secrets_of_address(address: &str, user: User) -> Vec<String> {
     let Some((scheme, rest)) = address.split_once("://") else { return Vec::new() };
-    let settings = rest.split(['?', '&', '#']).skip(1).filter_map(|setting| setting.split_once('='));
+    let scheme = scheme.to_ascii_lowercase();
+    let settings = rest.split(['?', '&', '#', ';']).skip(1).filter_map(|setting| setting.split_once('='));
     let mut found: Vec<String> = settings
         .filter(|(name, value)| is_secret_setting(name) && !value.is_empty())
         .map(|(_, value)| value.to_owned())
@@ -63,7 +81,7 @@ fn secrets_of_address(address: &str, user: User) -> Vec<String> {
     if let Some((credentials, _)) = authority.rsplit_once('@') {
         let secret = match credentials.split_once(':') {
             Some((_, password)) => password,
-            None if user == User::Token && matches!(scheme, "http" | "https") => credentials,
+            None if user == User::Token && matches!(scheme.as_str(), "http" | "https") => credentials,
             None => "",
         };
         found.extend((!secret.is_empty()).then(|| secret.to_owned()));

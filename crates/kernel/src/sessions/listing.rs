@@ -10,7 +10,7 @@ use tgp_audit::{AuditEntry, AuditFilter, AuditReader};
 use tgp_contract::{Code, ToolError, canonical};
 
 use super::Sessions;
-use super::work::SEAL;
+use super::session_run::SEAL;
 use crate::records::{audit_anchor, audit_file};
 use tgp_fs::append_log::AppendLog;
 

@@ -9,9 +9,9 @@ mod prompt;
 mod provider;
 mod recall;
 mod run;
+mod session_run;
 mod step;
 mod store;
-mod work;
 
 pub use listing::{SessionInfo, SessionReplay, SessionState, TranscriptIntegrity};
 pub(crate) use ports::{AuditRecovery, SystemClock};

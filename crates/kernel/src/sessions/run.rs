@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use super::Sessions;
 use super::ports::SystemClock;
 use super::provider::{self, ModelChoice, SelectedModel};
+use super::session_run::{Work, clock_of};
 use super::store::Head;
-use super::work::{Work, clock_of};
 use crate::Kernel;
 use crate::tokens::only_tools;
 

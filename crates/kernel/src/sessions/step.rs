@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 
 use super::ModelChoice;
 use super::provider::{NAMED, SCRIPT, SelectedModel};
+use super::session_run::{Work, clock_of};
 use super::store::Head;
-use super::work::{Work, clock_of};
 use crate::Kernel;
 
 /// Events that wait for whoever collects what a step has changed.

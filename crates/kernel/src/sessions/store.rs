@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use tgp_agent::{LineDurability, TranscriptJournal, TranscriptLine};
 use tgp_contract::{Code, ToolError};
 
-use crate::beginnings;
 use crate::boot::{BootContext, BootError, BootOptions};
+use crate::id_prefix;
 use crate::settings::state_directory;
 use tgp_fs::append_log::{self, AppendLog, at, damaged, private_directory, read_bytes};
 
@@ -124,7 +124,7 @@ impl Sessions {
                     .help("`tgp run \"<task>\"` begins one")
             });
         }
-        beginnings::find(ids, wanted, WHAT, "tgp sessions list")
+        id_prefix::find(ids, wanted, WHAT, "tgp sessions list")
     }
 
     /// When a session was last worked on.

@@ -8,7 +8,8 @@ use tgp_policy::Protections;
 use tgp_router::Workspace;
 
 use super::credentials;
-use crate::boot::{BootContext, BootOptions, Environment, policy_settings};
+use super::policy::policy_settings;
+use crate::boot::{BootContext, BootOptions, Environment};
 
 /// What commands get.
 pub(crate) fn process_options(

@@ -3,6 +3,8 @@
 mod commands;
 mod credentials;
 mod memory;
+mod policy;
 
 pub(crate) use commands::{process_options, readable_paths, readable_place};
 pub(crate) use memory::{database, git_options, searcher, state_directory};
+pub(crate) use policy::{policy_settings, tools_in_project};

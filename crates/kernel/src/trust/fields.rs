@@ -1,7 +1,7 @@
 //! The fields of a configuration that need a person's confirmation: what executes something, sends a secret or the
 //! project's contents to an address, or reaches beyond the project.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use tgp_audit::Redaction;
@@ -59,7 +59,7 @@ pub(super) fn of(
             withhold_root,
             root_dir(config, project),
         ),
-        field("git", git_allows(config), withhold_git, git(config, variables)),
+        field("git", git_allows(config), withhold_git, git(config, project, variables)),
         field(
             "fs",
             "lets forged tools use directories outside the project",
@@ -197,15 +197,15 @@ fn withhold_root(config: &mut Config) {
     config.root_dir = Config::default().root_dir;
 }
 
-fn git(config: &Config, variables: &[String]) -> Option<Value> {
+fn git(config: &Config, project: &Path, variables: &[String]) -> Option<Value> {
     let git = config.git.as_ref()?;
     if !git.has_remote() && git.auth.token.is_none() {
         return None;
     }
     let value = json!({
         "provider": git.provider.map(|provider| format!("{provider:?}").to_lowercase()),
-        "repo": git.repo,
-        "url": git.url.as_deref().map(url::masked),
+        "repo": git.repo.as_deref().map(url::masked),
+        "url": git.url.as_deref().map(|url| with_place(url, local_path(url), project)),
         "apiBaseUrl": git.api_base_url.as_deref().map(url::masked),
         "sendsToken": git.auth.token.is_some(),
     });
@@ -267,13 +267,32 @@ fn withhold_fs(config: &mut Config) {
 
 fn database(config: &Config, project: &Path, variables: &[String]) -> Option<Value> {
     let text = config.db.url.as_deref()?;
-    let file = DatabaseUrl::parse(text).ok().and_then(|url| url.sqlite_file().map(Path::to_owned));
-    let is_own = file.is_some_and(|file| {
+    let named = DatabaseUrl::parse(text).ok().and_then(|url| url.sqlite_file().map(Path::to_owned));
+    let is_own = named.as_ref().is_some_and(|file| {
         let (file, root) = (real_place(&project.join(file)), real_place(&project.join(&config.root_dir)));
         // The state of the kernel itself is kept in databases, too.
         file.starts_with(project) && !file.starts_with(root) && is_free_place(&file, project)
     });
-    (!is_own).then(|| with_variables(json!({ "url": url::masked(text) }), variables))
+    let shown = with_place(text, named.as_deref(), project);
+    (!is_own).then(|| with_variables(json!({ "url": shown }), variables))
+}
+
+/// An address as it is shown, and where it leads if it is a path with links on its way: another end of a link needs another
+/// confirmation.
+fn with_place(address: &str, path: Option<&Path>, project: &Path) -> String {
+    let shown = url::masked(address);
+    let Some(named) = path.map(|path| project.join(path)) else { return shown };
+    let plain: PathBuf = named.components().collect();
+    let place = real_place(&named);
+    let has_links = named.ancestors().any(Path::is_symlink);
+    if has_links && place != plain { format!("{shown} -> {}", place.display()) } else { shown }
+}
+
+/// The path of a remote that is a directory of this machine.
+fn local_path(url: &str) -> Option<&Path> {
+    let path = url.strip_prefix("file://").unwrap_or(url);
+    let is_scp = path.split_once(':').is_some_and(|(host, _)| !host.contains('/'));
+    (!path.contains("://") && !is_scp).then(|| Path::new(path))
 }
 
 /// Whether a file of the project is one that nothing protects and that does not run later, so that it may become a database.

@@ -20,7 +20,9 @@ pub(super) fn check_all(config: &Config) -> Result<(), ToolError> {
         ("graph.url", config.graph.url.as_deref()),
         ("db.url", config.db.url.as_deref().filter(|url| url.contains("://"))),
     ];
-    for (field, address) in addresses {
+    let fetched =
+        config.allowed_fetch_urls.iter().map(|address| ("allowedFetchUrls", Some(address.as_str())));
+    for (field, address) in addresses.into_iter().chain(fetched) {
         let Some(address) = address else { continue };
         if let Some((message, help)) = is_misread(address) {
             let message = format!("`{field}` {message}");
@@ -42,21 +44,31 @@ pub(super) fn check_all(config: &Config) -> Result<(), ToolError> {
 
 /// What of an address a person could read as another one than it is, with what to do about it.
 fn is_misread(address: &str) -> Option<(&'static str, &'static str)> {
-    let (scheme, rest) = address.split_once("://")?;
+    let Some((scheme, rest)) = address.split_once("://") else {
+        // `user@host:path`: the host ends at the first colon.
+        let is_scp =
+            address.split_once(':').is_some_and(|(host, path)| !host.contains('@') && path.contains('@'));
+        return is_scp.then_some((
+            "has an `@` behind the `:` that ends the host, so that it looks like another host",
+            "write it as `ssh://user@host/path`",
+        ));
+    };
+    let scheme = scheme.to_ascii_lowercase();
     let (authority, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if !host.is_ascii() {
+    if !authority.is_ascii() {
         return Some((
-            "has a host name with letters that look like others",
-            "write the host name in ASCII (`xn--…`)",
+            "has letters in its host or user name that look like others",
+            "write the host name in ASCII (`xn--…`), and the rest percent-encoded",
         ));
     }
     let is_database = ["postgres", "mysql", "mariadb"].iter().any(|name| scheme.starts_with(name));
-    let port = authority.rsplit_once(':').map(|(_, port)| port);
-    let has_odd_port = port.is_some_and(|port| !port.ends_with(']') && port.parse::<u16>().is_err());
-    (!authority.contains('@') && path.contains('@') && (is_database || has_odd_port)).then_some((
-        "has a `/`, `?` or `#` before the `@`, so that a part of the password would be taken for something else",
-        "write those characters of the password percent-encoded (`%2F`, `%3F`, `%23`)",
+    let has_user = authority.contains('@');
+    let has_port = !has_user && authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+    let place = path.split(['?', '#']).next().unwrap_or_default();
+    (path.contains('@') && (is_database || has_port || (has_user && place.contains('@')))).then_some((
+        "has an `@` behind the `/`, `?` or `#` that ends the host, so that a part of the password would be taken for \
+         something else",
+        "write those characters percent-encoded (`%2F`, `%3F`, `%23`, `%40`)",
     ))
 }
 
@@ -67,38 +79,40 @@ const SECRET_WORDS: [&str; 8] = ["pass", "pwd", "token", "key", "secret", "auth"
 
 /// The address without its password, and without the values of settings that hold secrets.
 pub(super) fn masked(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (before, fragment) =
-        rest.split_once('#').map_or((rest, None), |(before, after)| (before, Some(after)));
-    let (place, query) = before.split_once('?').map_or((before, None), |(place, query)| (place, Some(query)));
-    let (authority, path) = place.find('/').map_or((place, ""), |at| place.split_at(at));
+    let Some((scheme, rest)) = url.split_once("://") else { return without_settings(url) };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, place) = rest.split_at(end);
     let authority = match authority.rsplit_once('@') {
         None => authority.to_owned(),
         Some((user, host)) => match user.split_once(':') {
+            // A name that looks like a host would be read as one.
+            Some((name, _)) if name.contains('.') => format!("{MASK}:{MASK}@{host}"),
             Some((name, _)) => format!("{name}:{MASK}@{host}"),
             // A hosting service takes a token as the name.
-            None if scheme.starts_with("http") => format!("{MASK}@{host}"),
+            None if scheme.to_ascii_lowercase().starts_with("http") => format!("{MASK}@{host}"),
             None => format!("{user}@{host}"),
         },
     };
-    let mut shown = format!("{scheme}://{authority}{path}");
-    if let Some(query) = query {
-        let settings: Vec<String> = query.split('&').map(setting).collect();
-        shown.push('?');
-        shown.push_str(&settings.join("&"));
-    }
-    if let Some(fragment) = fragment {
-        shown.push('#');
-        shown.push_str(fragment);
-    }
-    shown
+    format!("{scheme}://{authority}{}", without_settings(place))
 }
 
-fn setting(text: &str) -> String {
-    match text.split_once('=') {
-        Some((name, _)) if is_secret_setting(name) => format!("{name}={MASK}"),
-        _ => text.to_owned(),
+/// The settings are behind a `?` or a `#`, and between `&` or `;`.
+fn without_settings(text: &str) -> String {
+    let Some(at) = text.find(['?', '#']) else { return text.to_owned() };
+    let (place, settings) = text.split_at(at);
+    let mut shown = place.to_owned();
+    for setting in settings.split_inclusive(['?', '#', '&', ';']) {
+        let (setting, sign) = match setting.char_indices().next_back() {
+            Some((at, '?' | '#' | '&' | ';')) => setting.split_at(at),
+            _ => (setting, ""),
+        };
+        match setting.split_once('=') {
+            Some((name, _)) if is_secret_setting(name) => shown.push_str(&format!("{name}={MASK}")),
+            _ => shown.push_str(setting),
+        }
+        shown.push_str(sign);
     }
+    shown
 }
 
 /// Whether a setting of an address holds a secret, by its name.
@@ -123,7 +137,15 @@ mod tests {
                 "postgres://db.example/app?password=…&user=ann",
             ),
             ("https://s3cret@git.example/tools.git", "https://…@git.example/tools.git"),
-            ("https://x:s3:cr@et@git.example/a@b", "https://x:…@git.example/a@b"),
+            ("https://x:s3:cr@et@git.example/a%40b", "https://x:…@git.example/a%40b"),
+            ("HTTPS://s3cret@git.example/tools.git", "HTTPS://…@git.example/tools.git"),
+            ("https://github.example:s3cret@evil.example/t", "https://…:…@evil.example/t"),
+            ("https://llm.example/v1#access_token=s3cret", "https://llm.example/v1#access_token=…"),
+            (
+                "postgres://db.example/app?user=a;password=s3cret",
+                "postgres://db.example/app?user=a;password=…",
+            ),
+            ("sqlite:../x.db?key=s3cret", "sqlite:../x.db?key=…"),
             ("ssh://git@git.example/tools.git", "ssh://git@git.example/tools.git"),
             ("git@git.example:tools.git", "git@git.example:tools.git"),
             ("https://llm.example/v1?KEY=s3cret#x", "https://llm.example/v1?KEY=…#x"),
@@ -146,7 +168,14 @@ mod tests {
             ("https://x:a#b@git.example/tools.git", true),
             ("https://git.ex\u{430}mple/tools.git", true),
             ("https://xn--git-exmple-7ve/tools.git", false),
-            ("https://git.example:8443/a@b", false),
+            ("https://git.example/a@b", false),
+            ("https://git.example:8443/a%40b", false),
+            ("https://git.example:1/s3cret@git.example/a", true),
+            ("POSTGRES://ann:1/b@db.example/app", true),
+            ("postgres://ann:p@s/b@db.example/app", true),
+            ("https://git.example\u{2044}a:x@evil.example/t", true),
+            ("127.0.0.1:x@git.example:acme/tools.git", true),
+            ("../a:b@c", true),
             ("postgres://ann:a%2Fb@db.example/app", false),
             ("https://[::1]/a@b", false),
             ("git@git.example:tools.git", false),

@@ -594,15 +594,16 @@ async fn nobody_is_asked_and_nothing_is_shown_with_consent_or_in_a_dry_run() {
 /// The last call of a run is refused and caught, so the run ends well; meanwhile a person has halted the project or the tool.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_run_that_was_halted_meanwhile_took_effect() {
+    const INNER: &str = "export default () => tgp.exec_sql('CREATE TABLE t (a)');";
     const SOURCE: &str = "export default async () => {
-        await tgp.exec_sql('CREATE TABLE t (a)');
+        await tgp.exec_tool('tools/inner.ts', {});
         try { await tgp.exec_sql('DROP TABLE t'); } catch { /* refused */ }
         return 'done';
     };";
     const RULES: &str = "version: 1\nrules:\n  - {id: look, effect: ask, tools: exec_sql, where: {statement: drop}, reason: look first}\n";
-    for halted in [None, Some("project"), Some("tools/writer.ts")] {
+    for halted in [None, Some("project"), Some("tools/writer.ts"), Some("tools/inner.ts")] {
         let project = Project::new();
-        project.tool("writer.ts", SOURCE).put("tgp.policy.yaml", RULES);
+        project.tool("writer.ts", SOURCE).tool("inner.ts", INNER).put("tgp.policy.yaml", RULES);
         let other = Arc::new(project.boot().await.unwrap());
         let (halting, scope) = (Arc::clone(&other), halted.map(|scope| Scope::parse(scope).unwrap()));
         let asked = Asked::new(move |_, shown: &Shown| {
@@ -630,5 +631,41 @@ async fn bug_a_run_that_was_halted_meanwhile_took_effect() {
         let rows = "SELECT count(*) AS n FROM sqlite_schema WHERE name = 't'";
         let rows = other.call("exec_sql", json!({ "sql": rows })).await;
         assert_eq!(data(&rows)["rows"][0]["n"], i64::from(halted.is_none()), "{halted:?}: {rows:?}");
+    }
+}
+
+/// An answer may come long after the question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_call_that_was_approved_after_a_halt_took_effect() {
+    let calls = [
+        ("exec_sql", json!({ "sql": "CREATE TABLE t (a)" })),
+        ("fs_write", json!({ "path": "notes.txt", "content": "a" })),
+        (
+            "write_file",
+            json!({ "path": "tools/new_one.ts", "content": "/** One. */\nexport default () => 1;\n" }),
+        ),
+        ("shell_exec", json!({ "command": "echo 'all:' > Makefile" })),
+    ];
+    for (tool, arguments) in calls {
+        if tool == "shell_exec" && !tgp::sandbox::process_support().complete() {
+            println!("skipped: no jail for commands");
+            continue;
+        }
+        let project = Project::new();
+        let other = Arc::new(project.boot().await.unwrap());
+        let halting = Arc::clone(&other);
+        let asked = Asked::new(move |_, _| {
+            let halt = || Handle::current().block_on(halting.set_state(&Scope::Project, TddState::Halted));
+            tokio::task::block_in_place(halt).unwrap();
+            true
+        });
+        let kernel =
+            Kernel::boot(BootOptions { approver: asked.clone(), ..project.options() }).await.unwrap();
+        let answer = kernel.call_with(call(tool, arguments), context(Consent::Ask)).await;
+        assert_eq!(code(&answer), "ESTATE", "{tool}: {answer:?}");
+        assert_eq!(asked.take().len(), 1, "{tool}");
+        for file in ["notes.txt", ".tgp/tools/new_one.ts", "Makefile"] {
+            assert!(!project.file(file).exists(), "{tool}: {file}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What no file can loosen.
 
-use tgp_contract::{Access, ChronicleLayout, ChronicleProbe, Effect, Root};
+use tgp_contract::{Access, ChronicleLayout, Effect, PathProbe, Root};
 use tgp_policy::{Policy, PolicySettings, Protections, protected};
 
 use crate::support::{call, file, judged, path, source};
@@ -165,7 +165,7 @@ fn the_strictest_protection_speaks_whatever_the_order_of_files() {
 
 #[test]
 fn a_file_that_is_only_named_as_a_chronicle_is_told_by_its_content() {
-    let probe = || Some(ChronicleProbe::new(|_, file| file.as_str().contains("old")));
+    let probe = || Some(PathProbe::new(|_, file| file.as_str().contains("old")));
     let of = |layout, probe, name: &str| {
         let table = Protections::new(&PolicySettings { layout, probe, ..PolicySettings::default() });
         table.of(Root::Project, &path(name)).map(|protection| protection.rule)

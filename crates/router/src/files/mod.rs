@@ -11,9 +11,9 @@ mod protected;
 mod seen;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
@@ -61,6 +61,8 @@ pub struct Workspace {
     reach: FileFilter,
     /// What runs have written and not committed yet, the outermost first.
     overlays: Vec<Arc<OverlayFs>>,
+    /// The sources that the outermost run and those inside it have executed.
+    sources: Arc<Mutex<BTreeSet<RelativePath>>>,
 }
 
 /// Whether a path may name its parent directories.
@@ -163,6 +165,7 @@ impl Workspace {
             sessions: Arc::default(),
             base,
             overlays: Vec::new(),
+            sources: Arc::default(),
         })
     }
 
@@ -184,6 +187,13 @@ impl Workspace {
     /// `ESECURITY` when the session may not add that many.
     pub fn grow(&self, context: &CallContext, added: u64, removed: u64) -> Result<Growth, ToolError> {
         SessionFiles::grow(&self.sessions, counted_session(&context.session), added, removed)
+    }
+
+    /// The directory on the disk that `host` is.
+    #[must_use]
+    pub fn host_place(&self) -> PathBuf {
+        let above = self.project.parts().count();
+        self.base.place.ancestors().nth(above).unwrap_or(&self.base.place).to_owned()
     }
 
     /// The directories that forged tools may write to, as [`Root::Host`] names them.
@@ -215,7 +225,15 @@ impl Workspace {
         let overlay = Arc::new(OverlayFs::new(Arc::clone(&self.host)));
         let host = Arc::clone(&overlay) as Arc<dyn FileSystem>;
         let overlays = self.overlays.iter().cloned().chain([Arc::clone(&overlay)]).collect();
-        (Self { host, sql: self.sql.for_run(), overlaid: true, overlays, ..self.clone() }, overlay)
+        let sources = if self.overlaid { Arc::clone(&self.sources) } else { Arc::default() };
+        (Self { host, sql: self.sql.for_run(), overlaid: true, overlays, sources, ..self.clone() }, overlay)
+    }
+
+    /// Notes the sources that a run executes; answers them with those of the runs around it and inside it.
+    pub fn run_sources(&self, executed: impl Iterator<Item = RelativePath>) -> Vec<RelativePath> {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.extend(executed);
+        sources.iter().cloned().collect()
     }
 
     /// The project as this call sees it, with what its run has written so far.

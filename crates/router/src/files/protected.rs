@@ -3,14 +3,14 @@
 use std::sync::LazyLock;
 
 use tgp_contract::{
-    Access, ChronicleProbe, FsError, RelativePath, Root, has_chronicle_name, is_chronicle_content,
+    Access, FsError, PathProbe, RelativePath, Root, has_chronicle_name, is_chronicle_content,
 };
 use tgp_policy::{PolicySettings, Protections};
 
 /// The table by names alone. A file that is only named as a chronicle is told by its content, see [`check_chronicle`];
 /// which names the layout of the project reserves besides is the gates' business.
 static BY_NAME: LazyLock<Protections> = LazyLock::new(|| {
-    let probe = Some(ChronicleProbe::new(|_, _| false));
+    let probe = Some(PathProbe::new(|_, _| false));
     Protections::new(&PolicySettings { probe, ..PolicySettings::default() })
 });
 

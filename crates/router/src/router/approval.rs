@@ -147,6 +147,7 @@ impl Router {
                 return Ok(Attempt::Changed);
             }
             self.ask(passed.request, passed.env.lifecycle, &shown, requirements, &mut trace.verdicts).await?;
+            self.judge_again(passed.request, &mut trace.verdicts).await?;
             let now = self.approval_prompt(passed, requirements, trace).await?;
             if now.hash == shown.hash {
                 let agreement = ApprovedSnapshot::to(&now.preview).map(Arc::new).or_else(|| judged.cloned());
@@ -410,9 +411,21 @@ impl Router {
         let Invocation { serial, call, definition, context, .. } = invocation;
         let request = GateRequest { serial, call, definition, context, targets: sources, proposed: None };
         let mut verdicts = Vec::new();
-        let judged = self.pass_gates(request, GatePhase::Commit, &mut verdicts).await;
+        let judged = self.judge_again(request, &mut verdicts).await;
+        note(invocation, &[], verdicts);
+        judged
+    }
+
+    /// An answer may take hours, in which a person may have halted the project.
+    async fn judge_again(
+        &self,
+        request: GateRequest<'_>,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<(), ToolError> {
+        let mut again = Vec::new();
+        let judged = self.pass_gates(request, GatePhase::Commit, &mut again).await;
         if judged.is_err() {
-            note(invocation, &[], verdicts);
+            verdicts.append(&mut again);
         }
         judged.map(drop)
     }
@@ -436,6 +449,7 @@ impl Router {
             if must_ask(request, Subject::Finding, &requirements, &mut verdicts) {
                 let shown = ApprovalPrompt::new(request, targets.to_vec(), Preview::default());
                 self.ask(request, lifecycle, &shown, &requirements, &mut verdicts).await?;
+                self.judge_again(request, &mut verdicts).await?;
             }
             Ok(())
         };
@@ -461,6 +475,7 @@ impl Router {
         let mut shown = approval_prompt().await?;
         for _ in 0..MAX_ROUNDS {
             self.ask(request, lifecycle, &shown, requirements, verdicts).await?;
+            self.judge_again(request, verdicts).await?;
             let now = approval_prompt().await?;
             if now.hash == shown.hash {
                 return Ok(ApprovedSnapshot::to(&now.preview).map(Arc::new));

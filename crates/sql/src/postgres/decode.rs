@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tgp_contract::ToolError;
 use tokio_postgres::types::{FromSql, Kind, Type};
 
-use super::notation;
+use super::text_format;
 use crate::failure::esql;
 use crate::values::{bytes, float, integer, json, small_float, unsigned};
 
@@ -71,7 +71,7 @@ fn scalar(kind: &Type) -> Option<Reader> {
         Type::XID8 => |raw| Ok(unsigned(u64::from_be_bytes(raw.number()?))),
         Type::FLOAT4 => |raw| Ok(small_float(f32::from_be_bytes(raw.number()?))),
         Type::FLOAT8 => |raw| Ok(float(f64::from_be_bytes(raw.number()?))),
-        Type::NUMERIC => |raw| Ok(notation::numeric(raw)?.into()),
+        Type::NUMERIC => |raw| Ok(text_format::numeric(raw)?.into()),
         Type::TEXT
         | Type::VARCHAR
         | Type::BPCHAR
@@ -90,17 +90,17 @@ fn scalar(kind: &Type) -> Option<Reader> {
             raw.version()?;
             text(raw)
         },
-        Type::UUID => |raw| Ok(notation::uuid(raw)?.into()),
-        Type::DATE => |raw| Ok(notation::date(i32::from_be_bytes(raw.number()?)).into()),
-        Type::TIME => |raw| Ok(notation::time(i64::from_be_bytes(raw.number()?)).into()),
-        Type::TIMETZ => |raw| Ok(notation::zoned_time(raw)?.into()),
-        Type::TIMESTAMP => |raw| Ok(notation::timestamp(i64::from_be_bytes(raw.number()?), "").into()),
-        Type::TIMESTAMPTZ => |raw| Ok(notation::timestamp(i64::from_be_bytes(raw.number()?), "Z").into()),
-        Type::INTERVAL => |raw| Ok(notation::interval(raw)?.into()),
-        Type::INET | Type::CIDR => |raw| Ok(notation::network(raw)?.into()),
-        Type::MACADDR | Type::MACADDR8 => |raw| Ok(notation::hardware_address(raw.rest()).into()),
-        Type::BIT | Type::VARBIT => |raw| Ok(notation::bits(raw)?.into()),
-        Type::PG_LSN => |raw| Ok(notation::log_position(u64::from_be_bytes(raw.number()?)).into()),
+        Type::UUID => |raw| Ok(text_format::uuid(raw)?.into()),
+        Type::DATE => |raw| Ok(text_format::date(i32::from_be_bytes(raw.number()?)).into()),
+        Type::TIME => |raw| Ok(text_format::time(i64::from_be_bytes(raw.number()?)).into()),
+        Type::TIMETZ => |raw| Ok(text_format::zoned_time(raw)?.into()),
+        Type::TIMESTAMP => |raw| Ok(text_format::timestamp(i64::from_be_bytes(raw.number()?), "").into()),
+        Type::TIMESTAMPTZ => |raw| Ok(text_format::timestamp(i64::from_be_bytes(raw.number()?), "Z").into()),
+        Type::INTERVAL => |raw| Ok(text_format::interval(raw)?.into()),
+        Type::INET | Type::CIDR => |raw| Ok(text_format::network(raw)?.into()),
+        Type::MACADDR | Type::MACADDR8 => |raw| Ok(text_format::hardware_address(raw.rest()).into()),
+        Type::BIT | Type::VARBIT => |raw| Ok(text_format::bits(raw)?.into()),
+        Type::PG_LSN => |raw| Ok(text_format::log_position(u64::from_be_bytes(raw.number()?)).into()),
         Type::VOID => |_| Ok(Value::Null),
         // A type of an extension, which has no fixed number.
         _ if kind.name() == "citext" => text,

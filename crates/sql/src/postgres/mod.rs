@@ -3,9 +3,9 @@
 mod decode;
 mod encode;
 mod errors;
-mod notation;
 mod rules;
 mod session;
+mod text_format;
 
 use std::sync::Arc;
 use std::time::Duration;

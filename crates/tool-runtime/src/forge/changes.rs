@@ -77,9 +77,11 @@ pub(super) async fn judge(
 /// Whether what a run did may take effect: also a run that changed rows alone, and also one that only an outer run commits.
 pub(super) async fn may_take_effect(
     invocation: Invocation<'_>,
+    run: &Workspace,
     sources: &[(RelativePath, String)],
 ) -> Result<(), ToolError> {
-    let sources = as_targets(sources.iter().map(|(path, _)| path.clone()));
+    // Those of the runs inside it too: what they have done takes effect with it.
+    let sources = as_targets(run.run_sources(sources.iter().map(|(path, _)| path.clone())));
     invocation.router.judge_commit(invocation, &sources).await
 }
 

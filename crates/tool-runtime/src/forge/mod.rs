@@ -293,6 +293,7 @@ impl ToolRuntime {
         let base = (!inner).then(|| Arc::clone(&workspace.base));
         let point = (!inner).then(|| invocation.point_of_no_return());
         let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base, point };
+        let run = workspace.clone();
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
@@ -322,7 +323,9 @@ impl ToolRuntime {
                     false => with_past(end.overlay.changes(), invocation.workspace).await?,
                 };
                 let agreed = match judge(invocation, &changes).await {
-                    Ok(agreed) => may_take_effect(invocation, prepared.sources()).await.map(|()| agreed),
+                    Ok(agreed) => {
+                        may_take_effect(invocation, &run, prepared.sources()).await.map(|()| agreed)
+                    }
                     Err(refused) => Err(refused),
                 };
                 let agreement = match agreed {

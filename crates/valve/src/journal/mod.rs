@@ -4,14 +4,14 @@ mod cooldowns;
 mod files;
 mod open;
 mod outbox;
-mod standing;
+mod status;
 mod work;
 
 pub(crate) use cooldowns::Held;
 pub(crate) use files::Known;
 pub(crate) use open::{open, peek};
 pub(crate) use outbox::Waiting;
-pub(crate) use standing::standing;
+pub(crate) use status::standing;
 pub(crate) use work::{NewWork, Which, Work};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};

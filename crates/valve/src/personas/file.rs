@@ -16,7 +16,7 @@ use tgp_text::LineCol;
 use tgp_text::yaml::{self, YamlLimits, location};
 
 use super::fault::{Fault, NONE, unreadable};
-use super::{Filter, Persona, Test, length};
+use super::{Filter, Persona, Test, duration};
 use crate::action::{Action, AgentAction};
 use crate::change::FileChangeKind;
 
@@ -344,7 +344,7 @@ impl<'f> Reader<'f> {
     }
 
     fn length(&self, text: &Spanned<String>, field: &str) -> Result<Duration, ToolError> {
-        length::read(&text.value).map_err(|error| {
+        duration::read(&text.value).map_err(|error| {
             self.fault(location(text), field, error.to_string())
                 .help("write a whole number with `ms`, `s`, `m` or `h`, at most `24h`")
         })

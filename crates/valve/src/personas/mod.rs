@@ -1,8 +1,8 @@
 //! Who wants to hear of which changes.
 
+mod duration;
 mod fault;
 mod file;
-mod length;
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::RelativePath;
 
-use super::readers::{cargo, go, javascript, python};
+use super::parsers::{cargo, go, javascript, python};
 use super::runner::{Runner, RunnerKind};
 use super::text::without_colours;
 

@@ -1,7 +1,7 @@
 //! How a project's tests are run, and what a run's output says. Nothing is started here.
 
 mod counts;
-mod readers;
+mod parsers;
 mod runner;
 mod scripts;
 mod text;

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::questions::Typed;
 use super::*;
-use crate::conversation::follow::SessionRenderer;
+use crate::conversation::session_renderer::SessionRenderer;
 use crate::conversation::{ApprovalMode, InterruptState, Keyboard, Question, approver};
 
 /// Asks for a write of this file, as the router would.

@@ -19,7 +19,7 @@ use tgp::contract::{
     ApprovalOrigin, ApprovalReason, CallVerdict, Effect, Target, TddMode, TddState, ToolResult, Usage,
 };
 
-use super::board::Charset;
+use super::output::Charset;
 use super::screen::{Form, Screen};
 use super::{ApprovalQuestion, Output, TextStyle, Verbosity};
 

@@ -22,8 +22,8 @@ use super::super::filter::{self, Program};
 use super::super::limits::RlimitSet;
 use super::super::privileges::{self, Kept};
 use super::super::{Refusal, namespaces, supervise};
+use super::control_socket::ChildControl;
 use super::group::{self, Group};
-use super::line::ChildControl;
 use super::plan::{Owner, Plan};
 use super::root::{self, Step};
 use crate::{

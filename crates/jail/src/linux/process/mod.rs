@@ -2,9 +2,9 @@
 
 mod changes;
 mod child;
+mod control_socket;
 mod group;
 mod layer;
-mod line;
 mod plan;
 mod recorder;
 mod root;
@@ -26,10 +26,10 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::{CommandExit, CommandSpec, JailError, MAX_STDIN_BYTES};
 use child::ChildSetup;
+pub(crate) use control_socket::ChildControl;
+use control_socket::{ControlSocket, Message};
 use group::Group;
 pub use layer::OverlayLayer;
-pub(crate) use line::ChildControl;
-use line::{ControlSocket, Message};
 use plan::Plan;
 use running::Running;
 use shared_memory::SharedMemory;
@@ -61,7 +61,7 @@ pub fn start(order: &CommandSpec) -> Result<JailedProcess, JailError> {
     let owner = support::owner();
     let plan = Plan::prepare(order, owner)?;
     let layer = OverlayLayer::create(&plan.scratch, &plan.project, owner)?;
-    let (line, child_line) = line::pair().map_err(refused("make the line to the supervisor"))?;
+    let (line, child_line) = control_socket::pair().map_err(refused("make the line to the supervisor"))?;
     let group = Group::create(&order.limits);
     let mut departure = ChildSetup::prepare(order, plan, owner, layer.folder(), child_line, group.as_ref())?;
     let mut command = Command::new(&order.program);

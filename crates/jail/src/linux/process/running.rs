@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::line::{ControlSocket, Message};
+use super::control_socket::{ControlSocket, Message};
 use super::recorder::HeadTailBuffer;
 use super::watch::{PERIOD, Watch};
 use super::{PATIENCE, abandon};

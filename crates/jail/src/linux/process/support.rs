@@ -12,7 +12,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, chdir, fork};
 
 use super::super::{Refusal, files, filter, namespaces, privileges};
-use super::line::{self, ChildControl, Message};
+use super::control_socket::{self, ChildControl, Message};
 use super::plan::Owner;
 use super::root::{self, Access, Step};
 use crate::{NamespaceSet, ProcessSupport};
@@ -60,7 +60,7 @@ fn examine() -> ProcessSupport {
 
 /// Namespaces, an overlay, a `/proc` and a new root, as a start has them. Says what failed.
 fn attempt() -> io::Result<Option<String>> {
-    let (line, child_line) = line::pair()?;
+    let (line, child_line) = control_socket::pair()?;
     let steps = steps();
     let wanted = namespaces::flags(NamespaceSet {
         user: owner() == Owner::User,

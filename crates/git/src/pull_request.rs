@@ -1,6 +1,6 @@
 //! Gatekeeper mode: every tool goes to a branch of its own, and somebody merges it.
 //!
-//! The branch is `feat/<tool>` (see [`crate::names::slug`]). It leaves the derived file out, so that requests for
+//! The branch is `feat/<tool>` (see [`crate::branch_names::slug`]). It leaves the derived file out, so that requests for
 //! different tools never conflict; whoever merges, the next hydration computes it again. The local branch does not
 //! move until the remote's does.
 
@@ -10,16 +10,16 @@ use std::time::Instant;
 use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
-use crate::deliver::{LockedRemote, RemoteAccess};
-use crate::durable::{secure, sync_each};
+use crate::branch_names::{PENDING, request_branch};
 use crate::failure::{Doing, after_commit};
+use crate::fsync::{secure, sync_each};
 use crate::inner::{Inner, RemoteLock};
 use crate::local::LockedRepo;
-use crate::names::{PENDING, request_branch};
 use crate::network::{Missing, Network, Unreachable};
 use crate::provider::Draft;
 use crate::push::{Pushed, Replace};
 use crate::rebase::{self, Settled, local_commits};
+use crate::remote_push::{LockedRemote, RemoteAccess};
 use crate::report::{NO_REMOTE, id_text};
 use crate::worktree::{Executable, Standing};
 use crate::{ChangeSet, CommitKind, Conflict, PersistFile, Persisted, RequestLink, Synced};

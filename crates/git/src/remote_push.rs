@@ -6,11 +6,11 @@ use git2::{Oid, Sort};
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::Conflict;
+use crate::branch_names::{kept_branch, kept_prefix};
 use crate::failure::Doing;
 use crate::hydrate::Pull;
 use crate::inner::{Inner, RemoteLock};
 use crate::local::LockedRepo;
-use crate::names::{kept_branch, kept_prefix};
 use crate::network::{Network, Unreachable};
 use crate::push::{Pushed, Replace};
 use crate::rebase;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds;
+use crate::branch_names::{is_tool, request_branch, writable};
 use crate::entry::Entry;
 use crate::local::LockedRepo;
-use crate::names::{is_tool, request_branch, writable};
 use crate::worktree::{Executable, Refusal, Standing};
 use crate::{ChangeSet, CommitKind, PersistFile};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tgp_contract::RelativePath;
 use tokio::time::Instant;
 
-use crate::hints::{Batch, LONGEST, Leaving, QUIET};
+use crate::fs_event_queue::{Batch, LONGEST, Leaving, QUIET};
 use crate::reconcile::UncertainDeletion;
 
 /// How long a deletion is held of which the system says nothing, or something new at each look.

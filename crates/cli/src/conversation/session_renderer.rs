@@ -6,7 +6,7 @@ use tgp::agent::{AgentEvent, Summary};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::interview::STOPPING;
+use super::approval_prompt::STOPPING;
 use super::screen::{Form, Screen};
 use super::{
     Answer, ApprovalView, InterruptState, Keyboard, Offer, Output, Question, StandardError, StandardOutput,

@@ -9,12 +9,12 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::Conflict;
 use crate::bounds;
-use crate::durable::secure;
+use crate::branch_names::{kept_branch, request_branch, writable};
 use crate::entry::{Change, Entry};
 use crate::failure::{At, Doing, after_commit};
+use crate::fsync::secure;
 use crate::journal::Journal;
 use crate::local::{LockedRepo, open_repository};
-use crate::names::{kept_branch, request_branch, writable};
 use crate::rebase::{self, ToolEdit};
 use crate::worktree::{Executable, Standing};
 
