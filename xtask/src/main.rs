@@ -6,7 +6,9 @@ mod databases;
 mod fixtures;
 mod git_servers;
 mod graph_server;
+mod messages;
 mod run;
+mod sources;
 mod tidy;
 
 use std::path::PathBuf;
@@ -42,6 +44,7 @@ fn chore() -> Result<()> {
     match arguments.next().as_deref() {
         Some("test") => test(&root),
         Some("tidy") => tidy::check(&root),
+        Some("messages") => messages::command(&root, &arguments.collect::<Vec<_>>()),
         Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("hostile") => against_the_binary(&root, "tgp-hostile", &arguments.collect::<Vec<_>>()),
