@@ -50,7 +50,7 @@ impl Collector<'_> {
         let texts = message.as_ref().map(|message| self.scopes.texts(message)).unwrap_or_default();
         if texts.is_empty() {
             // A parameter that is passed on: the callers have the text.
-            let is_passed_on = message.as_ref().is_none_or(|message| is_parameter(message));
+            let is_passed_on = message.as_ref().is_none_or(is_parameter);
             if is_passed_on && helps.is_empty() {
                 return;
             }
