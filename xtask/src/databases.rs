@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,9 +11,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::git_servers::{self, HTTPS_FOLDER_VARIABLE, HTTPS_VARIABLE, SSH_FOLDER_VARIABLE, SSH_VARIABLE};
 use crate::graph_server::{self, BOLT_VARIABLE};
+use crate::setup::{is_root, postgres_programs, program_or};
 
-const POSTGRES_VARIABLE: &str = "TGP_TEST_POSTGRES_URL";
-const MYSQL_VARIABLE: &str = "TGP_TEST_MYSQL_URL";
+pub(crate) const POSTGRES_VARIABLE: &str = "TGP_TEST_POSTGRES_URL";
+pub(crate) const MYSQL_VARIABLE: &str = "TGP_TEST_MYSQL_URL";
 
 /// Only for servers that listen on the loopback address and are gone after the tests.
 pub(crate) const PASSWORD: &str = "tgp-test-password";
@@ -26,9 +26,6 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-
-/// Tells Debian's package scripts to start no service.
-const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 
 /// The servers that were started here; dropping them stops them and removes their data.
 pub struct Databases {
@@ -101,7 +98,7 @@ fn signal(process: &Child, name: &str) {
 }
 
 fn postgres() -> Result<Server> {
-    let programs = installed(postgres_programs, "postgresql")?;
+    let programs = postgres_programs().context("postgresql is not installed; run `cargo xtask setup`")?;
     let owner = owner(&["postgres", "nobody"])?;
     let folder = folder("postgres", owner.as_deref())?;
     let (data, port) = (folder.join("data"), free_port()?);
@@ -136,7 +133,7 @@ fn postgres() -> Result<Server> {
 }
 
 fn mariadb() -> Result<Server> {
-    let program = installed(|| program(&["mariadbd", "mysqld"]), "mariadb-server")?;
+    let program = program_or(&["mariadbd", "mysqld"])?;
     let make = program_or(&["mariadb-install-db", "mysql_install_db"])?;
     let owner = owner(&["mysql", "nobody"])?;
     let folder = folder("mariadb", owner.as_deref())?;
@@ -172,84 +169,6 @@ fn greets(port: u16) -> bool {
     let Ok(mut stream) = TcpStream::connect_timeout(&address, PAUSE) else { return false };
     let mut greeting = [0; 5];
     stream.set_read_timeout(Some(Duration::from_secs(1))).is_ok() && stream.read_exact(&mut greeting).is_ok()
-}
-
-/// The newest installed version's folder of programs.
-fn postgres_programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
-    let mut versions: Vec<(u32, PathBuf)> = versions
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
-        .filter(|(_, programs)| programs.join("initdb").exists())
-        .collect();
-    versions.sort();
-    versions.pop().map(|(_, programs)| programs)
-}
-
-pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    let folders: Vec<PathBuf> = folders.collect();
-    names
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
-        .find(|file| file.is_file())
-}
-
-fn program_or(names: &[&str]) -> Result<PathBuf> {
-    program(names).with_context(|| format!("{} is not installed", names.join(" or ")))
-}
-
-/// Finds the programs, and installs their package when they are missing and we may.
-pub(crate) fn installed(find: impl Fn() -> Option<PathBuf>, package: &str) -> Result<PathBuf> {
-    if let Some(found) = find() {
-        return Ok(found);
-    }
-    if !is_root()? {
-        bail!("{package} is not installed, and only root can install it");
-    }
-    println!("xtask: installing {package}");
-    let _policy = NoServices::new();
-    let quiet = |arguments: &[&str]| {
-        Command::new("apt-get")
-            .args(arguments)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    let _ = quiet(&["update"]);
-    quiet(&["install", "--yes", "--no-install-recommends", package]);
-    find().with_context(|| format!("apt-get could not install {package}"))
-}
-
-/// While it lives, packages start no service of their own.
-struct NoServices {
-    made: bool,
-}
-
-impl NoServices {
-    fn new() -> Self {
-        if Path::new(SERVICE_POLICY).exists() {
-            return Self { made: false };
-        }
-        let made = fs::write(SERVICE_POLICY, "#!/bin/sh\nexit 101\n").is_ok()
-            && fs::set_permissions(SERVICE_POLICY, fs::Permissions::from_mode(0o755)).is_ok();
-        Self { made }
-    }
-}
-
-impl Drop for NoServices {
-    fn drop(&mut self) {
-        if self.made {
-            let _ = fs::remove_file(SERVICE_POLICY);
-        }
-    }
-}
-
-pub(crate) fn is_root() -> Result<bool> {
-    Ok(fs::metadata("/proc/self").context("/proc cannot be read")?.uid() == 0)
 }
 
 /// The user a server runs as: ourselves, but never root, which the servers refuse.

@@ -1,4 +1,4 @@
-//! What the tests need besides cargo: git, npm, and a few npm packages. Installed here, or skipped in one line.
+//! What the tests need besides cargo and Debian packages: a few npm packages. Installed here, or skipped in one line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::run::quiet;
+use crate::setup::{DEBIAN_PYTHON, has_pytest};
 
 /// The packages tests import, pinned so that a test means the same everywhere.
 const PACKAGES: [&str; 4] = ["zod@4.4.0", "date-fns@4.4.0", "typescript@7.0.2", "tsx@4.20.6"];
@@ -16,13 +17,8 @@ const NODE_MODULES_VARIABLE: &str = "TGP_TEST_NODE_MODULES";
 /// Names a Python that has pytest.
 const PYTEST_VARIABLE: &str = "TGP_TEST_PYTEST";
 
-/// Debian's own Python, which its package of pytest is for.
-const DEBIAN_PYTHON: &str = "/usr/bin/python3";
-
 /// Makes everything ready and gives the environment the tests run with.
 pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
-    ensure_program("git", "git");
-    ensure_program("npm", "npm");
     let mut environment = Vec::new();
     match npm_packages(root)? {
         Some(folder) => environment.push((NODE_MODULES_VARIABLE.to_owned(), folder.display().to_string())),
@@ -32,38 +28,12 @@ pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
             );
         }
     }
-    if pytest() {
+    if has_pytest() {
         environment.push((PYTEST_VARIABLE.to_owned(), DEBIAN_PYTHON.to_owned()));
     } else {
-        println!("xtask: skipped: tests with pytest (it is not installed and apt-get could not install it)");
+        println!("xtask: skipped: tests with pytest (python3-pytest is not installed)");
     }
     Ok(environment)
-}
-
-fn pytest() -> bool {
-    let here = Path::new(".");
-    let has_pytest = || quiet(DEBIAN_PYTHON, &["-m", "pytest", "--version"], here);
-    has_pytest() || (install("python3-pytest") && has_pytest())
-}
-
-/// Installs a Debian package when its program is missing and we are allowed to.
-fn ensure_program(program: &str, package: &str) {
-    let here = Path::new(".");
-    if quiet(program, &["--version"], here) {
-        return;
-    }
-    if !install(package) {
-        println!(
-            "xtask: skipped: what needs {program} (it is not installed and apt-get could not install it)"
-        );
-    }
-}
-
-fn install(package: &str) -> bool {
-    let here = Path::new(".");
-    println!("xtask: installing {package}");
-    quiet("apt-get", &["update"], here)
-        && quiet("apt-get", &["install", "--yes", "--no-install-recommends", package], here)
 }
 
 /// A folder in the target directory with the packages in it; none when npm cannot provide them.

@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::databases::{
-    PASSWORD, PAUSE, Server, as_user, folder, free_port, installed, is_root, launch, owner, program, run,
-    wait,
-};
+use crate::databases::{PASSWORD, PAUSE, Server, as_user, folder, free_port, launch, owner, run, wait};
+use crate::setup::{is_root, program_or};
 
 pub(crate) const HTTPS_VARIABLE: &str = "TGP_TEST_GIT_HTTPS_URL";
 pub(crate) const SSH_VARIABLE: &str = "TGP_TEST_GIT_SSH_URL";
@@ -46,8 +44,8 @@ const SSHD_FOLDER: &str = "/run/sshd";
 const HTTPS_USERS: [&str; 2] = ["git", "name"];
 
 pub(crate) fn https() -> Result<Server> {
-    let apache = installed(|| program(&["apache2"]), "apache2")?;
-    let openssl = installed(|| program(&["openssl"]), "openssl")?;
+    let apache = program_or(&["apache2"])?;
+    let openssl = program_or(&["openssl"])?;
     let backend = backend()?;
     let owner = owner(&["www-data"])?;
     let folder = folder("git-https", None)?;
@@ -112,7 +110,7 @@ fn backend() -> Result<PathBuf> {
 }
 
 pub(crate) fn ssh() -> Result<Server> {
-    let sshd = installed(|| program(&["sshd"]), "openssh-server")?;
+    let sshd = program_or(&["sshd"])?;
     let folder = folder("git-ssh", None)?;
     let made = ssh_in(&folder, &sshd);
     let (port, user, configuration) = made.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;

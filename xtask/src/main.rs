@@ -3,10 +3,16 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
 mod databases;
+mod deny;
 mod fixtures;
+mod fuzz;
 mod git_servers;
 mod graph_server;
+mod messages;
 mod run;
+mod setup;
+mod sources;
+mod test_output;
 mod tidy;
 
 use std::path::PathBuf;
@@ -14,9 +20,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
+use crate::setup::Need;
+
 const HELP: &str = "\
-cargo xtask test    tidy, formatting, lints, and every test; installs what the tests need
-cargo xtask tidy    the rules of the workspace: layers, architecture page, module docs, file sizes
+cargo xtask test    tidy, dependencies, formatting, lints, and every test; runs setup as root or with CI=true
+cargo xtask setup [PACKAGE...]
+                    installs the Debian packages that tests need; without root it prints the command
+cargo xtask tidy    the rules of the workspace: layers, architecture page, docs, file sizes, messages, licences
+cargo xtask messages [--json] [PATH]
+                    every message that a user can read, with its code and help, in files whose path contains PATH
 cargo xtask with-databases COMMAND...
                     a command with PostgreSQL, MariaDB, ArcadeDB and two git servers started for it, as the
                     tests have them
@@ -24,6 +36,9 @@ cargo xtask hostile [FAMILY...] [--case NAME] [--entry ENTRY]
                     every attack of hostile/cases against the built binary (see hostile/README.md)
 cargo xtask soak [--minutes N] [--seed S]
                     mixed load with kills and a full disk, then every check (see soak/README.md)
+cargo xtask fuzz [TARGET] [--minutes N]
+                    one fuzz target or all, each for N minutes (1); guided by coverage where cargo-fuzz and a nightly
+                    toolchain are installed
 cargo xtask bench   the measurements against peers (see bench/README.md)";
 
 fn main() -> ExitCode {
@@ -41,7 +56,10 @@ fn chore() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some("test") => test(&root),
+        Some("setup") => setup::command(&arguments.collect::<Vec<_>>()),
+        Some("fuzz") => fuzz::command(&root, &arguments.collect::<Vec<_>>()),
         Some("tidy") => tidy::check(&root),
+        Some("messages") => messages::command(&root, &arguments.collect::<Vec<_>>()),
         Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("hostile") => against_the_binary(&root, "tgp-hostile", &arguments.collect::<Vec<_>>()),
@@ -50,7 +68,7 @@ fn chore() -> Result<()> {
             println!("{HELP}");
             Ok(())
         }
-        Some(other) => bail!("there is no chore `{other}`\n{HELP}"),
+        Some(other) => bail!("unknown command `{other}`\n{HELP}"),
     }
 }
 
@@ -65,9 +83,11 @@ fn root() -> Result<PathBuf> {
 
 fn test(root: &std::path::Path) -> Result<()> {
     tidy::check(root)?;
+    deny::check(root)?;
     run::cargo(root, &["fmt", "--all", "--check"], &[])?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--features", "tgp-cli/graph-bolt", "--quiet"];
     run::cargo(root, &[clippy.as_slice(), &["--", "-D", "warnings"]].concat(), &[])?;
+    setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let mut environment = fixtures::prepare(root)?;
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
@@ -78,11 +98,13 @@ fn test(root: &std::path::Path) -> Result<()> {
 
 fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
     let Some((program, arguments)) = command.split_first() else { bail!("name the command to run\n{HELP}") };
+    setup::ensure(&[Need::Servers])?;
     let databases = databases::start(&fixtures::target(root));
     run::program(program, arguments, databases.environment())
 }
 
 fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
+    setup::ensure(&[Need::Fixtures])?;
     let environment = fixtures::prepare(root)?;
     run::cargo(root, &["build", "--release"], &[])?;
     let mut command = vec!["run", "--release", "--quiet", "--package", "tgp-bench", "--"];
@@ -92,6 +114,7 @@ fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
 
 /// Builds `tgp` and a program that tests it, and runs that with the test databases.
 fn against_the_binary(root: &std::path::Path, program: &str, arguments: &[String]) -> Result<()> {
+    setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let mut environment = fixtures::prepare(root)?;
     // With the features of the whole workspace, as the tests build it: the dependencies are compiled once.
     run::cargo(root, &["build", "--workspace", "--bin", "tgp", "--bin", program], &[])?;

@@ -1,10 +1,12 @@
 //! Running programs, loudly.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+
+use crate::test_output::TestOutput;
 
 /// Runs cargo in the workspace and fails when it fails.
 pub fn cargo(root: &Path, arguments: &[&str], environment: &[(String, String)]) -> Result<()> {
@@ -35,40 +37,66 @@ pub fn program(program: &str, arguments: &[String], environment: &[(String, Stri
     Ok(())
 }
 
-/// Runs the tests, shows what they print, and closes with one line that counts them all.
+/// Runs the tests, shows their progress and failures, and closes with the number of tests and the skipped ones.
 pub fn cargo_test(root: &Path, arguments: &[&str], environment: &[(String, String)]) -> Result<()> {
     println!("xtask: cargo {}", arguments.join(" "));
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut child = Command::new(cargo)
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    if std::io::stderr().is_terminal() {
+        // Behind a pipe, cargo would leave out the colours.
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let mut child = command
         .args(arguments)
+        .args(["--", "--show-output"])
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
-        .context("cargo cannot be started")?;
-    let (mut passed, mut failed) = (0, 0);
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines() {
-            let line = line.context("the tests' output cannot be read")?;
-            if let Some(counts) = line.strip_prefix("test result: ") {
-                passed += count_before(counts, " passed");
-                failed += count_before(counts, " failed");
-            }
-            println!("{line}");
-        }
+        .context("cannot start cargo")?;
+    // A second thread, or a full pipe would stop the tests.
+    let errors = child.stderr.take().map(|errors| std::thread::spawn(move || forward_errors(errors)));
+    let mut output = TestOutput::new();
+    if let Some(pipe) = child.stdout.take() {
+        for_each_line(pipe, |line| output.line(line).iter().for_each(|line| println!("{line}")))?;
     }
-    let status = child.wait().context("cargo did not end")?;
-    println!("{passed} passed, {failed} failed");
-    if !status.success() || passed == 0 {
+    output.end().iter().for_each(|line| println!("{line}"));
+    let status = child.wait().context("cannot wait for cargo")?;
+    for reason in errors.and_then(|errors| errors.join().ok()).unwrap_or_default() {
+        output.skipped.add(None, &reason);
+    }
+    println!("{} passed, {} failed", output.passed, output.failed);
+    for line in output.skipped.report() {
+        println!("{line}");
+    }
+    if !status.success() || output.passed == 0 {
         bail!("`cargo {}` failed", arguments.join(" "));
     }
     Ok(())
 }
 
-/// The number that stands before `word`; 0 when there is none.
-fn count_before(text: &str, word: &str) -> u64 {
-    let before = text.split(word).next().unwrap_or_default();
-    before.rsplit([' ', ';']).next().and_then(|number| number.parse().ok()).unwrap_or(0)
+/// Shows the standard error of the tests, and gives the reasons of those that say there that they were skipped.
+fn forward_errors(errors: impl Read) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let read = for_each_line(errors, |line| {
+        eprintln!("{line}");
+        reasons.extend(line.strip_prefix("skipped: ").map(str::to_owned));
+    });
+    if let Err(error) = read {
+        eprintln!("xtask: {error:#}");
+    }
+    reasons
+}
+
+/// Tests may print any bytes, so lines are not always text.
+fn for_each_line(pipe: impl Read, mut each: impl FnMut(&str)) -> Result<()> {
+    let mut reader = BufReader::new(pipe);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).context("cannot read the output of the tests")? > 0 {
+        each(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']));
+        line.clear();
+    }
+    Ok(())
 }
 
 /// Runs a program quietly; true when it succeeded.

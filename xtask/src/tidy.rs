@@ -1,12 +1,19 @@
 //! The rules of the workspace that no compiler checks.
 
+mod allow_list;
+mod dependencies;
+mod phrases;
+mod types;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+
+use crate::sources::{parsed, rust_files};
 
 /// Each crate's folder and layer. A crate imports only from layers below its own.
 const LAYERS: [(&str, u32); 28] = [
@@ -75,6 +82,10 @@ pub fn check(root: &Path) -> Result<()> {
     architecture_page(root, &mut problems)?;
     sources(root, &mut problems)?;
     boot_path(root, &mut problems)?;
+    let files = parsed(root)?;
+    phrases::check(root, &files, &mut problems)?;
+    types::check(root, &files, &mut problems)?;
+    dependencies::check(root, &mut problems)?;
     if problems.is_empty() {
         println!("xtask: tidy");
         return Ok(());
@@ -183,17 +194,4 @@ fn sources(root: &Path, problems: &mut Vec<String>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(rust_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(files)
 }
