@@ -62,7 +62,7 @@ fn command(world: &World, program: &str) -> Result<Command, Fault> {
     Ok(command)
 }
 
-/// Runs `tgp` to its end where nobody can be asked.
+/// Runs `tgp` to its end where no person can be asked.
 pub(crate) async fn run(world: &World, arguments: &[&str]) -> Result<Ran, Fault> {
     let tgp = world.ground.tgp.display().to_string();
     let mut command = command(world, &tgp)?;

@@ -56,7 +56,7 @@ impl RecoverableBy {
 
     /// How a session ends with an error that is not for the model, whatever its code.
     pub(crate) fn ending(error: ToolError, session: &str) -> Ending {
-        let how = format!("when it is mended, go on with `tgp run --resume {session}`");
+        let how = format!("when that is fixed, resume with `tgp run --resume {session}`");
         let help = match error.help_of() {
             None => how,
             // A recorded ending has it already.

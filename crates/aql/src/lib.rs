@@ -23,8 +23,8 @@ pub use execute::{
 };
 pub use explain::{Estimate, PlannedCall, PlannedStep, PredictedVerdict, QueryExplanation, explain};
 pub use plan::{
-    Agent, Budget, Comparison, Expression, Input, Kind, Merge, OnError, Options, Part, PlanBlock, QueryPlan,
-    Step, StepForm,
+    Agent, Budget, Comparison, Expression, ExpressionForm, Input, Kind, Merge, OnError, Options, Part,
+    PlanBlock, QueryPlan, Step,
 };
 pub use problem::{QueryProblem, QueryProblems, Source};
 pub use syntax::format;

@@ -26,6 +26,7 @@ pub struct QueryPlan {
     pub ty: QueryType,
 }
 
+/// A parameter of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     pub name: String,
@@ -54,6 +55,7 @@ pub struct PlanBlock {
     pub ty: QueryType,
 }
 
+/// A step of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     pub name: String,
@@ -68,6 +70,7 @@ pub struct Step {
     pub needs: Vec<usize>,
 }
 
+/// The options of a step: retries, time, concurrency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Attempts after the first.
@@ -78,6 +81,7 @@ pub struct Options {
     pub cache: bool,
 }
 
+/// What happens when a step fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OnError {
     Fail,
@@ -85,6 +89,7 @@ pub enum OnError {
     Default(Expression),
 }
 
+/// What a step does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Agent(Agent),
@@ -148,6 +153,7 @@ impl Kind {
     }
 }
 
+/// The agent that a step asks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
     pub model: Option<String>,
@@ -159,6 +165,7 @@ pub struct Agent {
     pub prompt: Expression,
 }
 
+/// How the results of branches become one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// Of a single part.
@@ -169,6 +176,7 @@ pub enum Merge {
     Object,
 }
 
+/// A part of a text: literal text or a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// Its field in a record.
@@ -179,12 +187,13 @@ pub struct Part {
 /// An expression, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    pub form: StepForm,
+    pub form: ExpressionForm,
     pub place: SourceLocation,
 }
 
+/// What an expression is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub enum StepForm {
+pub enum ExpressionForm {
     Value(Value),
     /// An input of this query, by its number.
     Input(usize),
@@ -214,6 +223,7 @@ pub enum StepForm {
     Contains(Box<Expression>, Box<Expression>),
 }
 
+/// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     Equal,

@@ -38,6 +38,7 @@ pub struct Record {
     pub open: bool,
 }
 
+/// A field of an object type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     pub ty: QueryType,

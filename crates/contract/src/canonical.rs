@@ -3,6 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+/// Why a value has no canonical form.
 #[derive(Debug, thiserror::Error)]
 pub enum CanonicalError {
     #[error("integer {0} has no exact canonical form; write it as a string")]

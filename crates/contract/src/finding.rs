@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SourceLocation;
 
+/// Whether a finding is an error or a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {

@@ -152,6 +152,7 @@ impl ApprovalRequest<'_> {
     }
 }
 
+/// The answer of a person to an approval request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     /// Agreed, by whom, and to the request of which hash.

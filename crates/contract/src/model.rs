@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{StreamEvent, ToolDefinition, ToolError, ToolName};
 
+/// Who wrote a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -84,6 +85,7 @@ pub struct ChatOptions {
     pub turn: u64,
 }
 
+/// What a provider reports about a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
     pub name: String,

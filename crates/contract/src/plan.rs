@@ -18,6 +18,7 @@ pub struct PlanStep {
     pub fields: Map<String, Value>,
 }
 
+/// A plan of an agent: the steps that it wants to take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
@@ -26,6 +27,7 @@ pub struct Plan {
     pub steps: Vec<PlanStep>,
 }
 
+/// What a reviewer decided about a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Decision {

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::ToolError;
 
+/// The tokens that a request used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {

@@ -43,6 +43,7 @@ const MAX_TOOL_NAME: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct ToolName(String);
 
+/// Why a text is not a tool name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("tool name `{0}` does not fit [a-zA-Z0-9_-]{{1,64}}")]
 pub struct ToolNameError(String);

@@ -166,7 +166,7 @@ pub fn damaged(path: &Path, number: usize, reason: &str) -> ToolError {
     let line = number + 1;
     ToolError::new(Code::Integrity, format!("`{}` line {line} is damaged: {reason}", path.display()))
         .detail("line", line)
-        .help("the file was changed by somebody; the audit still has every call")
+        .help("another program changed the file; the audit still has every call")
 }
 
 fn full(path: &Path, what: &str) -> ToolError {

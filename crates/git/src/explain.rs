@@ -101,7 +101,7 @@ fn changed_key(host: &SshHost, known_hosts: Option<&str>) -> String {
     let file_option = known_hosts.map(|file| format!(" -f {file}")).unwrap_or_default();
     let known_hosts = known_hosts.unwrap_or(USUAL_KNOWN_HOSTS);
     format!(
-        "the ssh host key of {shown} has changed, so nothing was sent; somebody may be impersonating the server (an \
+        "the ssh host key of {shown} has changed, so nothing was sent; the server may be impersonated (an \
          attack): ask its owner whether the key was replaced, and only if it was, run `ssh-keygen -R \
          {known_as}{file_option}`, compare the new fingerprint and run `ssh-keyscan -H{port_option} {argument} >> \
          {known_hosts}`"

@@ -14,6 +14,7 @@ pub struct Hydrated {
     pub repaired: Vec<String>,
 }
 
+/// Where the tools came from when the kernel started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HydrateOutcome {
     /// There was no history here; now there is the remote's.

@@ -54,9 +54,7 @@ impl BoltOptions {
             "bolt+s" => true,
             "neo4j" | "neo4j+s" => return Err(refusal("routing over a cluster is not supported")),
             "bolt+ssc" | "neo4j+ssc" => {
-                return Err(refusal(
-                    "a certificate that nobody vouches for is not accepted; name its authority",
-                ));
+                return Err(refusal("a self-signed certificate is not accepted; name its authority"));
             }
             _ => return Err(refusal("a graph server is reached by bolt:// or bolt+s://")),
         };

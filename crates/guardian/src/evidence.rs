@@ -82,7 +82,7 @@ impl Guardian {
         };
         let verb = if others.len() == 1 { "was" } else { "were" };
         let message = format!(
-            "{} {verb} changed since by somebody else than the chronicle knows, such as {first}",
+            "{} {verb} changed since without an event in the chronicle, such as {first}",
             count(others.len(), "file")
         );
         let shown: Vec<&Value> = others.iter().take(MAX_OF_A_KIND).collect();

@@ -48,7 +48,7 @@ impl GuardianGate {
             return objection(&request.context.actor).map_or(Ok(()), Err);
         }
         if writes(request).any(|path| path.as_str() == GUARDIAN_CHRONICLE) {
-            let message = format!("`{GUARDIAN_CHRONICLE}` has the Guardian's own events, and nobody else's");
+            let message = format!("`{GUARDIAN_CHRONICLE}` holds the Guardian's own events only");
             let error = ToolError::new(Code::Permission, message)
                 .help("append to another chronicle; a halt is ended by `tgp guardian reconcile`");
             return Err(deny("guardian/own-chronicle", error));
@@ -211,8 +211,9 @@ fn objection(actor: &Actor) -> Option<Verdict> {
         })),
         Actor::Tool(path) => {
             let message = format!("the forged tool `{path}` cannot accept what is broken");
-            let error = ToolError::new(Code::Permission, message)
-                .help("call `reconcile` itself, so that somebody is asked, or run `tgp guardian reconcile`");
+            let error = ToolError::new(Code::Permission, message).help(
+                "call `reconcile` directly, so that a person is asked, or run `tgp guardian reconcile`",
+            );
             Some(deny(RULE, error))
         }
     }

@@ -17,6 +17,7 @@ pub(super) const MAX_OF_A_KIND: usize = 20;
 /// The field of an edit event that names its entry in the audit.
 pub const AUDIT_FIELD: &str = "audit";
 
+/// How serious a finding of the Guardian is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingSeverity {

@@ -88,7 +88,7 @@ impl Guardian {
             match PlannedAction::of(step) {
                 Ok(act) => acts.push((number, act)),
                 Err(problem) => {
-                    let reason = "nobody can tell what the step would do".to_owned();
+                    let reason = "the effect of the step is unknown".to_owned();
                     findings.deny(Some(number), step.file_path.clone(), problem, reason);
                 }
             }
@@ -113,7 +113,7 @@ impl Guardian {
                 && !made.contains(path)
             {
                 let fact = format!("{path} is not in graph, and no earlier step makes it");
-                let reason = "it cannot be edited, because nobody knows who uses it".to_owned();
+                let reason = "it cannot be edited, because its callers are unknown".to_owned();
                 findings.deny(Some(*number), Some(path.as_str().to_owned()), fact, reason);
                 continue;
             }
@@ -211,7 +211,7 @@ impl Guardian {
         for contradiction in self.contradictions(&claims).await? {
             let path = &contradiction.path;
             let first = acts.iter().find(|(_, act)| act.paths().contains(&path));
-            let reason = "nobody should build on it before it is reconciled".to_owned();
+            let reason = "reconcile it before building on it".to_owned();
             let file = Some(path.as_str().to_owned());
             findings.deny(first.map(|(step, _)| *step), file, contradiction.sentence(), reason);
         }

@@ -146,7 +146,7 @@ impl Tree {
         } else {
             format!("`{path}` exists already")
         };
-        Err(Obstacle { path: path.clone(), fact, reason: "it cannot be made anew".to_owned() })
+        Err(Obstacle { path: path.clone(), fact, reason: "it cannot be created again".to_owned() })
     }
 
     fn not_blocked(&self, path: &RelativePath) -> Result<(), Obstacle> {

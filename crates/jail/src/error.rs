@@ -85,6 +85,6 @@ pub enum JailError {
         limit: usize,
     },
     /// The supervisor was ended from outside, or a process hangs in the system and cannot be killed.
-    #[error("nobody can tell whether all processes of the command have ended; its changes are discarded")]
+    #[error("it is unknown whether all processes of the command have ended; its changes are discarded")]
     Unaccounted,
 }

@@ -1,12 +1,64 @@
-//! The kernel an embedding program uses: configuration, boot, calls, shutdown.
+//! The TGP kernel as a library: a program boots one on a project, calls tools, and shuts it down.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), tgp::BootError> {
-//! let kernel = tgp::Kernel::boot(tgp::BootOptions::new("/srv/app")).await?;
-//! let result = kernel.call("exec_tool", serde_json::json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } })).await;
-//! kernel.shutdown().await;
-//! # Ok(())
+//! Start with the [`prelude`]. Everything else is in the module of its subject: [`config`], [`gates`], [`audit`], [`agent`],
+//! [`aql`], [`guardian`], [`valve`], [`trust`] and so on; [`contract`] holds the types that all of them share.
+//!
+//! ```standalone_crate
+//! use tgp::prelude::*;
+//!
+//! # fn main() -> std::process::ExitCode {
+//! // A kernel starts this program again as its sandbox worker.
+//! if let Some(code) = worker_main() {
+//!     return code;
+//! }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example());
+//! # std::process::ExitCode::SUCCESS
 //! # }
+//! # async fn example() {
+//! let project = tempfile::tempdir().unwrap();
+//! initialise(project.path()).unwrap();
+//! # std::fs::remove_file(project.path().join("tgp.config.ts")).unwrap();
+//! let kernel = Kernel::boot(BootOptions::new(project.path())).await.unwrap();
+//! let answer = kernel.call("exec_sql", serde_json::json!({ "sql": "SELECT 6 * 7 AS answer" })).await;
+//! match answer {
+//!     ToolResult::Done(data) => assert_eq!(data["rows"][0]["answer"], 42),
+//!     ToolResult::Failed(error) => panic!("{error}"),
+//! }
+//! kernel.shutdown().await;
+//! # }
+//! ```
+//!
+//! A gate of your own tightens what the kernel allows; it never loosens:
+//!
+//! ```
+//! use async_trait::async_trait;
+//! use tgp::prelude::*;
+//!
+//! /// Denies every statement that drops something.
+//! struct NoDrops;
+//!
+//! #[async_trait]
+//! impl Gate for NoDrops {
+//!     fn stage(&self) -> Stage {
+//!         Stage::Policy
+//!     }
+//!
+//!     fn name(&self) -> &str {
+//!         "no-drops"
+//!     }
+//!
+//!     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+//!         let text = request.call.arguments.to_string().to_lowercase();
+//!         if request.call.tool == "exec_sql" && text.contains("drop") {
+//!             let error = ToolError::new(Code::Policy, "this program drops no tables");
+//!             return Verdict::Deny { rule: "drops".to_owned(), error };
+//!         }
+//!         Verdict::Allow { rule: "none".to_owned() }
+//!     }
+//! }
+//!
+//! let mut options = BootOptions::new("/srv/app");
+//! options.gates.push(std::sync::Arc::new(NoDrops));
 //! ```
 #![forbid(unsafe_code)]
 

@@ -128,7 +128,7 @@ impl Searcher {
                     Code::Validation,
                     format!("a registry holds at most {MAX_VECTORS} tools"),
                 )
-                .help("remove tools that nobody uses"));
+                .help("remove unused tools"));
             }
             self.add(&mut library, tools)
         };

@@ -23,6 +23,7 @@ pub enum Action {
     Agent(AgentAction),
 }
 
+/// The agent that a persona starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentAction {
     pub prompt: String,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tgp_contract::RelativePath;
 
+/// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {

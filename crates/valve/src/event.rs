@@ -19,6 +19,7 @@ pub struct TriggerCause {
     pub details: String,
 }
 
+/// What a persona was triggered by: the path of a change, or its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerType {

@@ -63,6 +63,7 @@ pub struct ValveStatus {
     pub watcher: Option<Watcher>,
 }
 
+/// A persona, with what it has done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonaStatus {
@@ -76,6 +77,7 @@ pub struct PersonaStatus {
     pub triggered: u64,
 }
 
+/// How far an action is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionState {
@@ -90,6 +92,7 @@ pub enum ActionState {
     Skipped,
 }
 
+/// An action that was not finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnfinishedAction {

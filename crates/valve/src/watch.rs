@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
             FALLBACK_EVERY.as_secs()
         );
         let error = ToolError::new(Code::Budget, message).help(
-            "raise `fs.inotify.max_user_watches`, or ignore folders that nobody edits, and start again",
+            "raise `fs.inotify.max_user_watches`, or ignore folders without source files, and start again",
         );
         self.outlet.send(ValveEvent::Problem { error }).await;
     }

@@ -7,7 +7,7 @@ use super::expression::{Typed, constant, object_form};
 use super::fields::{ARGUMENTS, FieldLabels};
 use super::schema;
 use super::scope::CheckContext;
-use crate::plan::StepForm;
+use crate::plan::ExpressionForm;
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::token::Unescaped;
@@ -219,8 +219,8 @@ impl CheckContext<'_> {
     ) -> Vec<(String, Expression)> {
         let typed = self.object(object, wanted, owner, words);
         match typed.expression.form {
-            StepForm::Object(entries) => entries,
-            StepForm::Value(Value::Object(values)) => {
+            ExpressionForm::Object(entries) => entries,
+            ExpressionForm::Value(Value::Object(values)) => {
                 let place = |name: &str| {
                     object
                         .entries
@@ -232,7 +232,7 @@ impl CheckContext<'_> {
                     .into_iter()
                     .map(|(name, value)| {
                         let span = place(&name);
-                        (name, self.expression(StepForm::Value(value), span))
+                        (name, self.expression(ExpressionForm::Value(value), span))
                     })
                     .collect()
             }
@@ -247,7 +247,7 @@ impl CheckContext<'_> {
             schema.as_object().is_some_and(|schema| schema.keys().all(|key| LOCAL.contains(&key.as_str())));
         let (instance, schema) = match (whole, &arguments.form) {
             (Some(value), _) => (value, schema.clone()),
-            (None, StepForm::Object(entries)) if local => {
+            (None, ExpressionForm::Object(entries)) if local => {
                 let values: Map<String, Value> = entries
                     .iter()
                     .filter_map(|(name, value)| Some((name.clone(), constant(value)?)))
@@ -295,6 +295,6 @@ fn span_at(object: &Object, pointer: &str) -> Span {
 }
 
 /// An object without fields.
-pub(super) fn nothing() -> StepForm {
+pub(super) fn nothing() -> ExpressionForm {
     object_form(Vec::new())
 }

@@ -7,7 +7,7 @@ use super::options::AROUND;
 use super::order::{FreeNames, ordered};
 use super::scope::{CheckContext, Frame};
 use super::step_kinds::LoweredStep;
-use crate::plan::{Kind, PlanBlock, Step, StepForm};
+use crate::plan::{ExpressionForm, Kind, PlanBlock, Step};
 use crate::syntax::text::Span;
 use crate::syntax::tree::{self, Body};
 use crate::types::union;
@@ -143,7 +143,10 @@ impl CheckContext<'_> {
         for (at, step) in block.steps.iter().enumerate().filter(|(at, _)| !used.contains(at)) {
             let span = step.name.span;
             let ty = self.find(&step.name.text).map_or(QueryType::Any, |found| found.ty);
-            entries.push((step.name.text.clone(), self.typed(StepForm::Step { up: 0, index: at }, span, ty)));
+            entries.push((
+                step.name.text.clone(),
+                self.typed(ExpressionForm::Step { up: 0, index: at }, span, ty),
+            ));
         }
         let span = Span::new(block.span.start, block.span.start + 1);
         if entries.is_empty() {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use tgp_text::nearest;
 
 use super::scope::CheckContext;
-use crate::plan::{Comparison, StepForm};
+use crate::plan::{Comparison, ExpressionForm};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object, Text, TextPiece};
@@ -23,24 +23,28 @@ pub(super) struct Typed {
 }
 
 impl CheckContext<'_> {
-    pub fn typed(&self, form: StepForm, span: Span, ty: QueryType) -> Typed {
+    pub fn typed(&self, form: ExpressionForm, span: Span, ty: QueryType) -> Typed {
         Typed { expression: self.expression(form, span), ty: self.bounded(ty) }
     }
 
     /// Stands for something of which a problem was told.
     pub fn wrong(&self, span: Span) -> Typed {
-        self.typed(StepForm::Value(Value::Null), span, QueryType::Any)
+        self.typed(ExpressionForm::Value(Value::Null), span, QueryType::Any)
     }
 
     pub fn infer(&mut self, expr: &Expr) -> Typed {
         let span = expr.span;
         match &expr.form {
             ExprForm::Wrong => self.wrong(span),
-            ExprForm::Null => self.typed(StepForm::Value(Value::Null), span, QueryType::Null),
-            ExprForm::Bool(value) => self.typed(StepForm::Value(Value::Bool(*value)), span, QueryType::Bool),
-            ExprForm::Int(value) => self.typed(StepForm::Value(Value::from(*value)), span, QueryType::Int),
+            ExprForm::Null => self.typed(ExpressionForm::Value(Value::Null), span, QueryType::Null),
+            ExprForm::Bool(value) => {
+                self.typed(ExpressionForm::Value(Value::Bool(*value)), span, QueryType::Bool)
+            }
+            ExprForm::Int(value) => {
+                self.typed(ExpressionForm::Value(Value::from(*value)), span, QueryType::Int)
+            }
             ExprForm::Float(value) => {
-                self.typed(StepForm::Value(Value::from(*value)), span, QueryType::Float)
+                self.typed(ExpressionForm::Value(Value::from(*value)), span, QueryType::Float)
             }
             ExprForm::Duration(_) => {
                 self.tell(
@@ -73,20 +77,20 @@ impl CheckContext<'_> {
                     QueryType::Null => other.ty,
                     ty => union([ty.without_null(), other.ty]),
                 };
-                self.typed(StepForm::Or(Box::new(one.expression), Box::new(other.expression)), span, ty)
+                self.typed(ExpressionForm::Or(Box::new(one.expression), Box::new(other.expression)), span, ty)
             }
             ExprForm::Compare(comparison, one, other) => self.comparison(*comparison, one, other, span),
             ExprForm::All(parts) => {
                 let parts = self.conditions(parts, "and");
-                self.typed(StepForm::All(parts), span, QueryType::Bool)
+                self.typed(ExpressionForm::All(parts), span, QueryType::Bool)
             }
             ExprForm::Some(parts) => {
                 let parts = self.conditions(parts, "or");
-                self.typed(StepForm::Some(parts), span, QueryType::Bool)
+                self.typed(ExpressionForm::Some(parts), span, QueryType::Bool)
             }
             ExprForm::Not(inner) => {
                 let inner = self.fitting(inner, &QueryType::Bool, "the value after `not`");
-                self.typed(StepForm::Not(Box::new(inner.expression)), span, QueryType::Bool)
+                self.typed(ExpressionForm::Not(Box::new(inner.expression)), span, QueryType::Bool)
             }
             ExprForm::Call(name, arguments) => self.call(name, arguments, span),
         }
@@ -148,7 +152,8 @@ impl CheckContext<'_> {
         }
         let ty = if left > 0 { union(types) } else { QueryType::Any };
         let constant: Option<Vec<Value>> = forms.iter().map(constant).collect();
-        let form = constant.map_or(StepForm::List(forms), |values| StepForm::Value(Value::Array(values)));
+        let form = constant
+            .map_or(ExpressionForm::List(forms), |values| ExpressionForm::Value(Value::Array(values)));
         self.typed(form, span, QueryType::list(ty))
     }
 
@@ -156,29 +161,29 @@ impl CheckContext<'_> {
         if let Some(cooked) = text.constant() {
             let short = cooked.text.len() <= LONGEST_CHOICE;
             let ty = if short { QueryType::Choice(vec![cooked.text.clone()]) } else { QueryType::String };
-            return self.typed(StepForm::Value(Value::String(cooked.text)), text.span, ty);
+            return self.typed(ExpressionForm::Value(Value::String(cooked.text)), text.span, ty);
         }
         let mut pieces = Vec::new();
         for piece in &text.pieces {
             pieces.push(match piece {
                 TextPiece::Text(cooked) => {
                     let span = Span::new(cooked.origin(0), cooked.origin(0));
-                    self.expression(StepForm::Value(Value::String(cooked.text.clone())), span)
+                    self.expression(ExpressionForm::Value(Value::String(cooked.text.clone())), span)
                 }
                 TextPiece::Hole(expr, _) => self.infer(expr).expression,
             });
         }
-        self.typed(StepForm::Text(pieces), text.span, QueryType::String)
+        self.typed(ExpressionForm::Text(pieces), text.span, QueryType::String)
     }
 
     fn input(&mut self, name: &str, span: Span) -> Typed {
         if let Some(at) = self.inputs.iter().position(|input| input.name == name) {
             let ty = self.inputs.get(at).map_or(QueryType::Any, |input| input.ty.clone());
-            return self.typed(StepForm::Input(at), span, ty);
+            return self.typed(ExpressionForm::Input(at), span, ty);
         }
         if self.inputs_lost {
             // Nobody gets to see the number, since there is no plan.
-            return self.typed(StepForm::Input(usize::MAX), span, QueryType::Any);
+            return self.typed(ExpressionForm::Input(usize::MAX), span, QueryType::Any);
         }
         let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
         let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean `${near}`?"));
@@ -246,7 +251,7 @@ impl CheckContext<'_> {
             }
         };
         let index = self.fitting(index, &wanted, "the index");
-        self.typed(StepForm::Element(Box::new(of.expression), Box::new(index.expression)), span, ty)
+        self.typed(ExpressionForm::Element(Box::new(of.expression), Box::new(index.expression)), span, ty)
     }
 
     /// Tells that something may be null where it must not be.
@@ -289,7 +294,7 @@ impl CheckContext<'_> {
                 }
             }
         }
-        let form = StepForm::Compare(comparison, Box::new(one.expression), Box::new(other.expression));
+        let form = ExpressionForm::Compare(comparison, Box::new(one.expression), Box::new(other.expression));
         self.typed(form, span, QueryType::Bool)
     }
 
@@ -321,14 +326,20 @@ impl CheckContext<'_> {
         };
         let several = union([QueryType::String, QueryType::list(QueryType::Any)]);
         let (form, ty) = match wanted {
-            1 => (StepForm::Length(one(self, 0, &several, "what `length` counts")), QueryType::Int),
+            1 => (ExpressionForm::Length(one(self, 0, &several, "what `length` counts")), QueryType::Int),
             _ if name.text == "join" => {
                 let list = one(self, 0, &QueryType::list(QueryType::Any), "what `join` puts together");
-                (StepForm::Join(list, one(self, 1, &QueryType::String, "the separator")), QueryType::String)
+                (
+                    ExpressionForm::Join(list, one(self, 1, &QueryType::String, "the separator")),
+                    QueryType::String,
+                )
             }
             _ => {
                 let of = one(self, 0, &several, "what `contains` looks into");
-                (StepForm::Contains(of, one(self, 1, &QueryType::Any, "what it looks for")), QueryType::Bool)
+                (
+                    ExpressionForm::Contains(of, one(self, 1, &QueryType::Any, "what it looks for")),
+                    QueryType::Bool,
+                )
             }
         };
         self.typed(form, span, ty)
@@ -357,14 +368,14 @@ fn ordered(one: &QueryType, other: &QueryType) -> bool {
 /// The value of an expression that needs no run to have one.
 pub(crate) fn constant(expression: &Expression) -> Option<Value> {
     match &expression.form {
-        StepForm::Value(value) => Some(value.clone()),
+        ExpressionForm::Value(value) => Some(value.clone()),
         _ => None,
     }
 }
 
 /// An object; a constant where all of it is.
-pub(super) fn object_form(entries: Vec<(String, Expression)>) -> StepForm {
+pub(super) fn object_form(entries: Vec<(String, Expression)>) -> ExpressionForm {
     let values: Option<Map<String, Value>> =
         entries.iter().map(|(name, value)| Some((name.clone(), constant(value)?))).collect();
-    values.map_or(StepForm::Object(entries), |values| StepForm::Value(Value::Object(values)))
+    values.map_or(ExpressionForm::Object(entries), |values| ExpressionForm::Value(Value::Object(values)))
 }

@@ -4,7 +4,7 @@ use tgp_text::nearest;
 
 use super::expression::Typed;
 use super::scope::CheckContext;
-use crate::plan::StepForm;
+use crate::plan::ExpressionForm;
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object};
@@ -30,7 +30,7 @@ impl CheckContext<'_> {
     /// `of.name`
     pub fn field(&mut self, of: Typed, name: &Name, span: Span) -> Typed {
         let ty = self.field_type(&of.ty, name);
-        self.typed(StepForm::Field(Box::new(of.expression), name.text.clone()), span, ty)
+        self.typed(ExpressionForm::Field(Box::new(of.expression), name.text.clone()), span, ty)
     }
 
     fn field_type(&mut self, of: &QueryType, name: &Name) -> QueryType {

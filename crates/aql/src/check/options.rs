@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::arguments::ParsedArgs;
 use super::scope::CheckContext;
 use crate::QueryType;
-use crate::plan::{Budget, OnError, Options, StepForm};
+use crate::plan::{Budget, ExpressionForm, OnError, Options};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Arguments, Expr, ExprForm};
@@ -218,7 +218,7 @@ impl CheckContext<'_> {
                 continue;
             };
             match self.find(name).map(|found| found.form) {
-                Some(StepForm::Step { .. }) => {}
+                Some(ExpressionForm::Step { .. }) => {}
                 Some(_) => self.tell(
                     expr.span,
                     "unknown-step",

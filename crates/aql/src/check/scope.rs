@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::declarations::{Declarations, Id};
-use crate::plan::{Input, StepForm};
+use crate::plan::{ExpressionForm, Input};
 use crate::problem::Findings;
 use crate::syntax::Unit;
 use crate::syntax::text::{Span, Text};
@@ -53,7 +53,7 @@ pub(super) struct CheckContext<'a> {
 
 /// What a name stands for.
 pub(super) struct Resolved {
-    pub form: StepForm,
+    pub form: ExpressionForm,
     pub ty: QueryType,
 }
 
@@ -93,7 +93,7 @@ impl<'a> CheckContext<'a> {
         self.findings.add(self.text.problem(span, kind, message).help(help));
     }
 
-    pub fn expression(&self, form: StepForm, span: Span) -> Expression {
+    pub fn expression(&self, form: ExpressionForm, span: Span) -> Expression {
         Expression { form, place: self.text.place(span.start) }
     }
 
@@ -108,12 +108,12 @@ impl<'a> CheckContext<'a> {
             let (form, ty) = match (frame.names.get(name), &frame.item) {
                 (Some(index), _) => {
                     let ty = frame.types.get(*index).and_then(Option::as_ref);
-                    (StepForm::Step { up, index: *index }, ty.unwrap_or(&QueryType::Any))
+                    (ExpressionForm::Step { up, index: *index }, ty.unwrap_or(&QueryType::Any))
                 }
-                (None, Some((item, ty))) if item == name => (StepForm::Item { up }, ty),
+                (None, Some((item, ty))) if item == name => (ExpressionForm::Item { up }, ty),
                 // Nobody gets to see the number, since there is no plan.
                 _ if frame.any_lost || frame.lost.contains(name) => {
-                    (StepForm::Step { up, index: usize::MAX }, &QueryType::Any)
+                    (ExpressionForm::Step { up, index: usize::MAX }, &QueryType::Any)
                 }
                 _ => continue,
             };

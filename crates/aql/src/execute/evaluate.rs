@@ -12,7 +12,7 @@ use super::bounds::{self, MAX_TEXT_BYTES, MAX_VALUE_BYTES};
 use super::compare::{order, same};
 use super::frame::Frame;
 use crate::types::{found, names};
-use crate::{Comparison, Expression, Merge, Part, StepForm};
+use crate::{Comparison, Expression, ExpressionForm, Merge, Part};
 
 type Answer<'f> = Result<Cow<'f, Value>, ToolError>;
 
@@ -96,16 +96,16 @@ struct Work<'a, 'p> {
 impl<'f> Work<'f, '_> {
     fn value(&self, expression: &'f Expression) -> Answer<'f> {
         match &expression.form {
-            StepForm::Value(value) => Ok(Cow::Borrowed(value)),
-            StepForm::Input(index) => known(self.frame.input(*index), expression),
-            StepForm::Step { up, index } => known(self.frame.step(*up, *index), expression),
-            StepForm::Item { up } => known(self.frame.item(*up), expression),
-            StepForm::Field(of, name) => {
+            ExpressionForm::Value(value) => Ok(Cow::Borrowed(value)),
+            ExpressionForm::Input(index) => known(self.frame.input(*index), expression),
+            ExpressionForm::Step { up, index } => known(self.frame.step(*up, *index), expression),
+            ExpressionForm::Item { up } => known(self.frame.item(*up), expression),
+            ExpressionForm::Field(of, name) => {
                 let subject = self.value(of)?;
                 self.field(of, subject, name, expression)
             }
-            StepForm::Element(of, key) => self.element(of, key, expression),
-            StepForm::Text(parts) => {
+            ExpressionForm::Element(of, key) => self.element(of, key, expression),
+            ExpressionForm::Text(parts) => {
                 let mut text = String::new();
                 for part in parts {
                     render(&mut text, self.value(part)?.as_ref());
@@ -115,29 +115,29 @@ impl<'f> Work<'f, '_> {
                 }
                 Ok(Cow::Owned(Value::String(text)))
             }
-            StepForm::List(parts) => {
+            ExpressionForm::List(parts) => {
                 let mut items = Vec::with_capacity(parts.len());
                 for part in parts {
                     items.push(self.own(self.value(part)?, part)?);
                 }
                 Ok(Cow::Owned(Value::Array(items)))
             }
-            StepForm::Object(parts) => {
+            ExpressionForm::Object(parts) => {
                 let mut fields = Map::new();
                 for (name, part) in parts {
                     fields.insert(name.clone(), self.own(self.value(part)?, part)?);
                 }
                 Ok(Cow::Owned(Value::Object(fields)))
             }
-            StepForm::Or(first, second) => match self.value(first)? {
+            ExpressionForm::Or(first, second) => match self.value(first)? {
                 value if value.is_null() => self.value(second),
                 value => Ok(value),
             },
-            StepForm::Compare(how, left, right) => self.compare(*how, left, right),
-            StepForm::All(parts) => self.until(parts, false),
-            StepForm::Some(parts) => self.until(parts, true),
-            StepForm::Not(of) => Ok(Cow::Owned(Value::Bool(!self.truth(of)?))),
-            StepForm::Length(of) => {
+            ExpressionForm::Compare(how, left, right) => self.compare(*how, left, right),
+            ExpressionForm::All(parts) => self.until(parts, false),
+            ExpressionForm::Some(parts) => self.until(parts, true),
+            ExpressionForm::Not(of) => Ok(Cow::Owned(Value::Bool(!self.truth(of)?))),
+            ExpressionForm::Length(of) => {
                 let value = self.value(of)?;
                 let length = match value.as_ref() {
                     Value::String(text) => text.chars().count(),
@@ -147,8 +147,8 @@ impl<'f> Work<'f, '_> {
                 };
                 Ok(Cow::Owned(Value::from(length)))
             }
-            StepForm::Join(list, between) => self.join(list, between, expression),
-            StepForm::Contains(whole, part) => {
+            ExpressionForm::Join(list, between) => self.join(list, between, expression),
+            ExpressionForm::Contains(whole, part) => {
                 let (whole_value, part_value) = (self.value(whole)?, self.value(part)?);
                 let is_there = match (whole_value.as_ref(), part_value.as_ref()) {
                     (Value::Array(items), sought) => items.iter().any(|item| same(item, sought)),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
 use crate::types::names;
-use crate::{Expression, Field, PlanBlock, QueryPlan, QueryType, Record, StepForm};
+use crate::{Expression, ExpressionForm, Field, PlanBlock, QueryPlan, QueryType, Record};
 
 /// One block on its way. It ends with the block, and so do the values in it.
 pub(super) struct Frame<'p> {
@@ -119,26 +119,26 @@ impl<'p> Frame<'p> {
     /// What is known of an expression's type without its value; `Any` where that is nothing.
     pub(super) fn type_of(&self, expression: &Expression) -> QueryType {
         let known = match &expression.form {
-            StepForm::Input(index) => self.inputs.plan.inputs.get(*index).map(|input| input.ty.clone()),
-            StepForm::Step { up, index } => {
+            ExpressionForm::Input(index) => self.inputs.plan.inputs.get(*index).map(|input| input.ty.clone()),
+            ExpressionForm::Step { up, index } => {
                 self.at(*up).and_then(|frame| frame.block.steps.get(*index)).map(|step| step.ty.clone())
             }
-            StepForm::Item { up } => {
+            ExpressionForm::Item { up } => {
                 self.at(*up).and_then(|frame| frame.item.as_ref()).map(|item| item.ty.clone())
             }
-            StepForm::Field(of, name) => part_of(&self.type_of(of), &|ty| match ty {
+            ExpressionForm::Field(of, name) => part_of(&self.type_of(of), &|ty| match ty {
                 QueryType::Record(record) => record.fields.get(name).map(|field| field.ty.clone()),
                 _ => None,
             }),
-            StepForm::Element(of, _) => Some(element_of(&self.type_of(of))),
-            StepForm::Or(first, second) => {
+            ExpressionForm::Element(of, _) => Some(element_of(&self.type_of(of))),
+            ExpressionForm::Or(first, second) => {
                 Some(QueryType::OneOf(vec![self.type_of(first), self.type_of(second)]))
             }
-            StepForm::List(parts) => {
+            ExpressionForm::List(parts) => {
                 let parts = parts.iter().map(|part| self.type_of(part)).collect();
                 Some(QueryType::List(Box::new(QueryType::OneOf(parts))))
             }
-            StepForm::Object(parts) => {
+            ExpressionForm::Object(parts) => {
                 let field = |(name, part): &(String, Expression)| {
                     (name.clone(), Field { ty: self.type_of(part), optional: false })
                 };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Estimate;
 use crate::QueryType;
 use crate::check::constant;
-use crate::plan::{Agent, Expression, Kind, PlanBlock, QueryPlan, Step, StepForm};
+use crate::plan::{Agent, Expression, ExpressionForm, Kind, PlanBlock, QueryPlan, Step};
 
 /// English and code have about four bytes a token.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -74,8 +74,8 @@ impl Cost {
 /// How many items a `map` has.
 pub(super) fn items_of(list: &Expression) -> Estimate {
     match &list.form {
-        StepForm::Value(Value::Array(items)) => Estimate::exactly(items.len() as u64),
-        StepForm::List(items) => Estimate::exactly(items.len() as u64),
+        ExpressionForm::Value(Value::Array(items)) => Estimate::exactly(items.len() as u64),
+        ExpressionForm::List(items) => Estimate::exactly(items.len() as u64),
         _ => Estimate { least: 0, most: None },
     }
 }
@@ -224,8 +224,8 @@ fn agent_tokens(agent: &Agent, checked: Option<&QueryType>, attempts: u64) -> Es
 /// The bytes of a text that are known, and how many values in it are not.
 fn written(expression: &Expression) -> (u64, u64) {
     match &expression.form {
-        StepForm::Value(Value::String(text)) => (text.len() as u64, 0),
-        StepForm::Text(pieces) => {
+        ExpressionForm::Value(Value::String(text)) => (text.len() as u64, 0),
+        ExpressionForm::Text(pieces) => {
             pieces.iter().fold((0, 0), |(bytes, unknown), piece| match constant(piece) {
                 Some(Value::String(text)) => (bytes + text.len() as u64, unknown),
                 Some(value) => (bytes + value.to_string().len() as u64, unknown),

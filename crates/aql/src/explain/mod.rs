@@ -12,7 +12,7 @@ use self::estimate::{Costs, items_of};
 use self::shown::Names;
 use crate::QueryPlan;
 use crate::check::constant;
-use crate::plan::{Expression, Kind, PlanBlock, StepForm};
+use crate::plan::{Expression, ExpressionForm, Kind, PlanBlock};
 
 /// What one query would do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,6 +25,7 @@ pub struct QueryExplanation {
     pub tokens: Estimate,
 }
 
+/// A step of a query, as `explain` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedStep {
     /// `each[].note` inside a `map`, `sub.final` inside a query, `check.a` and `check[else].b` inside a `when`.
@@ -55,6 +56,7 @@ pub struct PlannedCall {
     pub gates: Vec<PredictedVerdict>,
 }
 
+/// What the gates would say of a call, as far as that is known before it happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PredictedVerdict {
     pub gate: String,
@@ -188,7 +190,9 @@ fn known(expression: &Expression) -> Known {
     if let Some(value) = constant(expression) {
         return Known { value: Some(value), partial: false };
     }
-    let StepForm::Object(fields) = &expression.form else { return Known { value: None, partial: true } };
+    let ExpressionForm::Object(fields) = &expression.form else {
+        return Known { value: None, partial: true };
+    };
     let fields = fields.iter().filter_map(|(name, field)| Some((name.clone(), constant(field)?)));
     Known { value: Some(Value::Object(fields.collect())), partial: true }
 }

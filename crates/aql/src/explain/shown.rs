@@ -2,7 +2,7 @@
 
 use tgp_text::truncate;
 
-use crate::plan::{Comparison, Expression, Kind, Merge, PlanBlock, QueryPlan, StepForm};
+use crate::plan::{Comparison, Expression, ExpressionForm, Kind, Merge, PlanBlock, QueryPlan};
 
 /// Where a few words end.
 const LONGEST: usize = 60;
@@ -58,20 +58,20 @@ impl Names {
             parts.iter().map(|part| self.shown(part)).collect::<Vec<_>>().join(word)
         };
         let shown = match &expression.form {
-            StepForm::Value(value) => value.to_string(),
-            StepForm::Input(at) => format!("${}", self.inputs.get(*at).map_or("?", String::as_str)),
-            StepForm::Step { up, index } => {
+            ExpressionForm::Value(value) => value.to_string(),
+            ExpressionForm::Input(at) => format!("${}", self.inputs.get(*at).map_or("?", String::as_str)),
+            ExpressionForm::Step { up, index } => {
                 let block = self.blocks.iter().rev().nth(*up);
                 block.and_then(|block| block.get(*index)).cloned().unwrap_or_default()
             }
-            StepForm::Item { .. } => "item".to_owned(),
-            StepForm::Field(of, name) => format!("{}.{name}", self.shown(of)),
-            StepForm::Element(of, index) => format!("{}[{}]", self.shown(of), self.shown(index)),
-            StepForm::Text(_) => "a text".to_owned(),
-            StepForm::List(items) => format!("[{}]", each(items, ", ")),
-            StepForm::Object(_) => "an object".to_owned(),
-            StepForm::Or(one, other) => format!("{} ?? {}", self.shown(one), self.shown(other)),
-            StepForm::Compare(comparison, one, other) => {
+            ExpressionForm::Item { .. } => "item".to_owned(),
+            ExpressionForm::Field(of, name) => format!("{}.{name}", self.shown(of)),
+            ExpressionForm::Element(of, index) => format!("{}[{}]", self.shown(of), self.shown(index)),
+            ExpressionForm::Text(_) => "a text".to_owned(),
+            ExpressionForm::List(items) => format!("[{}]", each(items, ", ")),
+            ExpressionForm::Object(_) => "an object".to_owned(),
+            ExpressionForm::Or(one, other) => format!("{} ?? {}", self.shown(one), self.shown(other)),
+            ExpressionForm::Compare(comparison, one, other) => {
                 let sign = match comparison {
                     Comparison::Equal => "==",
                     Comparison::Different => "!=",
@@ -83,12 +83,16 @@ impl Names {
                 };
                 format!("{} {sign} {}", self.shown(one), self.shown(other))
             }
-            StepForm::All(parts) => each(parts, " and "),
-            StepForm::Some(parts) => each(parts, " or "),
-            StepForm::Not(inner) => format!("not {}", self.shown(inner)),
-            StepForm::Length(of) => format!("length({})", self.shown(of)),
-            StepForm::Join(list, between) => format!("join({}, {})", self.shown(list), self.shown(between)),
-            StepForm::Contains(of, wanted) => format!("contains({}, {})", self.shown(of), self.shown(wanted)),
+            ExpressionForm::All(parts) => each(parts, " and "),
+            ExpressionForm::Some(parts) => each(parts, " or "),
+            ExpressionForm::Not(inner) => format!("not {}", self.shown(inner)),
+            ExpressionForm::Length(of) => format!("length({})", self.shown(of)),
+            ExpressionForm::Join(list, between) => {
+                format!("join({}, {})", self.shown(list), self.shown(between))
+            }
+            ExpressionForm::Contains(of, wanted) => {
+                format!("contains({}, {})", self.shown(of), self.shown(wanted))
+            }
         };
         cut(&shown)
     }

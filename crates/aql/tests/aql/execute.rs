@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{
-    Comparison, Expression, JournalLine, Kind, Merge, Part, QueryType, RunEvent, StepForm, ValueSource,
+    Comparison, Expression, ExpressionForm, JournalLine, Kind, Merge, Part, QueryType, RunEvent, ValueSource,
 };
 use tgp_contract::{Actor, Consent};
 use tokio::sync::mpsc;
@@ -133,7 +133,7 @@ async fn blocks_see_what_is_around_them() {
     let chosen = block(vec![map("in", value(json!(["x"])), 1, innermost, &[])], reference(0));
     let other = block(vec![read("no", empty(), &[])], value(json!("other")));
     let condition =
-        expr(StepForm::Compare(Comparison::Greater, Box::new(item(0)), Box::new(value(json!(1)))));
+        expr(ExpressionForm::Compare(Comparison::Greater, Box::new(item(0)), Box::new(value(json!(1)))));
     let choice = step("choice", Kind::When { condition, then: chosen, otherwise: Some(other) }, &[]);
     let plan = plan(
         vec![
@@ -153,7 +153,11 @@ async fn blocks_see_what_is_around_them() {
 async fn a_query_inside_has_inputs_defaults_and_no_sight_of_its_caller() {
     let fake = Arc::new(Fake::echo());
     let mut inner = plan(
-        vec![read("final", object([("a", expr(StepForm::Input(0))), ("b", expr(StepForm::Input(1)))]), &[])],
+        vec![read(
+            "final",
+            object([("a", expr(ExpressionForm::Input(0))), ("b", expr(ExpressionForm::Input(1)))]),
+            &[],
+        )],
         reference(0),
     );
     let input = |name: &str, default| tgp_aql::Input {
@@ -217,12 +221,12 @@ async fn expressions_give_a_value_or_say_what_was_found() {
     let data = json!({ "text": "añb", "n": 3, "f": 3.0, "big": u64::MAX, "list": [1, "x", null], "no": null, "yes": true });
     let of = |name: &str| field(reference(0), name);
     let constant = value;
-    let two = |form: fn(Box<Expression>, Box<Expression>) -> StepForm, left, right| {
+    let two = |form: fn(Box<Expression>, Box<Expression>) -> ExpressionForm, left, right| {
         expr(form(Box::new(left), Box::new(right)))
     };
-    let compare = |how, left, right| expr(StepForm::Compare(how, Box::new(left), Box::new(right)));
-    let element = |index: Value| two(StepForm::Element, of("list"), constant(index));
-    let text = expr(StepForm::Text(vec![
+    let compare = |how, left, right| expr(ExpressionForm::Compare(how, Box::new(left), Box::new(right)));
+    let element = |index: Value| two(ExpressionForm::Element, of("list"), constant(index));
+    let text = expr(ExpressionForm::Text(vec![
         constant(json!("<")),
         of("text"),
         of("list"),
@@ -233,19 +237,22 @@ async fn expressions_give_a_value_or_say_what_was_found() {
     let cases: Vec<(Expression, Result<Value, &str>)> = vec![
         (text, Ok(json!("<añb[1,\"x\",null]3null>"))),
         (of("missing"), Ok(json!(null))),
-        (two(StepForm::Or, field(of("missing"), "deeper"), constant(json!("none"))), Ok(json!("none"))),
+        (two(ExpressionForm::Or, field(of("missing"), "deeper"), constant(json!("none"))), Ok(json!("none"))),
         (field(of("n"), "x"), Err("expected an object with the field `x`, found the number 3")),
         (field(of("text"), "x"), Err("expected an object with the field `x`, found the text \"añb\"")),
         (field(of("no"), "x"), Ok(json!(null))),
-        (two(StepForm::Element, of("no"), constant(json!(0))), Ok(json!(null))),
-        (two(StepForm::Element, of("n"), constant(json!(0))), Err("expected a list, found the number 3")),
+        (two(ExpressionForm::Element, of("no"), constant(json!(0))), Ok(json!(null))),
+        (
+            two(ExpressionForm::Element, of("n"), constant(json!(0))),
+            Err("expected a list, found the number 3"),
+        ),
         (element(json!(1)), Ok(json!("x"))),
         (element(json!(3)), Err("there is no element 3: the list has 3, counted from 0")),
         (element(json!(-1)), Err("there is no element -1: the list has 3, counted from 0")),
         (element(json!(1.5)), Err("there is no element 1.5: the list has 3, counted from 0")),
-        (two(StepForm::Element, reference(0), constant(json!("n"))), Ok(json!(3))),
-        (two(StepForm::Or, of("no"), of("n")), Ok(json!(3))),
-        (two(StepForm::Or, of("yes"), of("missing")), Ok(json!(true))),
+        (two(ExpressionForm::Element, reference(0), constant(json!("n"))), Ok(json!(3))),
+        (two(ExpressionForm::Or, of("no"), of("n")), Ok(json!(3))),
+        (two(ExpressionForm::Or, of("yes"), of("missing")), Ok(json!(true))),
         (compare(Comparison::Equal, of("n"), of("f")), Ok(json!(true))),
         (
             compare(Comparison::Less, of("big"), constant(json!(18_446_744_073_709_551_615.0))),
@@ -259,15 +266,18 @@ async fn expressions_give_a_value_or_say_what_was_found() {
         ),
         (compare(Comparison::In, constant(json!("x")), of("list")), Ok(json!(true))),
         (compare(Comparison::In, constant(json!("x")), of("n")), Err("expected a list, found the number 3")),
-        (expr(StepForm::All(vec![constant(json!(false)), of("n")])), Ok(json!(false))),
-        (expr(StepForm::Some(vec![of("yes"), of("n")])), Ok(json!(true))),
-        (expr(StepForm::Not(Box::new(of("n")))), Err("expected true or false, found the number 3")),
-        (expr(StepForm::Length(Box::new(of("text")))), Ok(json!(3))),
-        (expr(StepForm::Length(Box::new(of("no")))), Err("expected a text, a list or an object, found null")),
-        (two(StepForm::Join, of("list"), constant(json!(", "))), Ok(json!("1, x, null"))),
-        (two(StepForm::Contains, of("text"), constant(json!("ñ"))), Ok(json!(true))),
-        (two(StepForm::Contains, of("list"), constant(json!(1.0))), Ok(json!(true))),
-        (two(StepForm::Contains, of("text"), of("n")), Err("expected a text, found the number 3")),
+        (expr(ExpressionForm::All(vec![constant(json!(false)), of("n")])), Ok(json!(false))),
+        (expr(ExpressionForm::Some(vec![of("yes"), of("n")])), Ok(json!(true))),
+        (expr(ExpressionForm::Not(Box::new(of("n")))), Err("expected true or false, found the number 3")),
+        (expr(ExpressionForm::Length(Box::new(of("text")))), Ok(json!(3))),
+        (
+            expr(ExpressionForm::Length(Box::new(of("no")))),
+            Err("expected a text, a list or an object, found null"),
+        ),
+        (two(ExpressionForm::Join, of("list"), constant(json!(", "))), Ok(json!("1, x, null"))),
+        (two(ExpressionForm::Contains, of("text"), constant(json!("ñ"))), Ok(json!(true))),
+        (two(ExpressionForm::Contains, of("list"), constant(json!(1.0))), Ok(json!(true))),
+        (two(ExpressionForm::Contains, of("text"), of("n")), Err("expected a text, found the number 3")),
     ];
     for (expression, expected) in cases {
         assert_eq!(
@@ -300,7 +310,7 @@ async fn a_field_that_may_be_missing_is_null_and_any_other_an_error() {
 #[tokio::test(start_paused = true)]
 async fn agents_work_in_sessions_of_their_own_with_what_is_left() {
     let fake = Arc::new(Fake::echo());
-    let prompt = expr(StepForm::Text(vec![value(json!("look at ")), reference(0)]));
+    let prompt = expr(ExpressionForm::Text(vec![value(json!("look at ")), reference(0)]));
     let mut plan = plan(
         vec![
             read("s", object([("path", value(json!("a")))]), &[]),

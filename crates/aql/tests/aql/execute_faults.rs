@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{
-    Budget, Input, JournalLine, Kind, QueryPlan, QueryType, RunOptions, RunReport, Step, StepForm,
+    Budget, ExpressionForm, Input, JournalLine, Kind, QueryPlan, QueryType, RunOptions, RunReport, Step,
 };
 use tgp_contract::{AgentFailure, AgentResult, AgentTask, Code, Usage};
 
@@ -241,8 +241,8 @@ async fn with_input(
 #[tokio::test(start_paused = true)]
 async fn b11_what_is_missing_in_any_is_null() {
     let or_none = || {
-        let field = field(expr(StepForm::Input(0)), "x");
-        expr(StepForm::Or(Box::new(field), Box::new(value(json!("none")))))
+        let field = field(expr(ExpressionForm::Input(0)), "x");
+        expr(ExpressionForm::Or(Box::new(field), Box::new(value(json!("none")))))
     };
     for (object, expected) in [
         (json!({}), Ok(json!("none"))),
@@ -256,7 +256,7 @@ async fn b11_what_is_missing_in_any_is_null() {
 
 #[tokio::test(start_paused = true)]
 async fn b12_an_int_is_an_integer_wherever_it_comes_from() {
-    let text = || expr(StepForm::Text(vec![expr(StepForm::Input(0))]));
+    let text = || expr(ExpressionForm::Text(vec![expr(ExpressionForm::Input(0))]));
     let big: Value = serde_json::from_str("9223372036854775808").unwrap();
     let cases = [
         (json!(1.0), Ok("1")),

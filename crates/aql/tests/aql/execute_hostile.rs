@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_aql::{Kind, QueryPlan, QueryType, StepForm};
+use tgp_aql::{ExpressionForm, Kind, QueryPlan, QueryType};
 use tgp_contract::Code;
 
 use crate::execute_plans::{
@@ -48,7 +48,7 @@ async fn maps_inside_maps_hold_only_so_many_items_at_once() {
     for _ in 0..4 {
         innermost = block(
             vec![map("m", value(json!([1, 2, 3, 4, 5, 6, 7])), 64, innermost, &[])],
-            expr(StepForm::Length(Box::new(reference(0)))),
+            expr(ExpressionForm::Length(Box::new(reference(0)))),
         );
     }
     let mut deep = plan(innermost.steps, innermost.value);
@@ -119,16 +119,18 @@ async fn expressions_cannot_make_more_of_a_value_than_may_be_kept() {
     let many = |parts: usize| (0..parts).map(|_| reference(0)).collect::<Vec<_>>();
     let cases: Vec<(tgp_aql::Expression, &str)> = vec![
         (list(many(9)), "too large"),
-        (expr(StepForm::Text(many(3))), "too long"),
-        (expr(StepForm::Join(Box::new(list(many(3))), Box::new(value(json!(","))))), "too long"),
+        (expr(ExpressionForm::Text(many(3))), "too long"),
+        (expr(ExpressionForm::Join(Box::new(list(many(3))), Box::new(value(json!(","))))), "too long"),
     ];
     for (expression, expected) in cases {
         let (code, message) =
             refused(Fake::new(large), &plan(vec![read("a", empty(), &[])], expression)).await;
         assert!(code == Code::Validation && message.contains(expected), "{message}");
     }
-    let prompt =
-        plan(vec![read("a", empty(), &[]), agent("b", expr(StepForm::Text(many(3))), &[0])], reference(1));
+    let prompt = plan(
+        vec![read("a", empty(), &[]), agent("b", expr(ExpressionForm::Text(many(3))), &[0])],
+        reference(1),
+    );
     assert!(refused(Fake::new(large), &prompt).await.1.contains("too long"));
     // The values of a map together, too; it stops when they are too many.
     let body = block(vec![], outer(1, 0));
@@ -153,7 +155,7 @@ async fn a_value_is_data_whatever_it_says() {
         _ => reply(json!({ "rows": [] })),
     }));
     let kind = Kind::Sql { sql: "SELECT :id".into(), params: object([("id", field(reference(0), "text"))]) };
-    let prompt = expr(StepForm::Text(vec![value(json!("say ")), field(reference(0), "text")]));
+    let prompt = expr(ExpressionForm::Text(vec![value(json!("say ")), field(reference(0), "text")]));
     let plan =
         plan(vec![read("a", empty(), &[]), step("s", kind, &[0]), agent("b", prompt, &[0])], reference(1));
     go(&fake, &plan).await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{
-    Agent, Budget, Expression, Kind, Merge, OnError, Options, Part, PlanBlock, QueryPlan, QueryType, Step,
-    StepForm,
+    Agent, Budget, Expression, ExpressionForm, Kind, Merge, OnError, Options, Part, PlanBlock, QueryPlan,
+    QueryType, Step,
 };
 use tgp_contract::SourceLocation;
 
@@ -14,12 +14,12 @@ pub fn place(line: u32) -> SourceLocation {
     SourceLocation { file: "test.aql".to_owned(), line, column: 1 }
 }
 
-pub fn expr(form: StepForm) -> Expression {
+pub fn expr(form: ExpressionForm) -> Expression {
     Expression { form, place: place(99) }
 }
 
 pub fn value(value: Value) -> Expression {
-    expr(StepForm::Value(value))
+    expr(ExpressionForm::Value(value))
 }
 
 pub fn reference(index: usize) -> Expression {
@@ -27,23 +27,23 @@ pub fn reference(index: usize) -> Expression {
 }
 
 pub fn outer(up: usize, index: usize) -> Expression {
-    expr(StepForm::Step { up, index })
+    expr(ExpressionForm::Step { up, index })
 }
 
 pub fn item(up: usize) -> Expression {
-    expr(StepForm::Item { up })
+    expr(ExpressionForm::Item { up })
 }
 
 pub fn field(of: Expression, name: &str) -> Expression {
-    expr(StepForm::Field(Box::new(of), name.to_owned()))
+    expr(ExpressionForm::Field(Box::new(of), name.to_owned()))
 }
 
 pub fn object<const N: usize>(fields: [(&str, Expression); N]) -> Expression {
-    expr(StepForm::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+    expr(ExpressionForm::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
 }
 
 pub fn list(parts: Vec<Expression>) -> Expression {
-    expr(StepForm::List(parts))
+    expr(ExpressionForm::List(parts))
 }
 
 pub fn step(name: &str, kind: Kind, needs: &[usize]) -> Step {

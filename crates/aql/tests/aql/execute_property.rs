@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tgp_aql::{
-    EarlierOutcome, Expression, JournalLine, Kind, PlanBlock, QueryPlan, RunReport, Step, StepForm,
+    EarlierOutcome, Expression, ExpressionForm, JournalLine, Kind, PlanBlock, QueryPlan, RunReport, Step,
 };
 use tgp_contract::{Code, ToolCall, canonical};
 
@@ -93,7 +93,8 @@ fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (S
             }
         }
         3 => {
-            let prompt = expr(StepForm::Text(vec![value(json!("do ")), draw_parts(draw, sight, &mut uses)]));
+            let prompt =
+                expr(ExpressionForm::Text(vec![value(json!("do ")), draw_parts(draw, sight, &mut uses)]));
             agent(name, prompt, &[])
         }
         4 => {
@@ -127,7 +128,7 @@ fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (S
             let mut fresh = Sight { failures: sight.failures, blocks: Vec::new(), in_map: Vec::new() };
             let (mut body, _) = draw_block(draw, &mut fresh, depth - 1, false);
             // What a query was given is part of what it answers.
-            body.value = list(vec![body.value, expr(StepForm::Input(0))]);
+            body.value = list(vec![body.value, expr(ExpressionForm::Input(0))]);
             let mut inner = plan(Vec::new(), value(json!(null)));
             inner.body = body;
             inner.budget.parallel = (draw.next(2) == 0).then_some(1);

@@ -6,7 +6,9 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::json;
-use tgp_aql::{Expression, Kind, OnError, PlanBlock, QueryPlan, Step, StepForm, compile, explain, format};
+use tgp_aql::{
+    Expression, ExpressionForm, Kind, OnError, PlanBlock, QueryPlan, Step, compile, explain, format,
+};
 use tgp_contract::Code;
 
 use crate::execute_world::{Fake, options, refuse, reply, watch};
@@ -229,28 +231,28 @@ fn step(at: usize, step: &Step, level: usize, places: Places, text: &mut String)
 pub fn shown(expression: &Expression) -> String {
     let all = |parts: &[Expression]| parts.iter().map(shown).collect::<Vec<_>>().join(" ");
     match &expression.form {
-        StepForm::Value(value) => value.to_string(),
-        StepForm::Input(at) => format!("$({at})"),
-        StepForm::Step { up, index } => format!("step({up} {index})"),
-        StepForm::Item { up } => format!("item({up})"),
-        StepForm::Field(of, name) => format!("{}.{name}", shown(of)),
-        StepForm::Element(of, index) => format!("{}[{}]", shown(of), shown(index)),
-        StepForm::Text(parts) => format!("(text {})", all(parts)),
-        StepForm::List(items) => format!("(list {})", all(items)),
-        StepForm::Object(entries) => {
+        ExpressionForm::Value(value) => value.to_string(),
+        ExpressionForm::Input(at) => format!("$({at})"),
+        ExpressionForm::Step { up, index } => format!("step({up} {index})"),
+        ExpressionForm::Item { up } => format!("item({up})"),
+        ExpressionForm::Field(of, name) => format!("{}.{name}", shown(of)),
+        ExpressionForm::Element(of, index) => format!("{}[{}]", shown(of), shown(index)),
+        ExpressionForm::Text(parts) => format!("(text {})", all(parts)),
+        ExpressionForm::List(items) => format!("(list {})", all(items)),
+        ExpressionForm::Object(entries) => {
             let entries: Vec<String> =
                 entries.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
-        StepForm::Or(one, other) => format!("(?? {} {})", shown(one), shown(other)),
-        StepForm::Compare(comparison, one, other) => {
+        ExpressionForm::Or(one, other) => format!("(?? {} {})", shown(one), shown(other)),
+        ExpressionForm::Compare(comparison, one, other) => {
             format!("({comparison:?} {} {})", shown(one), shown(other))
         }
-        StepForm::All(parts) => format!("(and {})", all(parts)),
-        StepForm::Some(parts) => format!("(or {})", all(parts)),
-        StepForm::Not(inner) => format!("(not {})", shown(inner)),
-        StepForm::Length(of) => format!("(length {})", shown(of)),
-        StepForm::Join(list, between) => format!("(join {} {})", shown(list), shown(between)),
-        StepForm::Contains(of, wanted) => format!("(contains {} {})", shown(of), shown(wanted)),
+        ExpressionForm::All(parts) => format!("(and {})", all(parts)),
+        ExpressionForm::Some(parts) => format!("(or {})", all(parts)),
+        ExpressionForm::Not(inner) => format!("(not {})", shown(inner)),
+        ExpressionForm::Length(of) => format!("(length {})", shown(of)),
+        ExpressionForm::Join(list, between) => format!("(join {} {})", shown(list), shown(between)),
+        ExpressionForm::Contains(of, wanted) => format!("(contains {} {})", shown(of), shown(wanted)),
     }
 }

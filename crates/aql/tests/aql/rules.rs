@@ -168,7 +168,7 @@ fn long_texts_lose_their_common_indentation_and_nothing_else() {
     ] {
         let compiled = compiled(&format!("query X {{ return {{ t: {written} }} }}"));
         let compiled = compiled.unwrap_or_else(|problems| panic!("{written}\n{}", rendered(&problems)));
-        let tgp_aql::StepForm::Value(value) = &compiled.queries[0].body.value.form else {
+        let tgp_aql::ExpressionForm::Value(value) = &compiled.queries[0].body.value.form else {
             panic!("{written}")
         };
         assert_eq!(value["t"], said, "{written}");

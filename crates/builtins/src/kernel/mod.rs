@@ -18,7 +18,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, FileEffect, FileSystem, FsError, RelativePath, Root, Target, ToolError, canonical,
+    Access, Code, FileEffect, FileSystem, FsError, RelativePath, Root, Target, ToolError, canonical,
 };
 use tgp_fetch::FetchClient;
 use tgp_tool_runtime::memory::ToolWriteResult;
@@ -100,9 +100,29 @@ async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -
     }
 }
 
+/// The folders of a tool repository that people and agents write to.
+const TOOL_FOLDERS: [&str; 7] = ["tools", "bin", "lib", "policy", "types", "data", "docs"];
+
+/// Refuses a path that looks like one of the project's files: in the tool repository it would be another file.
+fn refuse_project_path(path: &str) -> Result<(), ToolError> {
+    let path = RelativePath::new(path)?;
+    let mut parts = path.parts();
+    let (first, has_folder) = (parts.next().unwrap_or_default(), parts.next().is_some());
+    if !has_folder || first.starts_with('.') || TOOL_FOLDERS.contains(&first) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{path}` is not in a folder of the tool repository: expected {}",
+        TOOL_FOLDERS.map(|folder| format!("`{folder}/`")).join(", ")
+    );
+    Err(ToolError::new(Code::Validation, message)
+        .help(format!("to write a file of the project, call `fs_write` (or `fs_edit`) with `{path}`")))
+}
+
 /// The file that a write names, and the host that it is sent to afterwards.
 fn written_file(library: &ToolLibrary, path: &str) -> Result<Vec<Target>, ToolError> {
     let mut targets = tool_file(path, Access::Write)?;
+    refuse_project_path(path)?;
     targets.extend(library.remote_target());
     Ok(targets)
 }

@@ -13,7 +13,7 @@ use tgp_tool_runtime::ToolLibrary;
 use tgp_tool_runtime::memory::{WriteOptions, refuse_derived};
 
 /// Tools that a write may name as such that do not do the job. More are never reported at once.
-const MAX_DESPITE: usize = 50;
+const MAX_OVERRIDDEN: usize = 50;
 
 pub(super) struct WriteFile(pub(super) Arc<ToolLibrary>);
 
@@ -27,8 +27,8 @@ pub(super) struct WriteFileArgs {
     content: String,
     /// Tools that a refusal listed as `similar` although they do something else.
     #[serde(default)]
-    #[schemars(length(max = MAX_DESPITE), inner(length(min = 1)))]
-    despite: Vec<String>,
+    #[schemars(length(max = MAX_OVERRIDDEN), inner(length(min = 1)))]
+    override_similar: Vec<String>,
 }
 
 #[async_trait]
@@ -39,7 +39,7 @@ impl Tool for WriteFile {
     const INFO: ToolSpec = ToolSpec {
         name: "write_file",
         aliases: &[],
-        description: "Create a file of the tool repository or replace its content. Missing directories are created; the write is atomic, committed and pushed. Returns {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool that duplicates others is refused with EPOLICY, which lists them in `similar`: use one of them, or list them all in `despite`.",
+        description: "Create a file of the tool repository or replace its content. Missing directories are created; the write is atomic, committed and pushed. Returns {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool that duplicates others is refused with EPOLICY, which lists them in `similar`: use one of them, or list them all in `override_similar`.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,
@@ -57,11 +57,11 @@ impl Tool for WriteFile {
         let path = RelativePath::new(&args.path)?;
         refuse_derived(&path)?;
         let files = &invocation.workspace.tools;
-        let despite: Vec<RelativePath> =
-            args.despite.iter().map(|path| RelativePath::new(path)).collect::<Result<_, _>>()?;
+        let override_similar: Vec<RelativePath> =
+            args.override_similar.iter().map(|path| RelativePath::new(path)).collect::<Result<_, _>>()?;
         let terms = WriteOptions {
             actor: &invocation.context.actor,
-            despite: &despite,
+            override_similar: &override_similar,
             agreement: invocation.agreement(),
             point: invocation.point_of_no_return(),
             visible: invocation.visibility().await,

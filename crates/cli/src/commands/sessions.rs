@@ -217,7 +217,7 @@ fn print_line(line: &TranscriptLine, printer: &Printer) {
             let shown = truncate(&text, SHOWN_CHARACTERS);
             printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}", hang(&shown, 2))));
         }
-        TranscriptLineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- gone on with")),
+        TranscriptLineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- resumed")),
         TranscriptLineKind::Stop { summary } => {
             let ended = word(&SessionState::Ended(summary.clone()));
             let calls = count(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call");
@@ -279,7 +279,7 @@ fn markdown(info: &SessionInfo, lines: &[TranscriptLine]) -> String {
                 let text = serde_json::to_string_pretty(result).unwrap_or_default();
                 page += &format!("\n{verdict}:\n\n{}\n", fenced("json", &text));
             }
-            TranscriptLineKind::Resumed { .. } => page += "\n*gone on with*\n",
+            TranscriptLineKind::Resumed { .. } => page += "\n*resumed*\n",
             TranscriptLineKind::Stop { summary } => {
                 let text = serde_json::to_string_pretty(summary).unwrap_or_default();
                 page += &format!("\n## Summary\n\n{}\n", fenced("json", &text));

@@ -242,7 +242,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
             let since = shown_time(watcher.since_ms);
             format!("process {} is at it ({}, since {since})", watcher.pid, watcher.purpose)
         }
-        (None, true) => "nobody watches".to_owned(),
+        (None, true) => "not watched".to_owned(),
         (None, false) => "it was never watched".to_owned(),
     });
     if status.has_journal {

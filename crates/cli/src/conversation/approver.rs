@@ -52,7 +52,9 @@ pub fn approver(how: ApprovalMode) -> (Arc<dyn Approver>, mpsc::Receiver<Questio
     let (questions, asked) = mpsc::channel(WAITING_QUESTIONS);
     let approver: Arc<dyn Approver> = match how {
         ApprovalMode::Terminal => Arc::new(SessionApprover { questions, agreed: Mutex::default() }),
-        ApprovalMode::Nobody => Arc::new(Nobody("standard input is not a terminal, so nobody can be asked")),
+        ApprovalMode::Nobody => {
+            Arc::new(Nobody("standard input is not a terminal, so no person can be asked"))
+        }
         ApprovalMode::Unseen => {
             Arc::new(Nobody("standard error is not a terminal, so no question can be seen"))
         }
@@ -91,7 +93,7 @@ impl Approver for SessionApprover {
         let pattern = Pattern::of(&asked).filter(|_| agreed.len() < MAX_PATTERNS);
         let (reply, answer) = oneshot::channel();
         let question = Question { asked, pattern: pattern.clone(), reply };
-        let gone = || ApprovalAnswer::Refused { reason: "nobody is at the terminal any more".to_owned() };
+        let gone = || ApprovalAnswer::Refused { reason: "the terminal was closed".to_owned() };
         if self.questions.send(question).await.is_err() {
             return gone();
         }

@@ -156,7 +156,7 @@ impl<'a> Advice<'a> {
         match divided.filter(|(_, own)| own.starts_with(&command)) {
             Some((before, own)) => {
                 let before = before.trim_end();
-                let before = before.strip_suffix("when it is mended,").unwrap_or(before);
+                let before = before.strip_suffix("when that is fixed,").unwrap_or(before);
                 let before =
                     before.strip_suffix(", then").unwrap_or(before).trim_end_matches([' ', ';', ',']);
                 Self { help: Some(before).filter(|help| !help.is_empty()), go_on: Some(own.to_owned()) }

@@ -66,6 +66,7 @@ pub enum ToolShape {
     NamedExportsOnly,
 }
 
+/// How a module refers to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {

@@ -39,6 +39,7 @@ pub(crate) struct Touched {
     pub(crate) from: Option<String>,
 }
 
+/// The git repository that the graph reads.
 pub struct Repo {
     git: Repository,
     /// Where the project is in the repository; empty at its root.

@@ -2,6 +2,7 @@
 
 use tgp_contract::{Code, ToolError};
 
+/// Why the store of the graph failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {
     #[error("the graph's store failed: {0}")]

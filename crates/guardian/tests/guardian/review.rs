@@ -116,7 +116,7 @@ async fn every_rule_names_step_fact_and_reason() {
         (
             json!([{ "type": "RENAME_FILE", "filePath": "src/b.ts", "to": "src/a.ts" }]),
             1,
-            "`src/a.ts` exists already: it cannot be made anew",
+            "`src/a.ts` exists already: it cannot be created again",
         ),
         (
             json!([{ "type": "RENAME_FILE", "filePath": "src/b.ts", "to": "./src/b.ts" }]),

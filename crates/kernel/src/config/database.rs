@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::fields::Fields;
 
+/// The section `db`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseConfig {
     /// `sqlite:FILE`, `postgres://…` or `mysql://…`; a SQLite file in the kernel's own state when there is none.

@@ -14,6 +14,7 @@ pub enum AuditDurability {
     Call,
 }
 
+/// The section `audit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditConfig {
     pub durability: AuditDurability,
@@ -23,6 +24,7 @@ pub struct AuditConfig {
     pub redact_environment: Vec<String>,
 }
 
+/// The section `policy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
     /// Files of rules, relative to the project, besides `policy/*.yaml` of the tool root.
@@ -37,6 +39,7 @@ impl Default for PolicyConfig {
     }
 }
 
+/// The section `tdd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TddConfig {
     pub mode: TddMode,

@@ -2,6 +2,7 @@
 
 use super::fields::Fields;
 
+/// A hosting service with an API that the kernel knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GitProvider {
     GitHub,
@@ -16,6 +17,7 @@ pub enum WriteStrategy {
     PullRequest,
 }
 
+/// How the kernel authenticates to the remote: `git.auth`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GitAuth {
     pub token: Option<String>,
@@ -46,6 +48,7 @@ impl std::fmt::Debug for GitAuth {
     }
 }
 
+/// The section `git`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitConfig {
     pub provider: Option<GitProvider>,

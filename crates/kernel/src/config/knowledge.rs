@@ -16,6 +16,7 @@ pub enum ChronicleDurability {
     Event,
 }
 
+/// The section `chronicle`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChronicleConfig {
     /// Globs of the files that events may be written to, instead of the usual ones.
@@ -38,6 +39,7 @@ impl Default for ChronicleConfig {
     }
 }
 
+/// The section `graph`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GraphConfig {
     /// Commits of the history that are read, the newest ones.
@@ -66,6 +68,7 @@ impl Default for GraphConfig {
     }
 }
 
+/// The section `guardian`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardianConfig {
     /// The file of invariants, relative to the project.

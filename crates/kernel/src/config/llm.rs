@@ -32,6 +32,7 @@ impl Default for LlmPatience {
     }
 }
 
+/// The section `llm`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmConfig {
     /// `openai`, `openai-chat`, `anthropic`, the base URL of a compatible server, or `script:FILE`.
@@ -117,7 +118,7 @@ pub(super) fn read(mut llm: Fields<'_>) -> LlmConfig {
         prices.done();
     }
     if config.budgets.max_cost.is_some() && config.prices.is_none() {
-        llm.problem("budgets.cost", "needs `llm.prices`, or nobody knows what a token costs");
+        llm.problem("budgets.cost", "needs `llm.prices`, which says what a token costs");
     }
     if let Some(mut timeouts) = llm.section("timeouts") {
         let mut seconds =

@@ -50,6 +50,7 @@ pub struct Config {
     pub ignored: Vec<&'static str>,
 }
 
+/// The section `fs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FsConfig {
     /// Directories tools may write to, relative to the project.

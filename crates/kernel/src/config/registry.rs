@@ -32,6 +32,7 @@ impl std::fmt::Debug for EmbeddingsConfig {
     }
 }
 
+/// The section `registry`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegistryConfig {
     pub on_duplicate: OnDuplicate,

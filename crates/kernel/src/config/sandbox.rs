@@ -6,6 +6,7 @@ use tgp_sandbox::RunLimits;
 
 use super::fields::Fields;
 
+/// The section `sandbox`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SandboxConfig {
     pub limits: RunLimits,

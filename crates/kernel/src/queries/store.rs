@@ -220,7 +220,7 @@ impl Runs {
         let text = fs::read_to_string(&path).map_err(at(&path))?;
         serde_json::from_str(&text).map_err(|error| {
             ToolError::new(Code::Integrity, format!("`{}` is damaged: {error}", path.display()))
-                .help("the run cannot be gone on with; begin another")
+                .help("the run cannot be resumed; start another one")
         })
     }
 

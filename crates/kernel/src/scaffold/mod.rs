@@ -24,6 +24,7 @@ pub struct Scaffolded {
     pub warnings: Vec<String>,
 }
 
+/// Why a project could not be initialised.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaffoldError {
     #[error("cannot write `{path}`: {source}")]

@@ -169,7 +169,7 @@ impl Sessions {
         let text = fs::read_to_string(&path).map_err(at(&path))?;
         serde_json::from_str(&text).map_err(|error| {
             ToolError::new(Code::Integrity, format!("`{}` is damaged: {error}", path.display()))
-                .help("the session cannot be gone on with; begin another")
+                .help("the session cannot be resumed; start another one")
         })
     }
 

@@ -432,3 +432,47 @@ async fn a_remote_takes_nothing_from_tokens_and_rules_that_are_about_other_thing
     assert_eq!(shown.preview()["remote"], NOWHERE);
     kernel.shutdown().await;
 }
+
+/// What models write from habit, and what an earlier release called otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arguments_have_the_names_and_forms_that_models_write() {
+    let project = Project::new();
+    project.put("notes.txt", "hello");
+    let kernel = project.boot().await.unwrap();
+    let place = project.path().canonicalize().unwrap();
+    for arguments in [
+        json!({ "file_path": "notes.txt" }),
+        json!({ "path": place.join("notes.txt") }),
+        json!({ "file_path": place.join("notes.txt") }),
+    ] {
+        let read = kernel.call("fs_read", arguments.clone()).await;
+        assert!(data(&read).to_string().contains("hello"), "{arguments}: {read:?}");
+    }
+    let outside = kernel.call("fs_read", json!({ "path": "/etc/hostname" })).await;
+    assert_eq!(code(&outside), "ESECURITY");
+    let both = kernel.call("fs_read", json!({ "path": "notes.txt", "file_path": "other.txt" })).await;
+    assert_eq!(code(&both), "EVALIDATION");
+    let source = "/** One. */\nexport default () => 1;\n";
+    for name in ["despite", "override_similar"] {
+        let path = format!("tools/{name}.ts");
+        let written = json!({ "path": path, "content": source, name: ["tools/despite.ts"] });
+        data(&kernel.call("write_file", written).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_project_path_landed_in_the_tool_repository() {
+    let project = Project::new();
+    project.put("src/app.ts", "export const a = 1;\n");
+    let kernel = project.boot().await.unwrap();
+    for (tool, arguments) in [
+        ("write_file", json!({ "path": "src/app.ts", "content": "x" })),
+        ("patch_file", json!({ "path": "src/app.ts", "search": "1", "replace": "2" })),
+    ] {
+        let refused = kernel.call(tool, arguments).await;
+        assert_eq!(code(&refused), "EVALIDATION", "{tool}");
+        let help = error(&refused).help_of().unwrap_or_default().to_owned();
+        assert!(help.contains("`fs_write`") && help.contains("src/app.ts"), "{help}");
+    }
+    assert!(!project.file(".tgp/src").exists());
+}

@@ -250,6 +250,6 @@ impl SqlRun {
 }
 
 fn left_alone() -> ToolError {
-    ToolError::new(Code::Sql, "a statement was broken off, so the transaction was rolled back")
+    ToolError::new(Code::Sql, "a statement was interrupted, so the transaction was rolled back")
         .help("await every tgp.exec_sql and tgp.exec_tool before the tool returns")
 }

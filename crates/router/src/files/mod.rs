@@ -72,6 +72,7 @@ pub enum UpwardTraversal {
     Allowed,
 }
 
+/// Why the directories of a project could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error("`{0}` leaves the project; set fs.blockUpwardTraversal to false to allow that")]
@@ -187,6 +188,12 @@ impl Workspace {
     /// `ESECURITY` when the session may not add that many.
     pub fn grow(&self, context: &CallContext, added: u64, removed: u64) -> Result<Growth, ToolError> {
         SessionFiles::grow(&self.sessions, counted_session(&context.session), added, removed)
+    }
+
+    /// The project on the disk.
+    #[must_use]
+    pub fn project_place(&self) -> &Path {
+        &self.base.place
     }
 
     /// The directory on the disk that `host` is.

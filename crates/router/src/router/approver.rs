@@ -10,6 +10,6 @@ pub struct DenyAll;
 #[async_trait]
 impl Approver for DenyAll {
     async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        ApprovalAnswer::Refused { reason: "nobody can be asked".to_owned() }
+        ApprovalAnswer::Refused { reason: "no person can be asked".to_owned() }
     }
 }

@@ -17,6 +17,7 @@ mod runs_later;
 mod schema;
 mod tool;
 mod typed;
+mod usual_arguments;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub use recent::RecentCalls;
 use schema::Schema;
 pub use tool::{DynTool, Invocation, ToolOutcome};
 pub use typed::{Tool, ToolSpec, typed};
+use usual_arguments::with_usual_arguments;
 
 /// A gate asks for approval.
 #[derive(Clone)]
@@ -270,6 +272,10 @@ impl Router {
         lifecycle: Arc<CallLifecycle>,
     ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let call = match self.find(&call.tool) {
+            Ok(registered) => with_usual_arguments(call, registered.tool.definition(), &workspace),
+            Err(_) => call,
+        };
         let mut open =
             InFlightCall::new(serial, call, context, &self.gates, self.recorder.as_ref(), &lifecycle);
         let InFlightCall { call, context, trace, .. } = &mut open;

@@ -84,6 +84,7 @@ pub struct RunStats {
     pub bridge_calls: u32,
 }
 
+/// Why a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunErrorKind {
     Memory,

@@ -26,6 +26,7 @@ pub enum SandboxError {
     Closed,
 }
 
+/// How a sandbox starts its workers, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxOptions {
     pub worker: WorkerCommand,

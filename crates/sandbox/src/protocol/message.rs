@@ -33,6 +33,7 @@ pub struct EmitRequest {
     pub keep_debug_info: bool,
 }
 
+/// The level of a line that a tool logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {

@@ -19,13 +19,13 @@ pub enum DuplicatePolicy {
 }
 
 impl DuplicatePolicy {
-    /// Whether a new tool may be written beside `similar` ones, which its writer wants to do `despite` some.
+    /// Whether a new tool may be written beside `similar` ones, some of which its writer overrides.
     pub(super) fn admit(
         self,
         path: &RelativePath,
         similar: &[Hit],
         actor: &Actor,
-        despite: &[RelativePath],
+        overridden: &[RelativePath],
     ) -> Result<(), ToolError> {
         if similar.is_empty() {
             return Ok(());
@@ -33,13 +33,13 @@ impl DuplicatePolicy {
         let help = match (self, actor) {
             (Self::Warn, _) | (Self::Confirm, Actor::Person(_)) => return Ok(()),
             (Self::Confirm, Actor::Agent(_) | Actor::Tool(_)) => {
-                if similar.iter().all(|hit| despite.contains(&hit.path)) {
+                if similar.iter().all(|hit| overridden.contains(&hit.path)) {
                     return Ok(());
                 }
                 let all: Vec<&str> = similar.iter().map(|hit| hit.path.as_str()).collect();
                 format!(
                     "use that tool with exec_tool, or patch it; when none of them does the job, write again with \
-                     `despite: {}`",
+                     `override_similar: {}`",
                     json!(all)
                 )
             }

@@ -39,7 +39,7 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 pub struct WriteOptions<'a> {
     pub actor: &'a Actor,
     /// Tools that are known to do the same, and do not do.
-    pub despite: &'a [RelativePath],
+    pub override_similar: &'a [RelativePath],
     /// What somebody has agreed to.
     pub agreement: Option<Arc<ApprovedSnapshot>>,
     pub point: PointOfNoReturn,
@@ -210,7 +210,7 @@ impl ToolLibrary {
         let mut similar = Vec::new();
         if stood.is_none() && is_tool(path) {
             similar = self.similar(files, path, content, terms, care).await;
-            self.on_duplicate.admit(path, &similar, terms.actor, terms.despite)?;
+            self.on_duplicate.admit(path, &similar, terms.actor, terms.override_similar)?;
         }
         Ok((stood, similar))
     }

@@ -285,7 +285,7 @@ fn node(files: &dyn Manifests) -> Option<Runner> {
         return Some(runner);
     }
     let why = format!(
-        "the test script of package.json (`{}`) is not a plain call of an installed runner, and whoever writes it can let it \
+        "the test script of package.json (`{}`) is not a plain call of an installed runner, and its author can let it \
          print anything",
         tgp_text::truncate_bytes(script, MAX_SHOWN_BYTES)
     );

@@ -64,7 +64,7 @@ pub(super) async fn run(
     interrupts: Interrupts,
 ) -> Result<(), Failure> {
     if !arguments.again.is_empty() && arguments.resume.is_none() {
-        return Err(ToolError::new(Code::Validation, "--again is for a run that is gone on with")
+        return Err(ToolError::new(Code::Validation, "--again needs --resume")
             .help("name the run: --resume ID --again STEP")
             .into());
     }

@@ -13,7 +13,7 @@ use crate::text::visible;
 
 impl Demo<'_> {
     pub(super) async fn keep_secrets(&mut self, kernel: &Kernel, project: &Path) -> Result<(), Failure> {
-        self.chapter("Secrets are out of reach, whoever agrees to it");
+        self.chapter("Secrets stay out of reach, even with approval");
         let secret = "API_KEY=not-for-agents";
         std::fs::write(project.join(".env"), secret).map_err(|error| cannot_write(&error))?;
         let read = self.call(kernel, "fs_read", json!({ "path": ".env" })).await;

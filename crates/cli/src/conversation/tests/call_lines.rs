@@ -147,7 +147,7 @@ fn whoever_said_no_is_not_told_how_to_be_asked() {
         ("the session is being stopped", help, false),
         ("the answer at the terminal was no", "nothing was changed; do something else", true),
         (
-            "standard input is not a terminal, so nobody can be asked; pass --yes to agree to everything",
+            "standard input is not a terminal, so no person can be asked; pass --yes to agree to everything",
             help,
             true,
         ),

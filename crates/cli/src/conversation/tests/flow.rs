@@ -184,11 +184,11 @@ async fn a_call_that_is_cancelled_takes_its_question_back() {
 async fn nobody_to_ask_is_said() {
     let stage = Stage::new();
     drop(stage.questions);
-    assert_eq!(ask(stage.approver.as_ref(), "a").await, refused("nobody is at the terminal any more"));
+    assert_eq!(ask(stage.approver.as_ref(), "a").await, refused("the terminal was closed"));
     for (how, why) in [
         (
             ApprovalMode::Nobody,
-            "standard input is not a terminal, so nobody can be asked; pass --yes to agree to everything",
+            "standard input is not a terminal, so no person can be asked; pass --yes to agree to everything",
         ),
         (
             ApprovalMode::Unseen,

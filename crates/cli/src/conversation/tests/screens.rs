@@ -161,7 +161,7 @@ fn an_error_and_how_to_go_on_are_said_once() {
     let with = |help: &str| ToolError::new(Code::Provider, "500: it broke").help(help);
     for (help, expected) in [
         (
-            "wait a while; when it is mended, go on with `tgp run --resume s-7f3a`",
+            "wait a while; when that is fixed, resume with `tgp run --resume s-7f3a`",
             "help: wait a while\n|  go on     tgp run --resume s-7f3a\n",
         ),
         (
