@@ -125,3 +125,32 @@ pub fn soup(random: &mut SmallRng, dictionary: &[&str]) -> Vec<u8> {
     }
     text.into_bytes()
 }
+
+/// A text of a grammar: `<name>` in a rule is replaced by one of the alternatives of that name. Below the depth the first one is
+/// taken, which therefore must not contain itself.
+pub fn sentence(random: &mut SmallRng, grammar: &[(&str, &[&str])], name: &str, depth: u32) -> String {
+    let Some((_, alternatives)) = grammar.iter().find(|(known, _)| *known == name) else {
+        return String::new();
+    };
+    let first = alternatives.first().copied().unwrap_or_default();
+    let rule = if depth == 0 { first } else { pick(random, alternatives).copied().unwrap_or_default() };
+    let mut pieces = rule.split('<');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once('>').filter(|(name, _)| grammar.iter().any(|(known, _)| known == name)) {
+            Some((name, after)) => {
+                text.push_str(&sentence(random, grammar, name, depth.saturating_sub(1)));
+                text.push_str(after);
+            }
+            None => {
+                text.push('<');
+                text.push_str(piece);
+            }
+        }
+        // Rules double; an input ends at its largest size anyway.
+        if text.len() > MAX_INPUT_BYTES {
+            break;
+        }
+    }
+    text
+}

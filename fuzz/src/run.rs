@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
@@ -135,13 +135,16 @@ fn guarded(oracle: Oracle, input: &[u8]) -> Result<(), String> {
 
 /// Remembers where oracles panic, and prints it no more: a run would print thousands.
 pub fn quiet_panics() {
-    let usual = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        if thread::current().name() == Some(THREAD) {
-            let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();
-            PANICKED_AT.set(place);
-        } else {
-            usual(info);
-        }
-    }));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if thread::current().name() == Some(THREAD) {
+                let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();
+                PANICKED_AT.set(place);
+            } else {
+                usual(info);
+            }
+        }));
+    });
 }

@@ -1,4 +1,5 @@
 //! Every seed, and a bounded number of random inputs that are the same in every run.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use tgp_fuzz::mutate::Inputs;
 use tgp_fuzz::run::{Runner, quiet_panics};

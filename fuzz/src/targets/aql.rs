@@ -8,6 +8,7 @@ use tgp_contract::{Code, Effect, ExecutionPath, ToolDefinition, ToolError, ToolN
 
 use super::{ensure, same, text};
 use crate::Target;
+use crate::mutate::sentence;
 
 pub(super) const TARGET: Target = Target {
     name: "aql",
@@ -78,11 +79,117 @@ pub(super) const TARGET: Target = Target {
         ",",
         ".",
     ],
-    generate: None,
-    iterations: 2_500,
+    generate: Some(|random| sentence(random, GRAMMAR, "file", DEPTH).into_bytes()),
+    iterations: 1_500,
 };
 
 const PATH: &str = "main.aql";
+
+/// How deep a generated source nests.
+const DEPTH: u32 = 6;
+
+/// Sources that mostly can be formatted, and of which some can be compiled.
+const GRAMMAR: &[(&str, &[&str])] = &[
+    (
+        "file",
+        &[
+            "query X { return 1 }",
+            "<query>",
+            "<query>\n\n<file>",
+            "import \"shared.aql\"\n<query>",
+            "type T = <type>\n<query>",
+            "# <word>\n<query># <word>",
+        ],
+    ),
+    (
+        "query",
+        &[
+            "query X($a: String) { return $a }",
+            "query X($a: String) {<gap><steps><gap>}",
+            "query X($a: <type> = <value>, $b: Int?) budget(calls: 3, time: 5m) {<gap><steps>\nreturn <value><gap>}",
+        ],
+    ),
+    (
+        "steps",
+        &[
+            "s: merge(x: 1)",
+            "s: <step>",
+            "s: <step>\nt: <step>",
+            "s: <step> # <word>\n\n\n t: <step>\n u: merge(s, t)",
+        ],
+    ),
+    (
+        "step",
+        &[
+            "merge(x: 1)",
+            "merge(x: <value>, y: <value>)",
+            "tool(fs_read<options>) { path: <value> }",
+            "exec(\"tools/math/fib.ts\"<options>) { n: <value> }",
+            "map(i in <value>) {<gap><steps><gap>}",
+            "when(<value>) { <steps> } else { return <value> }",
+            "agent(tools: [fs_read]) as <type> { prompt: <value> }",
+            "sql(\"SELECT 1\") { a: <value> }",
+            "query(Inner, n: <value>)",
+            "graph(\"MATCH (n) RETURN n.name AS name\") { }",
+        ],
+    ),
+    (
+        "options",
+        &[
+            "",
+            ", retry: 2",
+            ", timeout: 30s, cache: true",
+            ", on_error: skip",
+            ", on_error: default, default: <value>",
+        ],
+    ),
+    (
+        "value",
+        &[
+            "1",
+            "$a",
+            "s",
+            "i",
+            "null",
+            "-2.5",
+            "true",
+            "\"x\"",
+            "\"a {{$a}} b\"",
+            "\"{{<value>}}\"",
+            "[<value>, <value>]",
+            "{ a: <value>,<gap>b: <value> }",
+            "<value> ?? <value>",
+            "<value> == <value>",
+            "<value> and not <value>",
+            "(<value>)",
+            "length(<value>)",
+            "<value>.a",
+            "<value>[0]",
+            "contains(<value>, <value>)",
+            "\"\"\"<gap>  a {{$a}}\n    b<gap>\"\"\"",
+            "<value> in <value>",
+            "join([\"a\"], <value>)",
+            "\"\\u{e9}\\n\\\"\"",
+        ],
+    ),
+    (
+        "type",
+        &[
+            "Int",
+            "String",
+            "Any",
+            "Shared",
+            "[<type>]",
+            "<type>?",
+            "{ a: <type>, b: <type>? }",
+            "\"a\" | \"b\"",
+            "<type> | <type>",
+            "{ }",
+        ],
+    ),
+    ("gap", &[" ", "\n", "\n  ", "\n\n\n", " # <word>\n", "\r\n", "\t"]),
+    ("word", &["note", "é }", "\"", "  two  words ", "{{"]),
+];
 
 fn check(input: &[u8]) -> Result<(), String> {
     let text = text(input);
@@ -196,7 +303,11 @@ fn placed(problems: &Problems) -> Result<(), String> {
     Ok(())
 }
 
-/// A few tools, one forged tool, and one file to import.
+/// What some of the seeds import.
+const FINDINGS: &str = "type Finding { file: String, note: String? }\n\
+                        query Summarise($findings: [Finding]) { text: agent() { prompt: \"{{$findings}}\" } return text }\n";
+
+/// A few tools, one forged tool, and two files to import.
 struct World;
 
 static TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
@@ -217,7 +328,7 @@ static TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
     let tools = [
         tool(
             "fs_read",
-            "Read",
+            "fs.read",
             Effect::Read,
             json!({ "path": text(), "offset": { "type": "integer", "minimum": 0 } }),
             "path",
@@ -229,6 +340,7 @@ static TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
             json!({ "path": text(), "content": { "type": "string" } }),
             "path",
         ),
+        tool("search_grep", "Grep", Effect::Read, json!({ "pattern": text(), "paths": {} }), "pattern"),
         tool("exec_sql", "db.query", Effect::Write, json!({ "sql": text(), "params": {} }), "sql"),
         tool("graph_query", "GraphQuery", Effect::Read, json!({ "query": text(), "params": {} }), "query"),
         tool("exec_tool", "Exec", Effect::Execute, json!({ "path": text(), "args": {} }), "path"),
@@ -258,6 +370,7 @@ impl Catalogue for World {
             "shared.aql" => {
                 Ok("type Shared { a: Int, b: String? }\nquery Inner($n: Int) { return $n }\n".to_owned())
             }
+            "shared/findings.aql" => Ok(FINDINGS.to_owned()),
             _ => Err(ToolError::new(Code::NotFound, "there is no such file")),
         }
     }

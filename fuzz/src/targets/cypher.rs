@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tgp_contract::{Code, GraphQuery, GraphRows, ToolError};
 use tgp_graph::{FactLimits, TestGraph, query_columns};
 
 use super::{ensure, same, text};
 use crate::Target;
+use crate::mutate::sentence;
 
 pub(super) const TARGET: Target = Target {
     name: "cypher",
@@ -87,9 +88,166 @@ pub(super) const TARGET: Target = Target {
         "..",
         "|",
     ],
-    generate: None,
+    generate: Some(|random| sentence(random, GRAMMAR, "query", DEPTH).into_bytes()),
     iterations: 1_500,
 };
+
+/// How deep a generated query nests.
+const DEPTH: u32 = 7;
+
+/// Queries that mostly have an answer on [`graph`].
+const GRAMMAR: &[(&str, &[&str])] = &[
+    (
+        "query",
+        &[
+            "MATCH (n) RETURN n.name AS c0",
+            "<read> <return>",
+            "<read> <with> <return>",
+            "<read> <read> <return>",
+            "<query> UNION <query>",
+        ],
+    ),
+    (
+        "read",
+        &[
+            "MATCH (n)",
+            "MATCH <pattern>",
+            "MATCH <pattern> WHERE <condition>",
+            "OPTIONAL MATCH <pattern>",
+            "UNWIND <list> AS x MATCH (n)",
+            "MATCH p = <pattern>",
+        ],
+    ),
+    (
+        "pattern",
+        &[
+            "(n)",
+            "(n:File)",
+            "(n)-[r]->(m)",
+            "(n:Function)-[r:CALLS]->(m)",
+            "(n)-[:CALLS*1..3]->(m)",
+            "(n)<-[:CONTAINS|IMPORTS]-(m:File)",
+            "(n {name: <value>})",
+            "(n)--(m)--(o)",
+            "(n), (m)",
+        ],
+    ),
+    (
+        "with",
+        &[
+            "WITH n",
+            "WITH n, count(*) AS k",
+            "WITH DISTINCT n ORDER BY n.name LIMIT 3",
+            "WITH n, <value> AS v WHERE <condition>",
+            "WITH collect(n) AS ns UNWIND ns AS n",
+        ],
+    ),
+    (
+        "return",
+        &[
+            "RETURN n.name AS c0",
+            "RETURN <value> AS c0",
+            "RETURN DISTINCT n, <value> AS c1 ORDER BY <value> SKIP 1",
+            "RETURN count(*) AS c0, collect(<value>) AS c1",
+            "RETURN * LIMIT 2",
+            "RETURN <aggregate> AS c0, <value> AS c1",
+        ],
+    ),
+    (
+        "condition",
+        &[
+            "true",
+            "n.name = <value>",
+            "<value> <compare> <value>",
+            "NOT (<condition>)",
+            "<condition> AND <condition>",
+            "<condition> OR <condition>",
+            "<value> IS NULL",
+            "<value> IN <list>",
+            "EXISTS { MATCH <pattern> }",
+            "n:File",
+            "(n)-->()",
+            "any(y IN <list> WHERE y = <value>)",
+        ],
+    ),
+    ("compare", &["=", "<>", "< ", ">=", "STARTS WITH", "CONTAINS", "=~"]),
+    (
+        "value",
+        &[
+            "1",
+            "n.name",
+            "n.lines",
+            "'a'",
+            "null",
+            "true",
+            "1.5",
+            "-9223372036854775807",
+            "$p",
+            "<value> + <value>",
+            "<value> / 0",
+            "<value> % 3",
+            "<list>",
+            "{a: <value>}",
+            "<function>",
+            "CASE WHEN <condition> THEN <value> ELSE <value> END",
+            "<list>[<value>]",
+            "<list>[0..<value>]",
+            "[y IN <list> WHERE <condition> | <value>]",
+            "-<value>",
+            "2 ^ <value>",
+        ],
+    ),
+    (
+        "list",
+        &[
+            "[1, 2]",
+            "[]",
+            "[<value>, <value>]",
+            "range(0, 3)",
+            "keys(n)",
+            "labels(n)",
+            "n.tags",
+            "split('a,b', ',')",
+            "<list> + <value>",
+        ],
+    ),
+    (
+        "function",
+        &[
+            "size('a')",
+            "coalesce(<value>, <value>)",
+            "toString(<value>)",
+            "toInteger(<value>)",
+            "toFloat(<value>)",
+            "head(<list>)",
+            "last(<list>)",
+            "reverse(<list>)",
+            "abs(<value>)",
+            "round(<value>)",
+            "substring('abc', <value>)",
+            "replace('aa', 'a', 'b')",
+            "properties(n)",
+            "reduce(s = 0, y IN <list> | s + y)",
+            "size(<list>)",
+            "id(n)",
+            "sqrt(<value>)",
+            "left('abc', <value>)",
+        ],
+    ),
+    (
+        "aggregate",
+        &[
+            "count(n)",
+            "sum(<value>)",
+            "min(<value>)",
+            "max(<value>)",
+            "avg(<value>)",
+            "collect(DISTINCT <value>)",
+            "count(DISTINCT <value>)",
+            "stDev(<value>)",
+        ],
+    ),
+];
 
 thread_local! {
     static GRAPH: Result<TestGraph, ToolError> = graph();
@@ -189,6 +347,5 @@ fn refused(text: &str, error: &ToolError) -> Result<(), String> {
         (1..=line.chars().count() + 1).contains(&(place.column as usize)),
         "the column of {place} does not exist: {error}"
     );
-    let _ = Value::Null;
     Ok(())
 }

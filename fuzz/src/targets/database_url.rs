@@ -58,7 +58,7 @@ pub(super) const TARGET: Target = Target {
         "é",
     ],
     generate: None,
-    iterations: 25_000,
+    iterations: 80_000,
 };
 
 /// Stands for a password: no URL has it by chance.

@@ -63,7 +63,7 @@ pub(super) const TARGET: Target = Target {
         "\u{ff0f}",
     ],
     generate: None,
-    iterations: 15_000,
+    iterations: 25_000,
 };
 
 const ENTRIES: [&str; 3] = ["https://api.x.com/v1", "http://127.0.0.1:8080", "https://*.example.com/a"];

@@ -29,7 +29,7 @@ pub(super) const TARGET: Target = Target {
         "&",
     ],
     generate: None,
-    iterations: 40_000,
+    iterations: 70_000,
 };
 
 const SEPARATOR: &str = "\n=======\n";

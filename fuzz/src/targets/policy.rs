@@ -12,6 +12,7 @@ use tgp_text::yaml::{self, YamlLimits};
 
 use super::{ensure, same, text};
 use crate::Target;
+use crate::mutate::sentence;
 
 pub(super) const TARGET: Target = Target {
     name: "policy",
@@ -64,9 +65,98 @@ pub(super) const TARGET: Target = Target {
         "\u{85}",
         "\t",
     ],
-    generate: None,
-    iterations: 2_500,
+    generate: Some(|random| sentence(random, GRAMMAR, "file", DEPTH).into_bytes()),
+    iterations: 1_400,
 };
+
+/// How deep a generated file nests.
+const DEPTH: u32 = 6;
+
+/// Files of rules about the calls of [`calls`].
+const GRAMMAR: &[(&str, &[&str])] = &[
+    (
+        "file",
+        &[
+            "version: 1\nrules:\n  - {id: a, <rule>}\n",
+            "version: 1\nrules:\n  - {id: a, <rule>}\n  - {id: b, <rule>}\n  - {id: c, <rule>}\n",
+            "version: 1\nrules:\n  - {id: a, <rule>}\nsequences:\n  - {id: d, <sequence>}\n  - {id: e, <sequence>}\n",
+            "# <word>\n---\nversion: 1\nrules: [{id: a, <rule>}]\n",
+        ],
+    ),
+    (
+        "rule",
+        &[
+            "effect: deny, tools: \"*\"",
+            "effect: <effect>, <selector>",
+            "effect: <effect>, <selector>, reason: <word>",
+            "effect: <effect>, <selector>, when: {state: <state>}",
+            "effect: <effect>, <selector>, actor: <actor>",
+        ],
+    ),
+    ("effect", &["deny", "ask", "allow", "\"allow\"", "'deny'"]),
+    ("state", &["red", "[red, green]", "idle"]),
+    ("actor", &["\"agent:*\"", "\"agent:coder\"", "[\"person:*\", \"agent:c*\"]"]),
+    (
+        "selector",
+        &[
+            "tools: \"*\"",
+            "tools: <tools>",
+            "tools: <tools>, where: {<where>}",
+            "where: {<where>}",
+            "where: {<where>, <where>}",
+        ],
+    ),
+    (
+        "tools",
+        &[
+            "fs_read",
+            "fs_write",
+            "[fs_write, exec_sql]",
+            "\"effect:write\"",
+            "\"fs_*\"",
+            "[\"effect:read\", shell_exec]",
+            "fs.read",
+            "fetch",
+        ],
+    ),
+    (
+        "where",
+        &[
+            "path: \"src/**\"",
+            "path: [\"**/*.ts\", {glob: \"migrations/*\", access: delete}]",
+            "path: {glob: \"**\", access: [read, write]}",
+            "path: {glob: \"SRC/{a,b}.ts\", root: project}",
+            "statement: drop",
+            "statement: [select, unknown]",
+            "statement: {regex: <regex>}",
+            "host: \"*.example.com\"",
+            "host: [api.example.com, \"10.0.0.1\"]",
+            "command: {regex: <regex>}",
+            "command: \"rm -rf src\"",
+            "arguments: {n: <number>}",
+            "arguments: {n: {max: <number>}}",
+            "arguments: {path: {glob: \"src/*\"}}",
+            "arguments: {\"a.*.b\": {one_of: [1, x]}}",
+            "match: <regex>",
+        ],
+    ),
+    ("regex", &["\"(?i)drop\"", "'^rm\\b'", "\"[\"", "src", "\"a{1,9}\""]),
+    ("number", &["3", "3.0", "-1", "1e3", "0x10", "9007199254740993", "\"3\"", "~", "true", ".5"]),
+    (
+        "sequence",
+        &[
+            "after: fs_read, deny: fetch",
+            "after: [<tools>, {<selector>}], ask: {<selector>}",
+            "at_most: 2, of: {<selector>}",
+            "at_most: <number>, of: {tools: <tools>}, effect: ask",
+            "after: {<selector>}, deny: <tools>, reason: <word>",
+        ],
+    ),
+    (
+        "word",
+        &["because", "\"é \\u00e9 \\x41\"", "'it''s'", "a b  c", "\"\\n\"", "\"\\u0007\"", "\u{85}", "no"],
+    ),
+];
 
 fn check(input: &[u8]) -> Result<(), String> {
     let text = text(input);

@@ -17,7 +17,7 @@ pub(super) const TARGET: Target = Target {
     oracle: check,
     dictionary: WORDS,
     generate: Some(frames),
-    iterations: 15_000,
+    iterations: 12_000,
 };
 
 const WORDS: &[&str] = &[

@@ -10,14 +10,15 @@ use tokio::runtime::{Builder, Runtime};
 use super::sqlite::Copy;
 use super::{ensure, same, text};
 use crate::Target;
+use crate::mutate::sentence;
 
 pub(super) const SQLITE: Target = Target {
     name: "sql-sqlite",
     about: "tokens are the text, and a statement that is said to read changes nothing when SQLite runs it",
     oracle: |input| check(input, "sqlite"),
     dictionary: WORDS,
-    generate: None,
-    iterations: 1_500,
+    generate: Some(|random| sentence(random, GRAMMAR, "statement", DEPTH).into_bytes()),
+    iterations: 10_000,
 };
 
 pub(super) const POSTGRESQL: Target = Target {
@@ -25,7 +26,7 @@ pub(super) const POSTGRESQL: Target = Target {
     about: "tokens are the text, literals and comments do not matter, and a statement that is said to read has no verb that writes",
     oracle: |input| check(input, "postgresql"),
     dictionary: WORDS,
-    generate: None,
+    generate: Some(|random| sentence(random, GRAMMAR, "statement", DEPTH).into_bytes()),
     iterations: 6_000,
 };
 
@@ -34,7 +35,7 @@ pub(super) const MYSQL: Target = Target {
     about: "tokens are the text, literals and comments do not matter, and a statement that is said to read has no verb that writes",
     oracle: |input| check(input, "mysql"),
     dictionary: WORDS,
-    generate: None,
+    generate: Some(|random| sentence(random, GRAMMAR, "statement", DEPTH).into_bytes()),
     iterations: 6_000,
 };
 
@@ -131,6 +132,163 @@ const WORDS: &[&str] = &[
     "BEGIN",
     "COMMIT",
     "CREATE TRIGGER g BEGIN SELECT 1; END",
+];
+
+/// How deep a generated statement nests.
+const DEPTH: u32 = 6;
+
+/// Statements that hide what they do behind comments, quotes and other statements.
+const GRAMMAR: &[(&str, &[&str])] = &[
+    (
+        "statement",
+        &[
+            "SELECT 1",
+            "<query>",
+            "<query>",
+            "<write>",
+            "WITH <names> <query>",
+            "WITH <names> <write>",
+            "EXPLAIN <statement>",
+            "EXPLAIN ANALYZE <statement>",
+            "(<query>)",
+            "<statement>; <statement>",
+            "<gap><statement><gap>",
+            "PRAGMA <pragma>",
+            "CREATE VIEW w AS <query>",
+        ],
+    ),
+    (
+        "query",
+        &[
+            "SELECT a FROM t",
+            "SELECT<gap><value>",
+            "SELECT <value>, <value> FROM <source> WHERE <value> = <value>",
+            "VALUES (<value>)",
+            "TABLE t",
+            "<query> UNION ALL <query>",
+            "SELECT * FROM (<query>)",
+            "SELECT <value> INTO u",
+            "SELECT * FROM <source> FOR UPDATE",
+            "SELECT a AS delete FROM t",
+        ],
+    ),
+    (
+        "write",
+        &[
+            "DELETE FROM t",
+            "INSERT INTO t <query>",
+            "INSERT INTO t VALUES (<value>)",
+            "UPDATE t SET b = <value> RETURNING a",
+            "REPLACE INTO t VALUES (9, 'z')",
+            "DROP TABLE t",
+            "CREATE TABLE z AS <query>",
+            "ALTER TABLE t RENAME TO z",
+            "INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO UPDATE SET b = 2",
+            "CREATE TEMP TABLE z (a)",
+            "DELETE FROM t WHERE a IN (<query>)",
+            "VACUUM",
+            "REINDEX",
+            "ANALYZE",
+        ],
+    ),
+    (
+        "names",
+        &[
+            "x AS (SELECT 1)",
+            "x AS (<query>)",
+            "x AS (<write> RETURNING *)",
+            "RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x LIMIT 5)",
+            "x AS NOT MATERIALIZED (<query>)",
+        ],
+    ),
+    (
+        "source",
+        &[
+            "t",
+            "u",
+            "v",
+            "x",
+            "(<query>) AS q",
+            "pragma_table_info('t')",
+            "sqlite_schema",
+            "json_each('[1,2]')",
+            "pragma_user_version",
+            "t JOIN u USING (a)",
+        ],
+    ),
+    (
+        "value",
+        &[
+            "1",
+            "a",
+            "'x'",
+            "'it''s'",
+            "'; DROP TABLE t; --'",
+            "\"b\"",
+            "`b`",
+            "[b]",
+            "?",
+            ":p",
+            "$1",
+            "E'\\''",
+            "$q$ ; $q$",
+            "x'00'",
+            "(<query>)",
+            "count(*)",
+            "replace('a', 'b', 'c')",
+            "coalesce(<value>, <value>)",
+            "last_insert_rowid()",
+            "random()",
+            "load_extension('x')",
+            "nextval('s')",
+            "<value> || <value>",
+            "<value><gap>",
+            "CASE WHEN 1 THEN <value> END",
+            "EXISTS (<query>)",
+            "@v := 1",
+            "zeroblob(10)",
+            "CAST(<value> AS text)",
+        ],
+    ),
+    (
+        "pragma",
+        &[
+            "user_version",
+            "user_version = 5",
+            "table_info(t)",
+            "foreign_keys = ON",
+            "journal_mode = WAL",
+            "query_only",
+            "optimize",
+            "schema_version = 9",
+            "integrity_check",
+            "wal_checkpoint",
+            "temp_store = 2",
+            "data_version",
+            "recursive_triggers(1)",
+            "application_id=7",
+            "incremental_vacuum",
+            "case_sensitive_like = 1",
+            "main.user_version(3)",
+        ],
+    ),
+    (
+        "gap",
+        &[
+            " ",
+            "/**/",
+            "-- c\n",
+            "/* ; DROP TABLE t */",
+            "/* /* */ */",
+            "#c\n",
+            "\n",
+            "\t",
+            "--\r",
+            "/*! 1 */",
+            "\u{feff}",
+            "\u{c}",
+        ],
+    ),
 ];
 
 /// Verbs that write in every database, and begin a statement wherever one can begin.

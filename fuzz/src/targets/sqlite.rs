@@ -49,10 +49,11 @@ impl Copy {
 
     /// Whether a statement does what the classifier says.
     pub(super) fn compare(&self, sql: &str, class: &SqlClass) -> Result<(), String> {
-        let Ok(mut statement) = self.connection.prepare(sql) else { return Ok(()) };
+        // SQLite carries some pragmas out as soon as it compiles them, so no other statement is even compiled here.
         if !class.reads {
             return Ok(());
         }
+        let Ok(mut statement) = self.connection.prepare(sql) else { return Ok(()) };
         ensure!(statement.readonly(), "a statement that SQLite says can write is said to read: {class:?}");
         let mut rows = statement.raw_query();
         // An error while it runs, and a statement that was stopped, are no change.

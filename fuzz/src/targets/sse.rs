@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{ensure, same};
 use crate::Target;
+use crate::mutate::sentence;
 
 pub(super) const TARGET: Target = Target {
     name: "sse",
@@ -47,9 +48,98 @@ pub(super) const TARGET: Target = Target {
         "r\n",
         "a\n",
     ],
-    generate: None,
-    iterations: 2_000,
+    generate: Some(|random| sentence(random, GRAMMAR, "stream", DEPTH).into_bytes()),
+    iterations: 1_300,
 };
+
+/// How deep a generated stream nests.
+const DEPTH: u32 = 8;
+
+/// Streams of all wires, with the lines and the noise that servers put between them.
+const GRAMMAR: &[(&str, &[&str])] = &[
+    (
+        "stream",
+        &[
+            "c\ndata: [DONE]\n\n",
+            "c\n<chat>data: {\"choices\":[{\"delta\":{},\"finish_reason\":<reason>}]}<end>data: [DONE]<end>",
+            "a\n<anthropic>data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":<reason>},\"usage\":{\"output_tokens\":<number>}}<end>data: {\"type\":\"message_stop\"}<end>",
+            "r\n<responses>data: {\"type\":\"response.completed\",\"response\":{\"output\":[],\"usage\":{\"input_tokens\":<number>}}}<end>",
+        ],
+    ),
+    (
+        "chat",
+        &[
+            "",
+            "data: {\"choices\":[{\"delta\":{\"content\":<text>}}]}<end><chat>",
+            "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":<number>,\"id\":<text>,\"function\":{\"name\":<text>,\"arguments\":<text>}}]}}]}<end><chat>",
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":<number>,\"completion_tokens\":<number>}}<end><chat>",
+            "<noise><chat>",
+        ],
+    ),
+    (
+        "anthropic",
+        &[
+            "",
+            "event: content_block_start<line>data: {\"type\":\"content_block_start\",\"index\":<number>,\"content_block\":{\"type\":\"tool_use\",\"id\":<text>,\"name\":<text>,\"input\":{}}}<end><anthropic>",
+            "data: {\"type\":\"content_block_delta\",\"index\":<number>,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":<text>}}<end><anthropic>",
+            "data: {\"type\":\"content_block_start\",\"index\":<number>,\"content_block\":{\"type\":\"text\",\"text\":<text>}}<end><anthropic>",
+            "data: {\"type\":\"content_block_delta\",\"index\":<number>,\"delta\":{\"type\":\"text_delta\",\"text\":<text>}}<end><anthropic>",
+            "data: {\"type\":\"content_block_stop\",\"index\":<number>}<end><anthropic>",
+            "<noise><anthropic>",
+        ],
+    ),
+    (
+        "responses",
+        &[
+            "",
+            "event: response.output_text.delta<line>data: {\"type\":\"response.output_text.delta\",\"delta\":<text>}<end><responses>",
+            "data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"function_call\",\"call_id\":<text>,\"name\":<text>,\"arguments\":<text>}}<end><responses>",
+            "<noise><responses>",
+        ],
+    ),
+    (
+        "noise",
+        &[
+            ":<line>",
+            ": still here<end>",
+            "id: 7<line>",
+            "retry: 5<end>",
+            "event: later<line>data: not json<end>",
+            "data<end>",
+            "data:<end>",
+            "foo: bar<line>",
+            "<line>",
+        ],
+    ),
+    (
+        "text",
+        &[
+            "\"Hi\"",
+            "\"\"",
+            "\"\u{e9}\u{1f600}\"",
+            "\"\\n\\u00e9\"",
+            "\"{\\\"path\\\":\"",
+            "\"\\\"a\\\"}\"",
+            "null",
+            "\"{}\"",
+        ],
+    ),
+    ("number", &["0", "1", "2", "null", "-1", "1e3", "99999999999999999999"]),
+    (
+        "reason",
+        &[
+            "\"stop\"",
+            "\"tool_calls\"",
+            "\"length\"",
+            "\"end_turn\"",
+            "\"tool_use\"",
+            "null",
+            "\"max_tokens\"",
+        ],
+    ),
+    ("line", &["\n", "\r\n", "\r"]),
+    ("end", &["\n\n", "\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\r\n\n"]),
+];
 
 thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
