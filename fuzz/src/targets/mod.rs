@@ -10,6 +10,7 @@ mod path;
 mod policy;
 mod socket_frames;
 mod sql;
+mod sql_reference;
 mod sqlite;
 mod sse;
 mod streams;

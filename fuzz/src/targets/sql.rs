@@ -8,13 +8,13 @@ use tgp_sql::{DatabaseUrl, SqlOptions, connect, statement_kinds, token_spans};
 use tokio::runtime::{Builder, Runtime};
 
 use super::sqlite::Copy;
-use super::{ensure, same, text};
+use super::{ensure, same, sql_reference, text};
 use crate::Target;
 use crate::mutate::sentence;
 
 pub(super) const SQLITE: Target = Target {
     name: "sql-sqlite",
-    about: "tokens are the text, and a statement that is said to read changes nothing when SQLite runs it",
+    about: "tokens are the text, strings and comments are where a second reader finds them, and a statement that is said to read changes nothing when SQLite runs it",
     oracle: |input| check(input, "sqlite"),
     dictionary: WORDS,
     generate: Some(|random| sentence(random, GRAMMAR, "statement", DEPTH).into_bytes()),
@@ -23,7 +23,7 @@ pub(super) const SQLITE: Target = Target {
 
 pub(super) const POSTGRESQL: Target = Target {
     name: "sql-postgresql",
-    about: "tokens are the text, literals and comments do not matter, and a statement that is said to read has no verb that writes",
+    about: "tokens are the text, strings and comments are where a second reader finds them, literals and comments do not matter, and a statement that is said to read has no verb that writes",
     oracle: |input| check(input, "postgresql"),
     dictionary: WORDS,
     generate: Some(|random| sentence(random, GRAMMAR, "statement", DEPTH).into_bytes()),
@@ -32,7 +32,7 @@ pub(super) const POSTGRESQL: Target = Target {
 
 pub(super) const MYSQL: Target = Target {
     name: "sql-mysql",
-    about: "tokens are the text, literals and comments do not matter, and a statement that is said to read has no verb that writes",
+    about: "tokens are the text, strings and comments are where a second reader finds them, literals and comments do not matter, and a statement that is said to read has no verb that writes",
     oracle: |input| check(input, "mysql"),
     dictionary: WORDS,
     generate: Some(|random| sentence(random, GRAMMAR, "statement", DEPTH).into_bytes()),
@@ -338,6 +338,14 @@ impl World {
 fn check(input: &[u8], dialect: &str) -> Result<(), String> {
     let sql = text(input);
     let tokens = tokens(&sql, dialect)?;
+    // What is ambiguous is refused, so its reading does not matter.
+    if !tokens.iter().any(|(_, kind)| kind == "Ambiguous") {
+        let is_quoted =
+            |kind: &str| matches!(kind, "Text" | "Name" | "Comment" | "HiddenCode" | "Unterminated");
+        let found: Vec<_> =
+            tokens.iter().filter(|(_, kind)| is_quoted(kind)).map(|(span, _)| span.clone()).collect();
+        same("strings and comments are elsewhere", &found, &sql_reference::quoted(&sql, dialect))?;
+    }
     WORLD.with(|world| {
         if world.get().is_none() {
             let _ = world.set(World::new()?);
