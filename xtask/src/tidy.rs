@@ -67,7 +67,7 @@ const ALLOWED_IMPORTS: [(&str, &str); 10] = [
 const UNSAFE_CRATES: [&str; 3] = ["jail", "sandbox", "registry"];
 
 /// Crates beside the layers that keep the rules about sources too.
-const BESIDE: [&str; 2] = ["hostile", "soak"];
+const BESIDE: [&str; 3] = ["hostile", "fuzz", "soak"];
 
 /// A file longer than this has two meanings and is split.
 const MAX_LINES: usize = 600;

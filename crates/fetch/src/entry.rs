@@ -165,6 +165,15 @@ fn masked(text: &str) -> String {
             let _ = url.set_username("***");
             url.to_string()
         }
-        _ => text.to_owned(),
+        Ok(_) => text.to_owned(),
+        // Nobody knows where its password ends, so that everything up to the last `@` is left out.
+        Err(_) => match (text.find("://"), text.rfind('@')) {
+            (begin, Some(end)) => {
+                let begin = begin.map_or(0, |at| at + 3);
+                let scheme = text.get(..begin.min(end)).unwrap_or_default();
+                format!("{scheme}***{}", text.get(end..).unwrap_or_default())
+            }
+            (_, None) => text.to_owned(),
+        },
     }
 }

@@ -21,5 +21,7 @@ mod turn;
 mod wire;
 
 pub use options::{HttpOptions, Jitter, OnRetry, ProviderTimeouts, Retries, RetryNotice, Wire};
+#[doc(hidden)]
+pub use provider::answer_events;
 pub use provider::provider;
 pub use script::Script;

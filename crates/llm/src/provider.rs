@@ -57,6 +57,18 @@ pub fn provider(
     }))
 }
 
+/// The entry point of `fuzz/`: the events of an answer as it comes in.
+///
+/// # Errors
+/// As [`provider`].
+#[doc(hidden)]
+pub fn answer_events(options: &HttpOptions, response: reqwest::Response) -> Result<EventStream, ToolError> {
+    let reporter = Reporter::new("fuzz", options, &Endpoint::new(options)?);
+    let decoder = wire::decoder(options.wire, "fuzz", 0);
+    let turn = Turn::new(response, decoder, options.patience, Instant::now() + options.patience.total);
+    Ok(turn.into_stream(Arc::new(reporter), 1))
+}
+
 struct HttpProvider {
     name: String,
     options: HttpOptions,

@@ -322,13 +322,14 @@ impl Selector {
     /// Why it missed, for people.
     pub(crate) fn say(&self, miss: &MismatchKind, question: &PolicyRequest<'_>) -> String {
         let list =
-            |words: &[String]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+            |words: &[String]| words.iter().map(|word| format!("`{}`", word.escape_debug())).collect::<Vec<_>>().join(", ");
         let words =
             |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         match miss {
             MismatchKind::Tool => {
                 let wanted = self.tools.as_ref().map(|tools| list(tools.words())).unwrap_or_default();
-                format!("`{}` ({}) is not among {wanted}", question.tool, question.effect.as_str())
+                let tool = question.tool.escape_debug();
+                format!("`{tool}` ({}) is not among {wanted}", question.effect.as_str())
             }
             MismatchKind::Actor => {
                 let wanted = self.actors.as_ref().map(|actors| list(actors.words())).unwrap_or_default();

@@ -17,3 +17,11 @@ pub use host::{
 };
 pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind};
 pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, worker_main};
+
+/// The entry point of `fuzz/`: reads a worker's frame as the host does, and encodes its message again.
+#[doc(hidden)]
+pub async fn reencode_frame(
+    stream: &mut (impl tokio::io::AsyncRead + Unpin),
+) -> Result<Vec<u8>, impl std::error::Error> {
+    protocol::encode(&protocol::read::<protocol::FromWorker>(stream).await?)
+}

@@ -23,6 +23,8 @@ use std::sync::Arc;
 use tgp_contract::{Database, ToolError};
 
 pub use options::SqlOptions;
+#[doc(hidden)]
+pub use text::token_spans;
 pub use text::{all_kinds, statement_kinds};
 pub use url::DatabaseUrl;
 

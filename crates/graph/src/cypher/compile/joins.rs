@@ -196,7 +196,9 @@ impl Compiler<'_> {
                 What::Holds(expression) => self.truth_of(expression, &scope)?,
                 What::Property(key, entry) => {
                     let Some(variable) = scope.find(key).cloned() else { continue };
-                    let property = self.property_of(&variable.props, &entry.key.kind.text);
+                    // A name of UNWIND is a value, and has no row of its own.
+                    let property = self.property(Sql::variable(&variable), &entry.key.kind.text, entry.key.span)?;
+                    let property = self.as_value(property);
                     let value = self.value_of(&entry.value, &scope)?;
                     format!("cy_eq({property}, {value})")
                 }
