@@ -321,8 +321,9 @@ impl Selector {
 
     /// Why it missed, for people.
     pub(crate) fn say(&self, miss: &MismatchKind, question: &PolicyRequest<'_>) -> String {
-        let list =
-            |words: &[String]| words.iter().map(|word| format!("`{}`", word.escape_debug())).collect::<Vec<_>>().join(", ");
+        let list = |words: &[String]| {
+            words.iter().map(|word| format!("`{}`", word.escape_debug())).collect::<Vec<_>>().join(", ")
+        };
         let words =
             |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         match miss {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use tgp_aql::{Catalogue, Compiled, ForgedToolSchema, Problems, compile, explain, format};
+use tgp_aql::{CompiledQuery, ForgedToolSchema, QueryCatalogue, QueryProblems, compile, explain, format};
 use tgp_contract::{Code, Effect, ExecutionPath, ToolDefinition, ToolError, ToolName};
 
 use super::{ensure, same, text};
@@ -215,7 +215,7 @@ fn check(input: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-fn first(problems: &Problems) -> String {
+fn first(problems: &QueryProblems) -> String {
     problems
         .problems
         .first()
@@ -223,7 +223,7 @@ fn first(problems: &Problems) -> String {
         .unwrap_or_default()
 }
 
-fn explained(compiled: &Compiled) -> Result<(), String> {
+fn explained(compiled: &CompiledQuery) -> Result<(), String> {
     for plan in &compiled.queries {
         let explanation = explain(plan);
         ensure!(
@@ -236,17 +236,17 @@ fn explained(compiled: &Compiled) -> Result<(), String> {
     Ok(())
 }
 
-type Outcome = Result<Compiled, Problems>;
+type Outcome = Result<CompiledQuery, QueryProblems>;
 
 fn same_meaning(one: &Outcome, other: &Outcome, formatted: &str) -> Result<(), String> {
     match (one, other) {
         (Ok(one), Ok(other)) => {
-            let plans = |compiled: &Compiled| without_places(&format!("{:?}", compiled.queries));
+            let plans = |compiled: &CompiledQuery| without_places(&format!("{:?}", compiled.queries));
             same("formatting changes the plans", &plans(one), &plans(other))
         }
         // A list of a hundred problems is full: which of them are in it depends on their order.
         (Err(one), Err(other)) if one.problems.len() < 100 && other.problems.len() < 100 => {
-            let kinds = |problems: &Problems| {
+            let kinds = |problems: &QueryProblems| {
                 let mut kinds: Vec<&str> = problems.problems.iter().map(|problem| problem.kind).collect();
                 kinds.sort_unstable();
                 kinds
@@ -269,7 +269,7 @@ fn without_places(plans: &str) -> String {
     rest
 }
 
-fn placed(problems: &Problems) -> Result<(), String> {
+fn placed(problems: &QueryProblems) -> Result<(), String> {
     ensure!(
         !problems.problems.is_empty() && problems.problems.len() <= 100,
         "{} problems",
@@ -349,7 +349,7 @@ static TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
     tools.into_iter().flatten().collect()
 });
 
-impl Catalogue for World {
+impl QueryCatalogue for World {
     fn tools(&self) -> &[ToolDefinition] {
         &TOOLS
     }

@@ -5,7 +5,7 @@ use tgp_contract::{
     Access, Actor, Effect, RelativePath, Root, Target as CallTarget, TddMode, TddState, ToolError,
 };
 use tgp_policy::{
-    Decision, Outcome, PastCall, Policy, PolicyError, PolicySettings, PolicySource, RuleEffect,
+    PastCall, PastOutcome, Policy, PolicyDecision, PolicyError, PolicySettings, PolicySource, RuleEffect,
     SessionHistory, SourceTrust,
 };
 use tgp_text::yaml::{self, YamlLimits};
@@ -241,13 +241,13 @@ fn decide(policy: &Policy) -> Result<Vec<(RuleEffect, String, String)>, String> 
         let preview = policy.preview(&question, &history);
         let judgement = policy.judge(&question, &mut history);
         same("a preview differs from the judgement", &preview, &judgement.decision)?;
-        let Decision { effect, rule, reason, .. } = judgement.decision;
+        let PolicyDecision { effect, rule, reason, .. } = judgement.decision;
         ensure!(
             (effect == RuleEffect::Deny) == judgement.ticket.is_none(),
             "{effect} by {rule} reserves wrongly"
         );
         if let Some(ticket) = judgement.ticket {
-            history.settle(policy, ticket, &question, Outcome::Ran);
+            history.settle(policy, ticket, &question, PastOutcome::Ran);
         }
         decisions.push((effect, rule, reason));
     }

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use serde_json::Value;
 use tgp_contract::{JsonLimits, JsonSize, measure};
-use tgp_ipc::{Answer, FrameError, Hello, MAX_FRAME_BYTES, Request, read_frame, write_frame};
+use tgp_ipc::{FrameError, Hello, MAX_FRAME_BYTES, SocketAnswer, SocketRequest, read_frame, write_frame};
 
 use super::streams::{Pieces, ready};
 use super::{ensure, same};
@@ -108,7 +108,7 @@ fn request(frame: &[u8]) -> Result<(), String> {
         let fits = measure(frame, JsonLimits { values, depth: usize::MAX }).is_ok();
         same("the limit of values", &fits, &(size.values <= values))?;
     }
-    if let Ok(request) = serde_json::from_slice::<Request>(frame) {
+    if let Ok(request) = serde_json::from_slice::<SocketRequest>(frame) {
         round_trip(&request)?;
     }
     if let Ok(hello) = serde_json::from_slice::<Hello>(frame) {
@@ -117,7 +117,7 @@ fn request(frame: &[u8]) -> Result<(), String> {
         let marked = Hello { token: "sEcReTtOkEn".to_owned(), ..hello };
         ensure!(!format!("{marked:?}").contains("sEcReTtOkEn"), "the token is shown");
     }
-    if let Ok(answer) = serde_json::from_slice::<Answer>(frame) {
+    if let Ok(answer) = serde_json::from_slice::<SocketAnswer>(frame) {
         round_trip(&answer)?;
     }
     Ok(())

@@ -375,6 +375,8 @@ fn with_expected(message: &str, words: &[&str]) -> String {
 /// A word of the query, cut where it would not be read.
 fn quoted(word: &str) -> String {
     let word = truncate(word, MOST_QUOTED);
-    let plain = |letter: char| if letter.is_control() { letter.escape_unicode().to_string() } else { letter.to_string() };
+    let plain = |letter: char| {
+        if letter.is_control() { letter.escape_unicode().to_string() } else { letter.to_string() }
+    };
     format!("`{}`", word.chars().map(plain).collect::<String>())
 }

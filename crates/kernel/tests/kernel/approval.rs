@@ -506,7 +506,7 @@ async fn an_agent_reuses_or_says_what_does_not_do() {
             assert!(similar[0][field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {similar}");
         }
         let help = error(&refused).help_of().unwrap();
-        for text in ["exec_tool", "patch", "despite", "tools/to_csv.ts"] {
+        for text in ["exec_tool", "patch", "override_similar", "tools/to_csv.ts"] {
             assert!(help.contains(text), "{text}: {help}");
         }
     }

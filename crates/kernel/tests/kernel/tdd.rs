@@ -139,14 +139,14 @@ async fn bug_no_name_lets_code_run_that_no_test_has_asked_for() {
     project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
     let kernel = strict(&project).await;
     for path in
-        ["bin/a.ts", "a.ts", "lib/a.ts", "tmp/a.ts", "docs/x.ts", "bin/a.js", "bin/a.mjs", "tools/a.test.js"]
+        ["bin/a.ts", "a.ts", "lib/a.ts", "types/a.ts", "docs/x.ts", "bin/a.js", "bin/a.mjs", "tools/a.test.js"]
     {
         let written = write(&kernel, path, TOOL).await;
         assert_eq!(code(&written), "ESTATE", "{path}");
         assert!(!project.file(&format!(".tgp/{path}")).exists(), "{path}");
     }
     // What may be written at any time cannot be run.
-    for path in ["tools/README.md", "docs/x.txt", "tmp/data.json", "bin/types.d.ts"] {
+    for path in ["tools/README.md", "docs/x.txt", "data/x.json", "bin/types.d.ts"] {
         assert!(write(&kernel, path, TOOL).await.is_ok(), "{path}");
         let ran = exec(&kernel, path, json!({ "n": 2 })).await;
         assert_eq!(code(&ran), "EVALIDATION", "{path}: {ran:?}");

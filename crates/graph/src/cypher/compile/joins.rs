@@ -9,6 +9,7 @@ use crate::tables::schema::RENAME;
 
 use super::Compiler;
 use super::anchors::{next_anchor, next_link};
+use super::expression::Sql;
 use super::matching::{Condition, Lookup, What};
 use super::pattern::{Direction, Graph, Link, Node, Path};
 use super::scope::{Chain, Kind, Variable, from_where};
@@ -197,7 +198,8 @@ impl Compiler<'_> {
                 What::Property(key, entry) => {
                     let Some(variable) = scope.find(key).cloned() else { continue };
                     // A name of UNWIND is a value, and has no row of its own.
-                    let property = self.property(Sql::variable(&variable), &entry.key.kind.text, entry.key.span)?;
+                    let property =
+                        self.property(Sql::variable(&variable), &entry.key.kind.text, entry.key.span)?;
                     let property = self.as_value(property);
                     let value = self.value_of(&entry.value, &scope)?;
                     format!("cy_eq({property}, {value})")
