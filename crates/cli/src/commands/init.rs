@@ -12,7 +12,8 @@ use crate::session;
 
 /// Where a newcomer goes from here.
 const NEXT: &str = "
-next: give an agent a task (with ANTHROPIC_API_KEY or OPENAI_API_KEY set)
+next: give an agent a task (with ANTHROPIC_API_KEY or OPENAI_API_KEY set;
+`tgp models` lists the models for --model)
   tgp \"make a tool that turns CSV into JSON\"
 or write a tool yourself, check it, run it
   tgp write tools/double.ts --content 'export default (args: { n: number }): number => args.n * 2;'

@@ -95,7 +95,12 @@ fn print(standing: &ScopeStatus, printer: &Printer) {
     ];
     let allowed: Vec<&str> = may.iter().filter(|(_, allowed)| *allowed).map(|(what, _)| *what).collect();
     let allowed = match (standing.state, allowed.as_slice()) {
-        (TddState::Halted, _) => "do nothing; `tgp state set idle` lifts it".to_owned(),
+        (TddState::Halted, _) => match &standing.scope {
+            Scope::Project => "do nothing; `tgp state set idle` lifts it".to_owned(),
+            Scope::Tool(path) => {
+                format!("do nothing; `tgp state set idle {}` lifts it", visible(path.as_str()))
+            }
+        },
         (_, []) => "write tests and exempt files only".to_owned(),
         (_, allowed) => allowed.join(", "),
     };

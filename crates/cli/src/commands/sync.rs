@@ -18,18 +18,24 @@ pub struct SyncArgs {}
 pub async fn run(_arguments: &SyncArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let kernel = session::boot_to_sync(global, None, printer).await?;
     let data = session::call(&kernel, "sync", json!({}), session::typed(false)).await?;
+    let is_ignored = kernel.config().ignored.contains(&"git");
     kernel.shutdown().await;
     let synced: SyncResult = result_of(data.clone())?;
     if printer.json() {
         printer.document(&done(data));
     } else {
-        show(&synced, printer);
+        show(&synced, is_ignored, printer);
     }
     // Commits that wait for a remote are no success, though nothing is lost.
     synced.why.map_or(Ok(()), |_| Err(Failure::Silent(Code::Git)))
 }
 
-fn show(synced: &SyncResult, printer: &Printer) {
+fn show(synced: &SyncResult, is_ignored: bool, printer: &Printer) {
+    let no_remote = if is_ignored {
+        "the remote is ignored until `tgp trust` has confirmed it"
+    } else {
+        "there is no remote (git.url in tgp.config.ts)"
+    };
     synced.warnings.iter().for_each(|warning| printer.warn(warning));
     for conflict in &synced.conflicts {
         printer.warn(&format!(
@@ -49,10 +55,8 @@ fn show(synced: &SyncResult, printer: &Printer) {
         .map(|(verb, amount, what)| format!("{verb} {}", count(amount, what)))
         .collect();
     match synced.remote.as_deref() {
-        None if done.is_empty() => {
-            printer.line("nothing to do; there is no remote (git.url in tgp.config.ts)")
-        }
-        None => printer.line(&format!("{}; there is no remote (git.url in tgp.config.ts)", done.join(", "))),
+        None if done.is_empty() => printer.line(&format!("nothing to do; {no_remote}")),
+        None => printer.line(&format!("{}; {no_remote}", done.join(", "))),
         Some(_) if done.is_empty() && synced.why.is_some() => {}
         Some(remote) if done.is_empty() => printer.line(&format!("{remote} has everything")),
         Some(remote) => printer.line(&format!("{} ({remote})", done.join(", "))),

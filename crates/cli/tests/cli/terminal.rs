@@ -4,7 +4,7 @@ use crate::processes::{assert_gone, descendants};
 use crate::project::Project;
 use crate::pty::Terminal;
 
-const CALL: &[&str] = &["call", "write_file", r#"{"path": "notes/asked.txt", "content": "1"}"#];
+const CALL: &[&str] = &["call", "write_file", r#"{"path": "docs/asked.txt", "content": "1"}"#];
 
 fn at_terminal(project: &Project, arguments: &[&str]) -> Terminal {
     Terminal::start(project.command(arguments))
@@ -14,7 +14,7 @@ fn at_terminal(project: &Project, arguments: &[&str]) -> Terminal {
 fn a_call_that_is_allowed_happens() {
     let project = Project::initialised();
     for (number, answer) in ["y", "YES"].into_iter().enumerate() {
-        let name = format!("notes/asked{number}.txt");
+        let name = format!("docs/asked{number}.txt");
         let arguments = format!(r#"{{"path": "{name}", "content": "1"}}"#);
         let mut terminal = at_terminal(&project, &["call", "write_file", &arguments]);
         terminal.wait_for("Allow it? [y/N] ");
@@ -59,14 +59,14 @@ fn ctrl_c_at_the_question_ends_the_call() {
     let (code, screen) = terminal.finish();
     assert_eq!(code, Some(130), "{screen}");
     assert_gone(&known, session);
-    assert!(!project.file(".tgp/notes/asked.txt").exists());
+    assert!(!project.file(".tgp/docs/asked.txt").exists());
 }
 
 #[test]
 fn a_question_shows_what_is_there() {
     let project = Project::initialised();
     // Escape sequence as JSON escape, C1 control, bidirectional override and zero width space as themselves.
-    let arguments = "{\"path\": \"notes/a.txt\", \"content\": \"\\u001b[2K\\r\u{9b}2J\u{202e}txt\u{200b}\"}";
+    let arguments = "{\"path\": \"docs/a.txt\", \"content\": \"\\u001b[2K\\r\u{9b}2J\u{202e}txt\u{200b}\"}";
     // Without colours there is no escape sequence of our own either.
     let mut command = project.program("env");
     command.args(["NO_COLOR=1", "tgp", "call", "write_file", arguments, "--actor", "evil\u{202e}"]);

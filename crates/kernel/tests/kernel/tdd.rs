@@ -138,9 +138,16 @@ async fn bug_no_name_lets_code_run_that_no_test_has_asked_for() {
     let project = Project::new();
     project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
     let kernel = strict(&project).await;
-    for path in
-        ["bin/a.ts", "a.ts", "lib/a.ts", "types/a.ts", "docs/x.ts", "bin/a.js", "bin/a.mjs", "tools/a.test.js"]
-    {
+    for path in [
+        "bin/a.ts",
+        "a.ts",
+        "lib/a.ts",
+        "types/a.ts",
+        "docs/x.ts",
+        "bin/a.js",
+        "bin/a.mjs",
+        "tools/a.test.js",
+    ] {
         let written = write(&kernel, path, TOOL).await;
         assert_eq!(code(&written), "ESTATE", "{path}");
         assert!(!project.file(&format!(".tgp/{path}")).exists(), "{path}");
