@@ -158,22 +158,12 @@ fn path_prefix(text: &str, parsed: &str) -> Result<Vec<String>, &'static str> {
 
 /// An error message goes to logs and screens, and a password must not.
 fn masked(text: &str) -> String {
-    match Url::parse(text) {
-        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
-            // Both setters fail only where a URL can hold no credentials, and this one holds some.
-            let _ = url.set_password(None);
-            let _ = url.set_username("***");
-            url.to_string()
-        }
-        Ok(_) => text.to_owned(),
-        // Nobody knows where its password ends, so that everything up to the last `@` is left out.
-        Err(_) => match (text.find("://"), text.rfind('@')) {
-            (begin, Some(end)) => {
-                let begin = begin.map_or(0, |at| at + 3);
-                let scheme = text.get(..begin.min(end)).unwrap_or_default();
-                format!("{scheme}***{}", text.get(end..).unwrap_or_default())
-            }
-            (_, None) => text.to_owned(),
-        },
-    }
+    // An entry that is refused may be no address at all, and where a password in it ends is unknown: everything up to the
+    // last `@` is left out.
+    let Some(end) = text.rfind('@') else { return text.to_owned() };
+    let is_scheme =
+        |scheme: &&str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme).filter(is_scheme);
+    let scheme = scheme.map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    format!("{scheme}***{}", text.get(end..).unwrap_or_default())
 }
