@@ -152,7 +152,9 @@ impl<'a> Advice<'a> {
             return Self { help: None, go_on: Some(command) };
         };
         // A help that ends with the very command, which may have more words than ours, is divided.
-        let divided = help.strip_suffix('`').and_then(|help| help.rsplit_once("go on with `"));
+        let divided = help
+            .strip_suffix('`')
+            .and_then(|help| help.rsplit_once("resume with `").or_else(|| help.rsplit_once("go on with `")));
         match divided.filter(|(_, own)| own.starts_with(&command)) {
             Some((before, own)) => {
                 let before = before.trim_end();

@@ -190,6 +190,6 @@ async fn a_file_that_somebody_else_has_changed_since_is_told() {
     let findings = inquire().await;
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.severity, finding.area.as_str()), (FindingSeverity::Info, "worktree"));
-    assert!(finding.message.starts_with("1 file was changed since by somebody else"), "{finding:?}");
+    assert!(finding.message.starts_with("1 file was changed since without an event"), "{finding:?}");
     assert_eq!(finding.evidence["files"][0]["file"], "src/b.ts");
 }
