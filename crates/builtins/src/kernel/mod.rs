@@ -103,9 +103,9 @@ async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -
 /// The folders of a tool repository that people and agents write to.
 const TOOL_FOLDERS: [&str; 7] = ["tools", "bin", "lib", "policy", "types", "data", "docs"];
 
-/// Refuses a path that looks like one of the project's files: in the tool repository it would be another file.
-fn refuse_project_path(path: &str) -> Result<(), ToolError> {
-    let path = RelativePath::new(path)?;
+/// Refuses a path that looks like one of the project's files: in the tool repository it would be another file. The gates
+/// have judged it by then, so that a protected path is refused as such.
+fn refuse_project_path(path: &RelativePath) -> Result<(), ToolError> {
     let mut parts = path.parts();
     let (first, has_folder) = (parts.next().unwrap_or_default(), parts.next().is_some());
     if !has_folder || first.starts_with('.') || TOOL_FOLDERS.contains(&first) {
@@ -122,7 +122,6 @@ fn refuse_project_path(path: &str) -> Result<(), ToolError> {
 /// The file that a write names, and the host that it is sent to afterwards.
 fn written_file(library: &ToolLibrary, path: &str) -> Result<Vec<Target>, ToolError> {
     let mut targets = tool_file(path, Access::Write)?;
-    refuse_project_path(path)?;
     targets.extend(library.remote_target());
     Ok(targets)
 }
