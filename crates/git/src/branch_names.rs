@@ -110,8 +110,13 @@ pub(crate) fn kept_branch(path: &RelativePath, ours: Oid) -> String {
 }
 
 pub(crate) fn kept_prefix(path: &RelativePath) -> String {
-    format!("kept/{}-", slug(path))
+    format!("{CONFLICT}{}-", slug(path))
 }
+
+/// Branches that keep what lost a conflict.
+pub(crate) const CONFLICT: &str = "conflict/";
+/// All prefixes of such branches; the second one is of versions before 0.2.
+pub(crate) const CONFLICTS: [&str; 2] = [CONFLICT, "kept/"];
 
 /// `Forge: tools/a.ts`; further files follow in the body.
 pub(crate) fn message(verb: CommitKind, files: &[PersistFile]) -> String {

@@ -7,7 +7,7 @@ use git2::{Commit, Oid, Repository, Revwalk, Sort};
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::bounds::{self, Stop};
-use crate::branch_names::{PENDING, request_branch, writable};
+use crate::branch_names::{CONFLICTS, PENDING, request_branch, writable};
 use crate::failure::Doing;
 use crate::local::{Context, open_repository};
 use crate::rebase;
@@ -182,7 +182,11 @@ pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Reposi
             unpushed(&repo, context, &context.branch, head).map(|commits| commits.len())
         })?,
         shallow: repo.is_shallow(),
-        kept: names("refs/heads/kept/*", "refs/heads/")?,
+        kept: CONFLICTS
+            .iter()
+            .map(|prefix| names(&format!("refs/heads/{prefix}*"), "refs/heads/"))
+            .collect::<Result<Vec<_>, _>>()?
+            .concat(),
         // Marks of a time when there was an API are nobody's business now.
         pending: if context.opens_requests { names(&format!("{PENDING}*"), PENDING)? } else { Vec::new() },
     })

@@ -8,6 +8,7 @@ use git2::Oid;
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds::{self, Stop};
+use crate::branch_names::CONFLICT;
 use crate::checkout::Uncommitted;
 use crate::failure::At;
 use crate::fetch::Depth;
@@ -250,7 +251,7 @@ impl LockedRepo {
                     && !self.has(theirs, known)?
                 {
                     // The remote's history was rewritten. What it dropped is not ours to drop.
-                    let name = format!("kept/{branch}-{}", crate::report::short(&head.to_string()));
+                    let name = format!("{CONFLICT}{branch}-{}", crate::report::short(&head.to_string()));
                     self.set(&self.context.local(&name), head, "keep what the remote dropped")?;
                     self.notes
                         .push(format!("the remote's history was rewritten; the old one is kept on `{name}`"));

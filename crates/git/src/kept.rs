@@ -1,10 +1,10 @@
-//! The branches `kept/…`, which keep our version of a file that lost a conflict.
+//! The branches `conflict/…`, which keep our version of a file that lost a conflict.
 
 use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::Conflict;
-use crate::branch_names::{kept_branch, writable};
+use crate::branch_names::{CONFLICTS, kept_branch, writable};
 use crate::inner::{Inner, RemoteLock};
 use crate::local::LockedRepo;
 use crate::network::Network;
@@ -19,9 +19,11 @@ impl Inner {
         let unpushed = self
             .local(|local| {
                 let mut unpushed = Vec::new();
-                for (branch, tip) in local.branches("kept/")? {
-                    if local.tracking(&branch)? != Some(tip) {
-                        unpushed.push((branch, tip));
+                for prefix in CONFLICTS {
+                    for (branch, tip) in local.branches(prefix)? {
+                        if local.tracking(&branch)? != Some(tip) {
+                            unpushed.push((branch, tip));
+                        }
                     }
                 }
                 unpushed.truncate(MAX_KEPT_PUSHES);

@@ -33,7 +33,7 @@ async fn the_loser_is_named_and_kept() {
     let error = b.persist(refactor("tools/x.ts", "from b")).await.unwrap_err();
     let (branch, ours, named) = names(&error, "tools/x.ts");
     assert_eq!(named, theirs.trim());
-    assert!(branch.starts_with("kept/x-"), "{branch}");
+    assert!(branch.starts_with("conflict/x-"), "{branch}");
     for repository in [&root, &world.remote()] {
         assert_eq!(git(repository, &["rev-parse", &format!("refs/heads/{branch}")]).trim(), ours);
         assert_eq!(show(repository, &branch, "tools/x.ts").unwrap(), "from b");
