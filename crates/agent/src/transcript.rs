@@ -15,7 +15,7 @@ pub(crate) const VERSION: u64 = 3;
 
 /// The version of the texts that the loop itself adds to the conversation: results that were not executed, notes,
 /// summaries of earlier turns. It changes with every change of such a text, because the hash of each request covers them.
-pub(crate) const PROMPT_VERSION: u64 = 3;
+pub(crate) const PROMPT_VERSION: u64 = 4;
 /// The version of transcripts that name none.
 const FIRST_PROMPT_VERSION: u64 = 1;
 

@@ -19,7 +19,7 @@ pub struct EventActor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChronicleEvent {
-    /// The SHA-256 of the rest; the chronicle computes it.
+    /// Computed; leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
     /// Such as DECISION.

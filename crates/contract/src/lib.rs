@@ -22,6 +22,7 @@ mod graph;
 mod json_size;
 mod metadata;
 mod model;
+mod model_schema;
 mod outcome;
 mod path;
 mod plan;

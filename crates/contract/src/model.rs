@@ -7,6 +7,7 @@ use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model_schema::concise;
 use crate::{StreamEvent, ToolDefinition, ToolError, ToolName};
 
 /// Who wrote a message.
@@ -50,7 +51,7 @@ pub struct Message {
     pub blocks: Vec<Block>,
 }
 
-/// A tool as a model is told of it.
+/// A tool as a model sees it: its name, what it does, and its arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelTool {
@@ -64,7 +65,7 @@ impl From<&ToolDefinition> for ModelTool {
         Self {
             name: definition.name.clone(),
             description: definition.description.clone(),
-            input_schema: definition.input_schema.clone(),
+            input_schema: concise(&definition.input_schema),
         }
     }
 }

@@ -40,7 +40,11 @@ impl Guardian {
         Self { parts, writing: Mutex::new(()) }
     }
 
-    pub(crate) fn invariants(&self) -> Result<Invariants, ToolError> {
+    /// The invariants of the project, as its file has them now.
+    ///
+    /// # Errors
+    /// `ECONFIG` when the file cannot be read or has a mistake.
+    pub fn invariants(&self) -> Result<Invariants, ToolError> {
         (self.parts.invariants)()
     }
 

@@ -16,7 +16,7 @@ pub(super) struct CheckTool(pub(super) Arc<ToolRuntime>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckToolArgs {
-    /// The tool, such as `tools/math/fib.ts`.
+    /// Such as `tools/math/fib.ts`.
     #[schemars(length(min = 1))]
     path: String,
 }
@@ -29,7 +29,7 @@ impl Tool for CheckTool {
     const INFO: ToolSpec = ToolSpec {
         name: "check_tool",
         aliases: &[],
-        description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7. Returns {valid, errors, findings}.",
+        description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7.",
         effect: Effect::Read,
         path: ExecutionPath::Sandbox,
         dry_run: true,

@@ -60,7 +60,7 @@ impl Tool for ExecSql {
     const INFO: ToolSpec = ToolSpec {
         name: "exec_sql",
         aliases: &["db.query", "db_query"],
-        description: "Execute one SQL statement on the configured database, in a transaction of its own. Returns {rows, columns, changed, truncated}; integers beyond 2^53 and decimals are strings.",
+        description: "Execute one SQL statement on the configured database, in its own transaction. Integers beyond 2^53 and decimals are returned as strings.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -27,7 +27,7 @@ pub(super) struct ExecTool(pub(super) Arc<ToolRuntime>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecToolArgs {
-    /// The tool, such as `tools/math/fib.ts`.
+    /// Such as `tools/math/fib.ts`.
     #[schemars(length(min = 1))]
     path: String,
     /// The tool's argument: an object, or any JSON value it takes.
@@ -83,7 +83,7 @@ impl Tool for ExecTool {
     const INFO: ToolSpec = ToolSpec {
         name: "exec_tool",
         aliases: &[],
-        description: "Execute a tool in a locked worker process of its own. Returns {result, logs, stats}. File writes and SQL are committed together when it returns, and undone when it fails.",
+        description: "Execute a tool in its own locked process. Its file writes and SQL are committed together when it returns, and undone when it fails.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: true,

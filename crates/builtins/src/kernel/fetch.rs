@@ -24,7 +24,7 @@ impl Tool for Fetch {
     const INFO: ToolSpec = ToolSpec {
         name: "fetch",
         aliases: &[],
-        description: "Send one HTTP request to a URL that allowedFetchUrls lists. Returns {status, headers, body, …}.",
+        description: "Send one HTTP request to a URL that `allowedFetchUrls` permits.",
         effect: Effect::Network,
         path: ExecutionPath::Fast,
         dry_run: true,

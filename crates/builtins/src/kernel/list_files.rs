@@ -15,7 +15,7 @@ pub(super) struct ListFiles;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListFilesArgs {
-    /// Directory below the root, such as `tools`; empty for all.
+    /// Such as `tools`; default: all.
     dir: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl Tool for ListFiles {
     const INFO: ToolSpec = ToolSpec {
         name: "list_files",
         aliases: &[],
-        description: "Recursively list the files below a directory of the tool repository, sorted by path.",
+        description: "List the files below a directory of the tool repository.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

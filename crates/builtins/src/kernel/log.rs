@@ -40,7 +40,7 @@ impl Tool for Log {
     const INFO: ToolSpec = ToolSpec {
         name: "log",
         aliases: &["git.log", "git_log"],
-        description: "The versions of the tool repository or of one of its files, newest first. Returns {versions: [{commit, author, time, subject, paths, pushed}], complete}.",
+        description: "List the versions of the tool repository, or of one of its files, newest first.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

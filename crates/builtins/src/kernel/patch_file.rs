@@ -18,10 +18,10 @@ pub(super) struct PatchFile(pub(super) Arc<ToolLibrary>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PatchFileArgs {
-    /// File below the root.
+    /// Such as `tools/math/fib.ts`.
     #[schemars(length(min = 1))]
     path: String,
-    /// Text that occurs exactly once; add lines around it to make it so.
+    /// Literal text that occurs exactly once. Add lines to make it unique.
     #[schemars(length(min = 1))]
     search: String,
     /// The replacement.
@@ -36,7 +36,7 @@ impl Tool for PatchFile {
     const INFO: ToolSpec = ToolSpec {
         name: "patch_file",
         aliases: &[],
-        description: "Replace one piece of text in a file of the tool repository. The search text is literal and must occur exactly once. The change is committed and pushed.",
+        description: "Replace one piece of text in a file of the tool repository, and commit the change.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -14,7 +14,7 @@ pub(super) struct ReadFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadFileArgs {
-    /// File below the root, such as `tools/math/fib.ts`.
+    /// Such as `tools/math/fib.ts`.
     #[schemars(length(min = 1))]
     path: String,
 }
@@ -27,7 +27,7 @@ impl Tool for ReadFile {
     const INFO: ToolSpec = ToolSpec {
         name: "read_file",
         aliases: &[],
-        description: "Read the whole text of a file of the tool repository.",
+        description: "Read a text file of the tool repository.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

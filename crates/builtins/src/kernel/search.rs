@@ -78,7 +78,7 @@ impl Tool for Search {
     const INFO: ToolSpec = ToolSpec {
         name: "search",
         aliases: &["registry.search", "registry_search"],
-        description: "Find tools by what they do, in your own words. Do this before you forge one: with the verdict `reuse` (score from 0.85) the tool does it, with `review` (from 0.30) read it first, with `forge` none does. Returns {results: [{path, score, verdict, description, signature, why}], verdict}.",
+        description: "Find forged tools by what they do. Call it before you write a tool. Verdict `reuse` (score 0.85 or more): run the tool. `review` (0.30 or more): read it, then decide. `forge`: write a new one.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

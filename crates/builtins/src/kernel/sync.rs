@@ -25,7 +25,7 @@ impl Tool for Sync {
     const INFO: ToolSpec = ToolSpec {
         name: "sync",
         aliases: &["git.sync", "git_sync"],
-        description: "Commit uncommitted files of the tool repository, pull from its remote, and push to it. Returns {committed, pulled, pushed, conflicts, why}.",
+        description: "Commit uncommitted files of the tool repository, pull from its remote, and push to it.",
         effect: Effect::Network,
         path: ExecutionPath::Fast,
         dry_run: false,

@@ -90,7 +90,7 @@ impl Tool for TestTool {
     const INFO: ToolSpec = ToolSpec {
         name: "test_tool",
         aliases: &[],
-        description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Returns {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
+        description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: true,

@@ -20,12 +20,12 @@ pub(super) struct WriteFile(pub(super) Arc<ToolLibrary>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteFileArgs {
-    /// File below the root, such as `tools/math/fib.ts`.
+    /// Such as `tools/math/fib.ts`.
     #[schemars(length(min = 1))]
     path: String,
     /// The whole new content.
     content: String,
-    /// Tools that a refusal listed as `similar` although they do something else.
+    /// The `similar` tools of a refusal, which do something else.
     #[serde(default)]
     #[schemars(length(max = MAX_OVERRIDDEN), inner(length(min = 1)))]
     override_similar: Vec<String>,
@@ -39,7 +39,7 @@ impl Tool for WriteFile {
     const INFO: ToolSpec = ToolSpec {
         name: "write_file",
         aliases: &[],
-        description: "Create a file of the tool repository or replace its content. Missing directories are created; the write is atomic, committed and pushed. Returns {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool that duplicates others is refused with EPOLICY, which lists them in `similar`: use one of them, or list them all in `override_similar`.",
+        description: "Create a file of the tool repository, or replace its content, and commit it. A new tool that duplicates others is refused with EPOLICY, which lists them as `similar`: use one of them, or list them all in `override_similar`.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

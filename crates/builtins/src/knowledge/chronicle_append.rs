@@ -18,7 +18,7 @@ pub(super) struct ChronicleAppend(pub(super) Arc<dyn Chronicle>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChronicleAppendArgs {
-    /// The file it is about, such as src/a.ts, or a chronicle of the project, such as .sage/decisions.sage.
+    /// A file, such as src/a.ts, or a chronicle, such as .sage/decisions.sage.
     #[schemars(length(min = 1))]
     path: String,
     /// Further fields may be added, such as `why`.
@@ -50,7 +50,7 @@ impl Tool for ChronicleAppend {
     const INFO: ToolSpec = ToolSpec {
         name: "chronicle_append",
         aliases: &["chronicle.append"],
-        description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Returns {eventId, appended, path}.",
+        description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -22,7 +22,7 @@ pub(super) struct ChronicleRead(pub(super) Arc<dyn Chronicle>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChronicleReadArgs {
-    /// The file it is about, such as src/a.ts, or a chronicle of the project, such as .sage/decisions.sage.
+    /// A file, such as src/a.ts, or a chronicle, such as .sage/decisions.sage.
     #[schemars(length(min = 1))]
     path: String,
     #[serde(default = "default_events")]
@@ -49,7 +49,7 @@ impl Tool for ChronicleRead {
     const INFO: ToolSpec = ToolSpec {
         name: "chronicle_read",
         aliases: &["chronicle.read"],
-        description: "Read the newest events of a chronicle, oldest first: what was done to a file, by whom, and why. Returns {path, events}.",
+        description: "Read the newest events of a chronicle, oldest first: what was done to a file, by whom, and why.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

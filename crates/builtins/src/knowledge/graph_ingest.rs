@@ -52,7 +52,7 @@ impl Tool for GraphIngest {
     const INFO: ToolSpec = ToolSpec {
         name: "graph_ingest",
         aliases: &["graph.ingest"],
-        description: "Read a commit with its history into the code graph, or the files as they are with `WORKTREE`. Only what is new is read; no file of the project changes. Returns {commit, commits, files, broken}.",
+        description: "Read a commit and its history into the code graph, or the files as they are with `WORKTREE`. Only what is new is read.",
         // The graph can be rebuilt from the repository at any time: nothing that a user owns is changed.
         effect: Effect::Read,
         path: ExecutionPath::Fast,

@@ -21,7 +21,7 @@ pub(super) struct GraphQueryArgs {
     /// Values for $names in the query.
     #[serde(default)]
     params: Map<String, Value>,
-    /// Such as HEAD~3, v1.0, a commit id, or WORKTREE.
+    /// Any revision, or WORKTREE for the files as they are; default: the latest ingested commit.
     #[schemars(length(min = 1))]
     commit: Option<String>,
 }
@@ -53,7 +53,7 @@ impl Tool for GraphQueryTool {
     const INFO: ToolSpec = ToolSpec {
         name: "graph_query",
         aliases: &["graph.query", "GraphQuery"],
-        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Returns {results, columns, ref, commit, draft, behind, truncated}.",
+        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -28,9 +28,9 @@ pub(super) struct ShellExecArgs {
     /// Directory below the project to start in.
     #[serde(default)]
     cwd: String,
-    /// What it may use; `build` has more time and memory, and writes build output directly.
+    /// `build` has more time and memory, and writes build output directly.
     template: Option<CommandTemplate>,
-    /// A shorter time limit than the configured one.
+    /// Shorter than the configured limit.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
     /// Ask for the network.
@@ -39,7 +39,7 @@ pub(super) struct ShellExecArgs {
     #[serde(default)]
     #[schemars(length(max = MAX_STDIN))]
     stdin: String,
-    /// Also apply the changes of a command that exits with another code than 0.
+    /// Apply changes whatever the exit code is.
     #[serde(default)]
     keep_on_failure: bool,
 }
@@ -128,7 +128,7 @@ impl Tool for ShellExec {
     const INFO: ToolSpec = ToolSpec {
         name: "shell_exec",
         aliases: &["shell.exec", "Bash"],
-        description: "Run a command line with sh in a jail: the project to read, a private layer to write, no network unless granted, nothing that outlives it. When it ends with 0 the files it changed are judged like fs_write and applied all together; otherwise none is. Returns {exitCode, stdout, stderr, changes, applied, durationMs}.",
+        description: "Run a command line with sh in a jail: it reads the project, writes to a private layer, has no network unless granted, and leaves no process behind. If it exits with 0, the files it changed are judged like `fs_write` and applied together; otherwise none is applied.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: true,

@@ -45,10 +45,10 @@ pub(super) struct TestRunTool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TestRunArgs {
-    /// A name or file that the runner takes as filter. Such a run can show that a test fails, never that all pass.
+    /// A name or file as the runner's filter. Such a run can show that a test fails, never that all pass.
     #[schemars(length(min = 1, max = 1000))]
     only: Option<String>,
-    /// A shorter time limit than the configured one.
+    /// Shorter than the configured limit.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
 }
@@ -96,7 +96,7 @@ impl Tool for TestRunTool {
     const INFO: ToolSpec = ToolSpec {
         name: "test_run",
         aliases: &["test.run"],
-        description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Returns {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
+        description: "Run the project's tests in a jail, with the configured command or with the runner that its manifests name (cargo, npm, vitest, jest, node, pytest, go). Only build output is written to the project.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: false,

@@ -18,10 +18,10 @@ pub(super) struct FsDelete(pub(super) Arc<BlockingPool>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsDeleteArgs {
-    /// File or empty directory below the project.
+    /// Such as `src/main.rs`.
     #[schemars(length(min = 1))]
     path: String,
-    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    /// Refuse with ECONFLICT unless the file has this SHA-256.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     expected_sha256: Option<String>,
 }
@@ -75,7 +75,7 @@ impl Tool for FsDelete {
     const INFO: ToolSpec = ToolSpec {
         name: "fs_delete",
         aliases: &["fs.delete"],
-        description: "Delete a file of the project, or a directory that is empty. Returns {path, kind}.",
+        description: "Delete a file or an empty directory of the project.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -21,10 +21,10 @@ pub(super) struct FsEdit(pub(super) Arc<BlockingPool>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsEditArgs {
-    /// File below the project, such as `src/main.rs`.
+    /// Such as `src/main.rs`.
     #[schemars(length(min = 1))]
     path: String,
-    /// Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so.
+    /// Literal text that occurs exactly once, unless `all` is true. Add lines to make it unique.
     #[schemars(length(min = 1))]
     search: Option<String>,
     /// The literal replacement.
@@ -34,7 +34,7 @@ pub(super) struct FsEditArgs {
     /// Several replacements in turn, instead of one.
     #[schemars(length(min = 1, max = MAX_EDITS))]
     edits: Option<Vec<Edit>>,
-    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    /// Refuse with ECONFLICT unless the file has this SHA-256.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     expected_sha256: Option<String>,
 }
@@ -42,7 +42,7 @@ pub(super) struct FsEditArgs {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so.
+    /// Literal text that occurs exactly once, unless `all` is true. Add lines to make it unique.
     #[schemars(length(min = 1))]
     search: String,
     /// The literal replacement.
@@ -84,7 +84,7 @@ impl Tool for FsEdit {
     const INFO: ToolSpec = ToolSpec {
         name: "fs_edit",
         aliases: &["fs.edit", "Edit"],
-        description: "Replace text in a file of the project: one {search, replace}, or several as `edits`, applied in order. All edits are applied, or none. Returns {path, replacements, bytes, sha256}.",
+        description: "Replace text in a file of the project: one {search, replace}, or several as `edits`, applied in order. All edits are applied, or none.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

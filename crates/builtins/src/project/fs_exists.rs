@@ -15,7 +15,7 @@ pub(super) struct FsExists(pub(super) Arc<BlockingPool>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsExistsArgs {
-    /// File or directory below the project, such as `src/main.rs`.
+    /// Such as `src/main.rs`.
     #[schemars(length(min = 1))]
     path: String,
 }
@@ -36,7 +36,7 @@ impl Tool for FsExists {
     const INFO: ToolSpec = ToolSpec {
         name: "fs_exists",
         aliases: &["fs.exists"],
-        description: "Check whether a path of the project exists. Returns {exists, kind}, where kind is `file`, `directory`, `other` (a link or a special file) or null.",
+        description: "Check whether a path of the project exists, and of what kind it is.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -22,7 +22,7 @@ pub(super) struct FsList(pub(super) Arc<BlockingPool>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsListArgs {
-    /// Directory below the project; default: the whole project.
+    /// Default: the whole project.
     #[serde(default)]
     path: String,
     /// Levels to show.
@@ -82,7 +82,7 @@ impl Tool for FsList {
     const INFO: ToolSpec = ToolSpec {
         name: "fs_list",
         aliases: &["fs.list"],
-        description: "List a directory of the project, sorted by path, without ignored files. Hidden files are shown. Returns {path, entries: [{path, kind, size}], total, complete, truncated, nextOffset?}; kind is `file`, `directory` or `other` (a link or a special file).",
+        description: "List a directory of the project, sorted by path, with hidden files and without ignored ones. Kind `other` is a link or a special file.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

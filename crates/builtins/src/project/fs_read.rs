@@ -38,7 +38,7 @@ pub(super) struct FsRead(pub(super) Arc<BlockingPool>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsReadArgs {
-    /// File below the project, such as `src/main.rs`.
+    /// Such as `src/main.rs`.
     #[schemars(length(min = 1))]
     path: String,
     /// The first line, counted from 1.
@@ -101,7 +101,7 @@ impl Tool for FsRead {
     const INFO: ToolSpec = ToolSpec {
         name: "fs_read",
         aliases: &["fs.read", "Read"],
-        description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; when there is more, `truncated` is true and `nextOffset` is the next line. Returns {content, path, firstLine, lines, totalLines, bytes, truncated, nextOffset?, cut?, sha256}; bytes and sha256 are those of the whole file.",
+        description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; if `truncated` is true, continue at `nextOffset`.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -16,12 +16,12 @@ pub(super) struct FsWrite(pub(super) Arc<BlockingPool>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsWriteArgs {
-    /// File below the project, such as `src/main.rs`.
+    /// Such as `src/main.rs`.
     #[schemars(length(min = 1))]
     path: String,
     /// The whole new content.
     content: String,
-    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    /// Refuse with ECONFLICT unless the file has this SHA-256.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     expected_sha256: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Tool for FsWrite {
     const INFO: ToolSpec = ToolSpec {
         name: "fs_write",
         aliases: &["fs.write", "Write"],
-        description: "Create a file of the project or replace its whole content. Missing directories are created; the write is atomic. Returns {path, created, bytes, sha256}.",
+        description: "Create a file of the project, or replace its whole content. Missing directories are created.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

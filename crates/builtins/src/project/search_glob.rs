@@ -25,7 +25,7 @@ pub(super) struct SearchGlobArgs {
     /// Glob for the paths below `path`.
     #[schemars(length(min = 1, max = MAX_GLOB_CHARACTERS))]
     pattern: String,
-    /// Directory below the project to search in; default: the whole project.
+    /// Directory; default: the whole project.
     #[serde(default)]
     path: String,
     #[serde(default = "default_limit")]
@@ -64,7 +64,7 @@ impl Tool for SearchGlob {
     const INFO: ToolSpec = ToolSpec {
         name: "search_glob",
         aliases: &["search.glob", "Glob"],
-        description: "Find files of the project by a glob, such as `src/**/*.rs` or `*.{ts,tsx}`; a pattern without a slash fits a name at any depth. Sorted, without ignored files. Returns {paths, total, complete, truncated, nextOffset?}.",
+        description: "Find files of the project by a glob, such as `src/**/*.rs` or `*.{ts,tsx}`. A pattern without a slash matches names at any depth. Ignored files are left out.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

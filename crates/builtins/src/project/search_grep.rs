@@ -37,10 +37,10 @@ pub(super) struct SearchGrepArgs {
     /// Regular expression (Rust's regex syntax).
     #[schemars(length(min = 1, max = MAX_PATTERN_CHARACTERS))]
     pattern: String,
-    /// File or directory below the project; default: the whole project.
+    /// File or directory; default: the whole project.
     #[serde(default)]
     path: String,
-    /// Only files whose path below `path` fits, such as `*.rs` or `src/**/*.ts`.
+    /// Only files that match, such as `*.rs` or `src/**/*.ts`.
     #[schemars(length(min = 1, max = MAX_GLOB_CHARACTERS))]
     glob: Option<String>,
     /// Match letters of both cases.
@@ -118,7 +118,7 @@ impl Tool for SearchGrep {
     const INFO: ToolSpec = ToolSpec {
         name: "search_grep",
         aliases: &["search.grep", "Grep"],
-        description: "Search the text files of the project for a regular expression, line by line. Sorted by path; without ignored files, binary files and links. Returns {matches: [{path, line, column, text, before, after}], files, searched, skipped, complete, truncated, nextOffset?}; `files` counts those with a match on this page.",
+        description: "Search the text files of the project for a regular expression, line by line. Ignored files, binary files and links are left out.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

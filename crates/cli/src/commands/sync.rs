@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use tgp::contract::Code;
+use tgp::contract::{Code, ToolError};
 use tgp::results::SyncResult;
 
 use super::{done, result_of};
@@ -21,12 +21,16 @@ pub async fn run(_arguments: &SyncArgs, global: &Global, printer: &Printer) -> R
     let is_ignored = kernel.config().ignored.contains(&"git");
     kernel.shutdown().await;
     let synced: SyncResult = result_of(data.clone())?;
-    if printer.json() {
-        printer.document(&done(data));
-    } else {
-        show(&synced, is_ignored, printer);
+    // Commits that wait for a remote are a failure, though nothing is lost.
+    match &synced.why {
+        Some(why) if printer.json() => {
+            let error = ToolError::new(Code::Git, format!("not delivered: {why}"))
+                .help("the commits are kept: correct the remote, then run `tgp sync` again");
+            return Err(error.detail("synced", data).into());
+        }
+        _ if printer.json() => printer.document(&done(data)),
+        _ => show(&synced, is_ignored, printer),
     }
-    // Commits that wait for a remote are no success, though nothing is lost.
     synced.why.map_or(Ok(()), |_| Err(Failure::Silent(Code::Git)))
 }
 
@@ -39,7 +43,7 @@ fn show(synced: &SyncResult, is_ignored: bool, printer: &Printer) {
     synced.warnings.iter().for_each(|warning| printer.warn(warning));
     for conflict in &synced.conflicts {
         printer.warn(&format!(
-            "{} was changed on both sides: the remote's version stands, ours is on the branch {}",
+            "{} was changed on both sides: the remote's version is used, ours is on the branch {}",
             conflict.path, conflict.branch
         ));
     }

@@ -6,5 +6,6 @@ mod background;
 mod canonical_json;
 mod clients;
 mod codes;
+mod model_schema;
 mod paths;
 mod shapes;

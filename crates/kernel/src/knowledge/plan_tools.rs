@@ -36,7 +36,7 @@ impl Tool for ReviewPlan {
     const INFO: ToolSpec = ToolSpec {
         name: "review_plan",
         aliases: &["guardian.review"],
-        description: "Check a plan against the code graph, the chronicle and the invariants before you start. Nothing is executed. Step types: CREATE_FILE and WRITE_FILE {filePath, content}, EDIT_FILE {filePath, oldText, newText}, DELETE_FILE {filePath}, RENAME_FILE {filePath, to}, RUN_COMMAND {command}, RUN_TESTS, CALL_TOOL {tool, arguments}. Returns {decision: {type, justification or reason}, findings: [{step, file, fact, reason}]}.",
+        description: "Check a plan against the code graph, the chronicle and the invariants before you start. Nothing is executed. Step types: CREATE_FILE and WRITE_FILE {filePath, content}, EDIT_FILE {filePath, oldText, newText}, DELETE_FILE {filePath}, RENAME_FILE {filePath, to}, RUN_COMMAND {command}, RUN_TESTS, CALL_TOOL {tool, arguments}.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,
@@ -90,7 +90,7 @@ impl Tool for Reconcile {
     const INFO: ToolSpec = ToolSpec {
         name: "reconcile",
         aliases: &["guardian.reconcile"],
-        description: "Accept the current state where chronicle and code disagree about a file, or where an invariant is broken, so that halted work can resume. Appends one RECONCILIATION event, however often it is called. Returns {eventId, appended, settled, lifted, chronicle, stillBroken}.",
+        description: "Accept the current state where chronicle and code disagree about a file, or where an invariant is broken, so that halted work can resume.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: false,

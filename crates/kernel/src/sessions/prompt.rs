@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_agent::{AgentClock, ForgedTool, PromptFacts};
-use tgp_contract::{
-    Actor, CallContext, Consent, FileFilter, Root, TddState, ToolCall, ToolDefinition, Visibility,
-};
+use tgp_contract::{Actor, CallContext, Consent, FileFilter, Root, TddState, ToolCall, Visibility};
 use tgp_registry::Index;
 
 use super::ports::SystemClock;
@@ -27,14 +25,13 @@ const MAX_NAMED: usize = 40;
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 
 impl Kernel {
-    /// What a model is told before a task: the protocol, the standards, where test-driven work stands, the tools.
+    /// The system prompt of a session: the protocol, the standards, the state of the tests, the forged tools.
     pub async fn system_prompt(&self) -> String {
         self.system_prompt_at(SystemClock.now_ms(), USUAL_ACTOR, "").await
     }
 
     /// The same at another time, for an agent of this name in this session. It names what the agent may see.
     pub(super) async fn system_prompt_at(&self, now_ms: u64, actor: &str, session: &str) -> String {
-        let tools: Vec<ToolDefinition> = self.definitions().cloned().collect();
         let call = ToolCall { id: String::new(), tool: "search".to_owned(), arguments: Value::Null };
         let context = CallContext {
             actor: Actor::Agent(actor.to_owned()),
@@ -50,7 +47,6 @@ impl Kernel {
         let (forged, total) = self.forged(&visible);
         let tdd = self.state().tdd();
         tgp_agent::system_prompt(&PromptFacts {
-            tools: &tools,
             mode: tdd.mode(),
             state: tdd.state(&tgp_tdd::Scope::Project).unwrap_or(TddState::Halted),
             forged: &forged,

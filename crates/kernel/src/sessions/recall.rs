@@ -57,7 +57,7 @@ struct RecallArgs {
     /// Such as `r3.1`.
     #[schemars(regex(pattern = r"^r[0-9]+\.[0-9]+$"))]
     id: String,
-    /// Where to continue: the previous `nextOffset`.
+    /// The previous `nextOffset`.
     #[serde(default)]
     offset: usize,
 }
@@ -83,7 +83,7 @@ impl Tool for Recall {
     const INFO: ToolSpec = ToolSpec {
         name: "recall",
         aliases: &[],
-        description: "Read a shortened result of this session in full, by its id. Returns {id, text, totalBytes, nextOffset}.",
+        description: "Read a shortened result of this session in full.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

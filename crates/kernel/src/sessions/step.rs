@@ -11,7 +11,7 @@ use tgp_agent::{
 };
 use tgp_contract::{
     AgentFailure, AgentResult, AgentRunner, AgentTask, Cancellation, Code, FileEffect, SharedBudget,
-    ToolDefinition, ToolError, Usage, canonical,
+    ToolError, Usage, canonical,
 };
 use tokio::sync::mpsc;
 
@@ -112,7 +112,7 @@ impl StepRunner {
             actor: task.actor.clone(),
             task: task.prompt.clone(),
             model: head.model.clone(),
-            system: step_prompt(&self.definitions(task), task.system.as_deref()),
+            system: step_prompt(self.has_tools(task), task.system.as_deref()),
             mode: self.kernel.state().tdd().mode(),
             budgets: budgets(task, None),
             limits: self.limits(task),
@@ -163,9 +163,9 @@ impl StepRunner {
         Ok((summary, last.map(|summary| summary.usage).unwrap_or_default()))
     }
 
-    fn definitions(&self, task: &AgentTask) -> Vec<ToolDefinition> {
+    fn has_tools(&self, task: &AgentTask) -> bool {
         let tools = tools_of(task);
-        self.kernel.definitions().filter(|tool| tools.contains(tool.name.as_str())).cloned().collect()
+        self.kernel.definitions().any(|tool| tools.contains(tool.name.as_str()))
     }
 
     fn limits(&self, task: &AgentTask) -> AgentLimits {

@@ -22,6 +22,7 @@ mod memory;
 mod outcomes;
 mod packages;
 mod processes;
+mod prompt_budget;
 mod review;
 mod router;
 mod runs_later;

@@ -35,7 +35,8 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
         }
         _ => error.message.clone(),
     };
-    let mut tool_error = ToolError::new(code, message).help(help(error.kind));
+    let mut tool_error =
+        ToolError::new(code, message).help(carried.map_or_else(|| help(error.kind), help_of_carried));
     if let Some(place) = frames.iter().find_map(|frame| frame.place.clone()) {
         tool_error = tool_error.place(&place);
     }
@@ -46,22 +47,32 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
     tool_error
 }
 
+/// Codes of calls that a tool makes, and what to do when the tool lets such an error through.
+const CARRIED: [(Code, &str); 10] = [
+    (Code::Security, "pass a path inside allowedDirs; a tool cannot reach anything else"),
+    (Code::NotFound, "correct the name that the tool passes, or create what is missing before you run it"),
+    (Code::Validation, "correct the arguments of the call that the message names"),
+    (Code::Permission, "leave the call out, or ask a person to grant what it needs"),
+    (Code::Policy, "find a way that the rules allow; only a person can change a rule"),
+    (Code::Approval, "ask a person to approve the call that the tool makes, then run the tool again"),
+    (
+        Code::Fetch,
+        "check the address and whether allowedFetchUrls permits it; catch the error if it may happen",
+    ),
+    (Code::Sql, "correct the statement or its params; nothing that this run changed was kept"),
+    (Code::Compile, "check the inner tool with check_tool, and correct it first"),
+    (Code::Runtime, "read the place and the logs, patch the tool, and check it again"),
+];
+
 /// An error of the bridge that the tool let through keeps its own code; a made-up one does not count.
 fn carried_code(error: &RunError) -> Option<Code> {
-    const CARRIED: [Code; 10] = [
-        Code::Security,
-        Code::NotFound,
-        Code::Validation,
-        Code::Permission,
-        Code::Policy,
-        Code::Approval,
-        Code::Fetch,
-        Code::Sql,
-        Code::Compile,
-        Code::Runtime,
-    ];
     let text = error.code.as_deref()?;
-    CARRIED.into_iter().find(|code| code.as_str() == text)
+    CARRIED.iter().map(|(code, _)| *code).find(|code| code.as_str() == text)
+}
+
+fn help_of_carried(code: Code) -> &'static str {
+    let known = CARRIED.iter().find(|(carried, _)| *carried == code);
+    known.map_or_else(|| help(RunErrorKind::Thrown), |(_, help)| help)
 }
 
 fn help(kind: RunErrorKind) -> &'static str {

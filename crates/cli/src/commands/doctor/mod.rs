@@ -53,17 +53,15 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
     match session::boot(global, None, printer).await {
         Ok(kernel) => {
             rows.extend(project_rows(&kernel));
-            rows.push(memory_row(&kernel).await);
+            rows.push(repository_row(&kernel).await);
             rows.push(database_row(&kernel).await);
             rows.extend(sandbox_rows(&kernel).await);
             rows.extend(gate_rows(&kernel).await);
+            rows.extend([invariants_row(&kernel), valve_row(&kernel)]);
             kernel.shutdown().await;
         }
         Err(Failure::Error(shown)) => {
-            let help = shown.error.help_of().unwrap_or_default().to_owned();
-            let text =
-                if help.is_empty() { shown.error.to_string() } else { format!("{} ({help})", shown.error) };
-            rows.push(Row { name: "project", health: Health::Bad, text });
+            rows.push(Row { name: "project", health: Health::Bad, text: explained(&shown.error) });
             rows.extend(lock_rows("sandbox", &tgp::sandbox::probe_jail()));
             broken = Some(shown.error);
         }
@@ -114,9 +112,9 @@ fn project_rows(kernel: &Kernel) -> Vec<Row> {
     let limits = kernel.config().sandbox.limits;
     vec![
         Row { name: "project", health: Health::Good, text: kernel.project().display().to_string() },
-        Row { name: "tool root", health: Health::Good, text: kernel.root().display().to_string() },
+        Row { name: "tools", health: Health::Good, text: kernel.root().display().to_string() },
         Row {
-            name: "caps",
+            name: "limits",
             health: Health::Good,
             text: format!(
                 "{} MB memory, {} ms CPU, {} ms wall clock",
@@ -137,8 +135,8 @@ async fn database_row(kernel: &Kernel) -> Row {
 }
 
 /// Where the tools are kept, and what is not delivered yet.
-async fn memory_row(kernel: &Kernel) -> Row {
-    let name = "memory";
+async fn repository_row(kernel: &Kernel) -> Row {
+    let name = "repository";
     let status = match kernel.repository().await {
         Ok(status) => status,
         Err(error) => return Row { name, health: Health::Bad, text: ToolError::to_string(&error) },
@@ -201,6 +199,31 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
             text: format!("mode {}, the project is {state}", tdd.mode().as_str()),
         },
     ]
+}
+
+/// A rule file that cannot be read refuses every write, so it is reported before an agent meets it.
+fn invariants_row(kernel: &Kernel) -> Row {
+    match kernel.knowledge().guardian().invariants() {
+        Ok(invariants) => Row {
+            name: "invariants",
+            health: Health::Good,
+            text: format!("{} of the project", count(invariants.len(), "invariant")),
+        },
+        Err(error) => Row { name: "invariants", health: Health::Bad, text: explained(&error) },
+    }
+}
+
+fn valve_row(kernel: &Kernel) -> Row {
+    let status = kernel.valve_status();
+    match status.and_then(|status| status.personas_error.map_or(Ok(status.personas.len()), Err)) {
+        Ok(personas) => Row { name: "valve", health: Health::Good, text: count(personas, "persona") },
+        Err(error) => Row { name: "valve", health: Health::Bad, text: explained(&error) },
+    }
+}
+
+/// The error with its next step.
+fn explained(error: &ToolError) -> String {
+    error.help_of().map_or_else(|| error.to_string(), |help| format!("{error} ({help})"))
 }
 
 /// Whether commands can run: in a whole jail, or not at all.

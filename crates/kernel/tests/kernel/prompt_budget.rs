@@ -1,0 +1,25 @@
+//! What a session costs before its task: the system prompt and the schemas of all tools, in tokens.
+
+use tgp::contract::ModelTool;
+
+use crate::support::Project;
+
+/// Tokens of the tokenizer `o200k_base`, which most hosted models come close to.
+const MAX_TOKENS: usize = 4_500;
+
+#[tokio::test]
+async fn the_prompt_and_the_schemas_of_all_tools_stay_within_their_budget() {
+    let project = Project::new();
+    let kernel = project.boot().await.unwrap();
+    let tools: Vec<ModelTool> = kernel.definitions().map(ModelTool::from).collect();
+    let prompt = kernel.system_prompt().await;
+    kernel.shutdown().await;
+
+    let tokenizer = tiktoken_rs::o200k_base_singleton();
+    let count = |text: &str| tokenizer.encode_with_special_tokens(text).len();
+    let schemas = count(&serde_json::to_string(&tools).unwrap());
+    let prompt = count(&prompt);
+    println!("prompt {prompt} tokens, schemas of {} tools {schemas} tokens", tools.len());
+    assert!(tools.len() >= 29, "{} tools", tools.len());
+    assert!(prompt + schemas <= MAX_TOKENS, "prompt {prompt} + schemas {schemas} tokens > {MAX_TOKENS}");
+}
