@@ -1,6 +1,6 @@
 //! Names for messages: the one that was probably meant, or the ones that exist.
 
-use tgp_text::nearest;
+use tgp_text::did_you_mean;
 
 /// How many names a list in a message has. More would not be read.
 const MOST_LISTED: usize = 12;
@@ -22,13 +22,9 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// `did you mean …?`, or which names there are.
 pub(crate) fn hint<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
-    if let Some(near) = nearest(wanted, names.clone()) {
-        return Some(format!("did you mean `{near}`?"));
-    }
-    let count = names.clone().into_iter().take(2).count();
-    match count {
+    did_you_mean(wanted, names.clone()).or_else(|| match names.clone().into_iter().take(2).count() {
         0 => None,
         1 => Some(format!("there is {}", listed(names))),
         _ => Some(format!("there are {}", listed(names))),
-    }
+    })
 }

@@ -71,7 +71,7 @@ pub struct Global {
     /// Use this file instead of tgp.config.{ts,js,json}.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// Write a log to FILE (JSON if it ends in .json or .jsonl).
+    /// Write a log to FILE, or - for stderr (.jsonl: as JSON).
     #[arg(long = "log", value_name = "FILE", global = true)]
     pub log_file: Option<PathBuf>,
     /// What is logged, once it has begun.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use crate::arguments::Cli;
+use crate::help_examples;
 
 /// Every command is in one group.
 const GROUPS: [(&str, &[&str]); 5] = [
@@ -44,14 +45,20 @@ fn command() -> Command {
     let groups = groups(&command);
     let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     for name in names {
+        let examples = examples(&name);
         // They are listed in their groups instead.
-        command = command.mut_subcommand(name, |one| one.hide(true));
+        command = command.mut_subcommand(name, |one| one.hide(true).after_help(examples));
     }
     // What is left is `help`.
     command
         .subcommand_help_heading("Help")
         .override_usage(USAGE)
         .help_template(TEMPLATE.replace("{groups}", &groups))
+}
+
+fn examples(command: &str) -> String {
+    let lines = help_examples::of(command).iter().map(|line| format!("\n  {line}"));
+    format!("Examples:{}", lines.collect::<String>())
 }
 
 fn groups(command: &Command) -> String {
@@ -71,8 +78,9 @@ fn groups(command: &Command) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{CommandFactory, GROUPS, command};
+    use super::{CommandFactory, GROUPS, command, parse};
     use crate::arguments::Cli;
+    use crate::help_examples;
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -83,6 +91,23 @@ mod tests {
         let real: BTreeSet<&str> = real.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(unique, real);
         command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        let real = Cli::command();
+        for name in real.get_subcommands().map(clap::Command::get_name) {
+            let examples = help_examples::of(name);
+            assert!(!examples.is_empty(), "{name} has no example");
+            for line in examples {
+                assert!(line.chars().count() <= 76, "{line}");
+                let line = line.split(" < ").next().unwrap_or(line);
+                let words = shlex::split(line).unwrap();
+                assert!(words.iter().any(|word| word == name), "{line}");
+                let parsed = parse(words.into_iter().map(Into::into).collect());
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod commands;
 mod conversation;
 mod exit;
 mod help;
+mod help_examples;
 mod logging;
 mod printer;
 mod screen;

@@ -24,7 +24,7 @@ use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// What is known of the files, in the kernel's own state.
 const JOURNAL: &str = "valve.sqlite";
-/// Who is told of what.
+/// Which personas get which events.
 const PERSONAS: &str = ".sage/valve.yml";
 /// How long the token of one action lives: longer than anything that runs by itself should.
 const TOKEN_SECONDS: u64 = 86_400;
@@ -71,7 +71,13 @@ impl Kernel {
         })
     }
 
-    /// How the valve stands, whether one works or not.
+    /// Whether the project has a file of personas, readable or not.
+    #[must_use]
+    pub fn has_personas(&self) -> bool {
+        self.project().join(PERSONAS).symlink_metadata().is_ok()
+    }
+
+    /// The state of the valve, whether one works or not.
     ///
     /// # Errors
     /// When its journal cannot be read.

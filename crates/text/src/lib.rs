@@ -12,6 +12,6 @@ mod truncate;
 pub mod yaml;
 
 pub use location::{LineCol, LineEnds, LineIndex};
-pub use suggest::{edit_distance, nearest, nearest_names};
+pub use suggest::{did_you_mean, edit_distance, nearest, nearest_names};
 pub use time::{now_ms, parse_rfc3339_ms, parse_rfc3339_ns, rfc3339, rfc3339_seconds};
 pub use truncate::{head, one_line, tail, truncate, truncate_bytes};

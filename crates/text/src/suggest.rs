@@ -16,6 +16,11 @@ pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) 
     candidates.into_iter().filter_map(|name| wanted.near(name)).min().map(|(_, name)| name)
 }
 
+/// ``did you mean `name`?`` where a candidate is near enough.
+pub fn did_you_mean<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
+    nearest(wanted, candidates).map(|near| format!("did you mean `{near}`?"))
+}
+
 /// The `most` nearest candidates by the rule of [`nearest`], nearest first.
 pub fn nearest_names<'c>(
     wanted: &str,

@@ -9,7 +9,7 @@ use serde_saphyr::{
     DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, MessageFormatter, Spanned, UserMessageFormatter,
 };
 
-use crate::{LineCol, nearest};
+use crate::{LineCol, did_you_mean};
 
 /// How large a document may be.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +138,6 @@ fn explain(error: &Error) -> YamlError {
 }
 
 fn choice(word: &str, expected: &[&'static str]) -> String {
-    match nearest(word, expected.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("use one of: {}", expected.join(", ")),
-    }
+    did_you_mean(word, expected.iter().copied())
+        .unwrap_or_else(|| format!("use one of: {}", expected.join(", ")))
 }

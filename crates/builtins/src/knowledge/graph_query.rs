@@ -39,7 +39,9 @@ pub struct GraphQueryResult {
     pub commit: String,
     /// Whether the answer is about changed files on top of that commit.
     pub draft: bool,
-    /// Whether the repository's head has moved on and was not ingested since.
+    /// Whether the repository has newer commits that were not ingested yet.
+    pub stale: bool,
+    /// The older name of `stale`.
     pub behind: bool,
     /// Whether there were more rows than the cap.
     pub truncated: bool,
@@ -82,6 +84,7 @@ impl Tool for GraphQueryTool {
             reference: standing.reference,
             commit: standing.commit,
             draft: standing.draft,
+            stale: standing.behind,
             behind: standing.behind,
             truncated,
         }

@@ -38,7 +38,7 @@ enum GuardianCommand {
     Run {
         /// As for review.
         plan: PathBuf,
-        /// Agree beforehand to whatever a step would be asked for.
+        /// Agree to every question, but not on files that run later.
         #[arg(long)]
         yes: bool,
     },
@@ -51,9 +51,9 @@ enum GuardianCommand {
         #[arg(long, value_enum, requires = "cypher")]
         expect: Option<Expected>,
     },
-    /// Look for what does not fit together, and say what to do about it.
+    /// Find contradictions, and say what to do about them.
     Inquire,
-    /// Accept things as they are, so that work can go on.
+    /// Accept the current state, so that halted work can resume.
     Reconcile {
         /// The file that chronicle and graph disagree about.
         #[arg(required_unless_present = "all", conflicts_with = "all")]

@@ -52,7 +52,7 @@ enum PolicyCommand {
         /// The session whose history counts.
         #[arg(long, value_name = "ID", default_value = "cli")]
         session: String,
-        /// Print also rules that have nothing to do with it.
+        /// Also print rules that do not concern it.
         #[arg(short, long)]
         verbose: bool,
     },

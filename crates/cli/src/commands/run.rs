@@ -27,7 +27,7 @@ pub struct RunArgs {
     /// more to say to the model.
     #[arg(required_unless_present_any = ["resume", "show_prompt"])]
     task: Option<String>,
-    /// Go on with this session (an id, its beginning, or `last`).
+    /// Continue this session (an id, its beginning, or `last`).
     #[arg(long, value_name = "ID")]
     resume: Option<String>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct RunArgs {
     /// How strictly code has to follow tests.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// Agree to everything that would be asked.
+    /// Agree to every question, but not on files that run later.
     #[arg(long)]
     yes: bool,
     /// Stop after so many turns of the model.

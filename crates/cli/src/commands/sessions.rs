@@ -40,14 +40,14 @@ enum SessionsCommand {
         #[arg(default_value = "last")]
         id: String,
     },
-    /// Go on with a session; the same as `tgp run --resume ID`.
+    /// Continue a session; the same as `tgp run --resume ID`.
     Resume {
         /// Its id, the beginning of it, or `last`.
         #[arg(default_value = "last")]
         id: String,
         /// What more to say to the model.
         message: Option<String>,
-        /// Agree to everything that would be asked.
+        /// Agree to every question, but not on files that run later.
         #[arg(long)]
         yes: bool,
         /// Show arguments and results of calls; twice: whole.

@@ -14,7 +14,7 @@ use crate::text::count;
 
 #[derive(Debug, Args)]
 pub struct SqlArgs {
-    /// One statement; values belong into --params.
+    /// One statement; pass values in --params.
     #[arg(allow_hyphen_values = true)]
     sql: String,
     /// A JSON list for ? or $1, or a JSON object for :name.

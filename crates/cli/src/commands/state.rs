@@ -24,7 +24,7 @@ pub struct StateArgs {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// Show where the project and the tools under work stand.
+    /// Show the state of the project and of the tools under work.
     Show {
         /// Only this one: `project`, or a tool such as tools/math/fib.ts.
         scope: Option<String>,

@@ -55,7 +55,7 @@ struct CaveatArgs {
     /// Only in this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// A word for people, which decides nothing.
+    /// A note for people; it decides nothing.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }

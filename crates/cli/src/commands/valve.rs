@@ -36,7 +36,7 @@ pub struct ValveArgs {
 enum ValveCommand {
     /// Watch the project until Ctrl-C.
     Watch(WorkArgs),
-    /// Look at the project once, and tell what has changed since last time.
+    /// Scan the project once, and record what has changed since the last time.
     Scan(WorkArgs),
     /// Show personas, what is pending, and who watches.
     Status,
@@ -44,10 +44,10 @@ enum ValveCommand {
 
 #[derive(Debug, Args)]
 struct WorkArgs {
-    /// The first time, tell of every file as created.
+    /// The first time, record every file as created.
     #[arg(long)]
     all: bool,
-    /// Agree to everything that personas do.
+    /// Agree to what personas do, but not on files that run later.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -160,7 +160,11 @@ fn show_event(event: &ValveEvent, printer: &Printer) {
             printer.note(&format!("  {mark} {} {}: {words}", visible(persona), visible(file_path.as_str())));
         }
         ValveEvent::Skipped { chronicle, reason, .. } => {
-            printer.warn(&format!("not told in {}: {}", visible(chronicle.as_str()), single_line(reason)));
+            printer.warn(&format!(
+                "not recorded in {}: {}",
+                visible(chronicle.as_str()),
+                single_line(reason)
+            ));
         }
         ValveEvent::Problem { error } => say_problem(error, printer),
         ValveEvent::Rescanned { reason, files, changes } => {
@@ -247,7 +251,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
     });
     if status.has_journal {
         facts.push(format!(
-            "{} known, {} told",
+            "{} known, {} recorded",
             numbered(status.files, "file"),
             numbered(status.told_events, "event")
         ));

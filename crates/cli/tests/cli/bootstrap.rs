@@ -152,3 +152,15 @@ fn bug_doctor_found_something_bad_and_ended_with_0() {
     let document = project.run(&["doctor", "--json"]).expect_code(1).document();
     assert_eq!(document["data"]["healthy"], false, "{document}");
 }
+
+#[test]
+fn bug_doctor_was_content_with_invariants_and_personas_that_cannot_be_read() {
+    let project = Project::initialised();
+    project.run(&["doctor"]).expect_code(0);
+    for (file, row) in [(".sage/invariants.yml", "bad  invariants"), (".sage/valve.yml", "bad  valve")] {
+        project.write(file, "personas: [\ninvariants: {\n");
+        let ran = project.run(&["doctor"]).expect_code(1);
+        assert!(ran.stdout.contains(row) && ran.stdout.contains(file), "{}", ran.stdout);
+        std::fs::remove_file(project.file(file)).unwrap();
+    }
+}

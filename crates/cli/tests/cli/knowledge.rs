@@ -92,7 +92,7 @@ fn the_code_is_asked_at_any_commit() {
     project.write("src/app.ts", &app);
     commit(&project, "Prices are costs");
     let behind = query(&project, "MATCH (f:File) RETURN f.path AS path ORDER BY path", &[]);
-    assert_eq!(behind["behind"], json!(true));
+    assert_eq!((&behind["stale"], &behind["behind"]), (&json!(true), &json!(true)));
     assert_eq!(behind["commit"], json!(first));
     assert_eq!(column(&behind, "path"), ["src/app.ts", "src/price.ts", "test/app.test.ts"]);
     let missing = project.run(&["--json", "graph", "query", "MATCH (n) RETURN n", "--commit", "HEAD"]);

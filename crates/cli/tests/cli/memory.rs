@@ -202,5 +202,9 @@ fn bug_every_failure_of_the_remote_was_to_be_tried_again_later() {
     let missing = project.run(&["sync"]).expect_code(1);
     assert!(missing.stderr.contains("not delivered: there is no git repository at"), "{missing:?}");
     assert!(missing.stderr.contains("check `git.url`"), "{missing:?}");
+    // A program that reads only the document learns of it, too.
+    let document = project.run(&["--json", "sync"]).expect_code(1).document();
+    assert_eq!((&document["ok"], &document["error"]["code"]), (&json!(false), &json!("EGIT")), "{document}");
+    assert!(document["error"]["details"]["synced"]["remote"].is_string(), "{document}");
     assert!(!missing.stderr.contains("later"), "{missing:?}");
 }

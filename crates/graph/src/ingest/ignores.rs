@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use tgp_contract::RelativePath;
-use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules, read_plain};
+use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, is_in_kernel_directory, outside_rules, read_plain};
 
 use super::language::{file_name, join, parent};
 use super::repository::Repo;
@@ -75,8 +75,7 @@ impl<'p> Ignores<'p> {
     pub(crate) fn leaves_out_directory(&self, path: &str, is_tracked: &dyn Fn(&str) -> bool) -> bool {
         match file_name(path) {
             ".git" => return true,
-            // The kernel's own, at the top of the project alone.
-            ".tgp" if path == ".tgp" => return true,
+            _ if is_in_kernel_directory(path) => return true,
             "node_modules" if !is_tracked(path) => return true,
             // A submodule, or a repository that happens to be there: git commits nothing of either.
             _ if self.has_git && self.project.join(path).join(".git").symlink_metadata().is_ok() => {

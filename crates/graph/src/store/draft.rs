@@ -336,8 +336,7 @@ impl Place<'_> {
 /// packages, which imports name as packages.
 fn is_never_code(path: &str) -> bool {
     is_in_chronicles(path)
-        || path == ".tgp"
-        || path.starts_with(".tgp/")
+        || tgp_fs::is_in_kernel_directory(path)
         || path.split('/').any(|part| part == ".git" || part == "node_modules")
 }
 

@@ -1,6 +1,7 @@
 //! Reading a JSON object field by field, collecting every problem instead of stopping at the first.
 
 use serde_json::{Map, Value};
+use tgp_text::did_you_mean;
 
 use super::ConfigProblem;
 
@@ -159,9 +160,10 @@ impl<'a> Fields<'a> {
     /// Reports what is left over: a typo must not pass for a setting.
     pub(super) fn done(mut self) {
         let unknown: Vec<String> = self.fields.keys().cloned().collect();
-        let known = self.known.join(", ");
         for name in unknown {
-            self.problem(&name, &format!("is not a setting; here are: {known}"));
+            let hint = did_you_mean(&name, self.known.iter().copied())
+                .unwrap_or_else(|| format!("the settings here are: {}", self.known.join(", ")));
+            self.problem(&name, &format!("is not a setting; {hint}"));
         }
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn read(mut git: Fields<'_>) -> GitConfig {
     let repo = git.text("repo");
     let url = git.text("url");
     if provider.is_some() != repo.is_some() {
-        git.problem("repo", "provider and repo go together; or give url instead of both");
+        git.problem("repo", "git.provider and git.repo must be set together, or git.url instead of both");
     }
     if let Some(repo) = &repo
         && !repo.contains('/')

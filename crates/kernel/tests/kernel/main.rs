@@ -13,6 +13,7 @@ mod concurrency;
 mod config;
 mod escapes;
 mod fetch_bridge;
+mod floating_calls;
 mod gates;
 mod inner_calls;
 mod knowledge;

@@ -78,6 +78,27 @@ impl Shop {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_statements_that_were_not_awaited_were_lost_without_an_error() {
+    for shop in Shop::all(json!({})).await {
+        let answer = shop
+            .run("export default async () => {\n  [1, 2, 3].forEach(async (id) => { await tgp.exec_sql(`INSERT INTO {t} (id, name) VALUES (${id}, 'x')`); });\n  return 'done';\n};")
+            .await;
+        assert_eq!(result(&answer), json!("done"), "{}", shop.dialect);
+        assert_eq!(shop.count().await, 3, "{}", shop.dialect);
+        let deleted = shop
+            .run("export default () => {\n  tgp.exec_sql('DELETE FROM {t}');\n  return 'done';\n};")
+            .await;
+        assert_eq!((result(&deleted), shop.count().await), (json!("done"), 0), "{}", shop.dialect);
+        let wrong = shop
+            .run("export default () => {\n  tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (9, 'x')\");\n  tgp.exec_sql('DELETE FROM a_table_that_is_not_there');\n  return 'done';\n};")
+            .await;
+        assert_eq!(code(&wrong), "ESQL", "{}", shop.dialect);
+        assert_eq!(shop.count().await, 0, "{}: the run is undone", shop.dialect);
+        shop.close().await;
+    }
+}
+
 /// Section 3 of the integration plan.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn integration_3_queries_return_rows_and_a_throw_rolls_back() {

@@ -1,7 +1,7 @@
 //! Reads values out of a YAML tree and notes what is wrong with them.
 
 use tgp_contract::SourceLocation;
-use tgp_text::{LineCol, truncate};
+use tgp_text::{LineCol, did_you_mean, truncate};
 
 use crate::pattern::{PatternError, PatternErrors};
 use crate::problem::Problems;
@@ -60,11 +60,9 @@ impl Reader<'_> {
         let entries = self.entries(node, what)?;
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
             let key = entry.key.escape_debug();
-            self.wrong(
-                entry.spot,
-                format!("`{key}` is not a field of {what}"),
-                format!("the fields are {}", quoted(known)),
-            );
+            let help = did_you_mean(&entry.key, known.iter().copied())
+                .unwrap_or_else(|| format!("the fields are {}", quoted(known)));
+            self.wrong(entry.spot, format!("`{key}` is not a field of {what}"), help);
         }
         Some(Fields { entries, spot: node.spot })
     }
@@ -152,7 +150,9 @@ impl Reader<'_> {
         let value = parse(word);
         if value.is_none() {
             let message = format!("unknown {what} `{}`", word.escape_debug());
-            self.wrong(node.spot, message, format!("there are {}", quoted(known)));
+            let help = did_you_mean(word, known.iter().copied())
+                .unwrap_or_else(|| format!("there are {}", quoted(known)));
+            self.wrong(node.spot, message, help);
         }
         value
     }

@@ -31,6 +31,7 @@ use tgp_contract::{
     ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Visibility, chronicled,
     is_chronicle_tree_directory,
 };
+use tgp_text::did_you_mean;
 use tracing::Instrument;
 
 use crate::Workspace;
@@ -484,8 +485,10 @@ impl Router {
         let name = self.aliases.get(name).map_or(name, String::as_str);
         self.tools.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
-            ToolError::new(Code::NotFound, format!("there is no tool `{name}`"))
-                .help(format!("the tools are: {}", known.join(", ")))
+            let names = known.iter().copied().chain(self.aliases.keys().map(String::as_str));
+            let help =
+                did_you_mean(name, names).unwrap_or_else(|| format!("the tools are: {}", known.join(", ")));
+            ToolError::new(Code::NotFound, format!("there is no tool `{name}`")).help(help)
         })
     }
 

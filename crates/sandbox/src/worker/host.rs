@@ -12,8 +12,35 @@ use nix::time::{ClockId, clock_gettime};
 use super::quickjs::HeapMeter;
 use crate::protocol::{FailureKind, FrameError, FromWorker, LogLevel, RunRequest, encode};
 
-/// Calls whose effect is part of the run's transaction and whose answer never has to be waited for.
-const PROMPT_CALLS: [&str; 3] = ["read_file", "write_file", "list_files"];
+/// Whether a run waits for a call that its tool did not await.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallKind {
+    /// It may change something: the run ends when it has an answer.
+    Effect,
+    /// A request that changes nothing, such as one that lost a race: it is cancelled at the end of the run.
+    Lookup,
+}
+
+impl CallKind {
+    fn of(name: &str, arguments: &str) -> Self {
+        if name == "fetch" && is_lookup(arguments) { Self::Lookup } else { Self::Effect }
+    }
+}
+
+/// The part of a request that says whether it changes something at the server.
+#[derive(serde::Deserialize)]
+struct RequestMethod {
+    #[serde(default)]
+    method: Option<String>,
+}
+
+fn is_lookup(arguments: &str) -> bool {
+    let request = serde_json::from_str::<(RequestMethod,)>(arguments);
+    request.is_ok_and(|(request,)| match request.method.as_deref() {
+        None => true,
+        Some(method) => method.eq_ignore_ascii_case("GET") || method.eq_ignore_ascii_case("HEAD"),
+    })
+}
 
 /// The connection and the books of one worker. A worker is single-threaded, so cells suffice.
 pub(super) struct Host {
@@ -27,8 +54,8 @@ pub(super) struct Host {
     log_bytes_left: Cell<u64>,
     calls_left: Cell<u64>,
     next_call: Cell<u32>,
-    /// Calls without an answer yet; true for those that are answered at once.
-    open_calls: RefCell<BTreeMap<u32, bool>>,
+    /// Calls without an answer yet.
+    open_calls: RefCell<BTreeMap<u32, CallKind>>,
     pub(super) output_bytes: Cell<u64>,
 }
 
@@ -135,7 +162,7 @@ impl Host {
         self.calls_left.set(left - 1);
         let call = self.next_call.get();
         self.next_call.set(call.saturating_add(1));
-        self.open_calls.borrow_mut().insert(call, PROMPT_CALLS.contains(&name.as_str()));
+        self.open_calls.borrow_mut().insert(call, CallKind::of(&name, &arguments));
         self.send_or_die(&FromWorker::Call { call, name, arguments });
         call
     }
@@ -145,8 +172,8 @@ impl Host {
     }
 
     /// Whether a call is open that belongs to the run even when the tool did not await it.
-    pub(super) fn has_open_prompt_calls(&self) -> bool {
-        self.open_calls.borrow().values().any(|prompt| *prompt)
+    pub(super) fn has_open_effects(&self) -> bool {
+        self.open_calls.borrow().values().any(|kind| *kind == CallKind::Effect)
     }
 
     /// A call is answered or cancelled, whichever comes first.

@@ -32,7 +32,7 @@ enum AqlCommand {
     Fmt(files::FmtArgs),
     /// Show what a query would do, and which gates will ask.
     Explain(explain::ExplainArgs),
-    /// Run a query, or go on with a run.
+    /// Run a query, or continue a run.
     Run(Box<run::RunArgs>),
     /// List the runs of queries.
     Runs(runs::RunsArgs),

@@ -43,16 +43,16 @@ pub struct RunArgs {
     /// All inputs as one JSON object.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     inputs: String,
-    /// Go on with this run (an id, its beginning, or `last`).
+    /// Continue this run (an id, its beginning, or `last`).
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "query", "input", "inputs"])]
     resume: Option<String>,
-    /// With --resume: make this step once more, though nobody knows what
-    /// became of it. Repeatable.
+    /// With --resume: repeat this step, although its result is unknown.
+    /// Repeatable.
     #[arg(long, value_name = "STEP")]
     again: Vec<String>,
     #[command(flatten)]
     model: ModelArgs,
-    /// Agree to everything that would be asked.
+    /// Agree to every question, but not on files that run later.
     #[arg(long)]
     yes: bool,
 }

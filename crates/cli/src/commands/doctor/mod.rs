@@ -102,7 +102,7 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
     if let Some((path, parts)) = written {
         printer.line(&format!("wrote {}: {}", visible(&path.display().to_string()), parts.join(", ")));
         printer.line(
-            "It holds no configuration, arguments, files or transcripts; read it through before you send it.",
+            "The archive has no configuration, arguments, file contents or transcripts. Read it before you send it.",
         );
     }
     broken.map_or(ended, |error| Err(Failure::Silent(error.code)))
@@ -204,16 +204,17 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
 /// A rule file that cannot be read refuses every write, so it is reported before an agent meets it.
 fn invariants_row(kernel: &Kernel) -> Row {
     match kernel.knowledge().guardian().invariants() {
-        Ok(invariants) => Row {
-            name: "invariants",
-            health: Health::Good,
-            text: format!("{} of the project", count(invariants.len(), "invariant")),
-        },
+        Ok(invariants) => {
+            Row { name: "invariants", health: Health::Good, text: count(invariants.len(), "invariant") }
+        }
         Err(error) => Row { name: "invariants", health: Health::Bad, text: explained(&error) },
     }
 }
 
 fn valve_row(kernel: &Kernel) -> Row {
+    if !kernel.has_personas() {
+        return Row { name: "valve", health: Health::Good, text: "no personas".to_owned() };
+    }
     let status = kernel.valve_status();
     match status.and_then(|status| status.personas_error.map_or(Ok(status.personas.len()), Err)) {
         Ok(personas) => Row { name: "valve", health: Health::Good, text: count(personas, "persona") },

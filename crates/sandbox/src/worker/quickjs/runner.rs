@@ -58,10 +58,10 @@ fn drive(
                     Some(Ok(json)) => within_cap(json, host)?,
                     _ => return Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
                 };
-                // Files that the tool has written belong to its run, awaited or not. A request or a tool that lost a
-                // race against a timer does not: it is dropped with the run.
-                while host.has_open_prompt_calls() {
-                    take_reply(ctx, engine, host, None);
+                // What the tool has begun belongs to its run, awaited or not, and so does what follows from it. Only a
+                // request that changes nothing is dropped with the run.
+                while host.has_open_effects() {
+                    wait_for_something(ctx, engine, host)?;
                     run_jobs(ctx, host)?;
                 }
                 return lost(ctx, engine).map_or(Ok(json), Err);
