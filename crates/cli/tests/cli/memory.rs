@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::processes::{assert_gone, descendants, send, start_session};
 use crate::project::Project;
 

@@ -191,20 +191,21 @@ async fn a_tool_inside_a_tool_has_a_savepoint() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_tool_does_not_wait_for_is_never_half_committed() {
-    let shop = Shop::open("sqlite", None, json!({})).await;
-    shop.tool(
-        "slow.ts",
-        "export default async () => {\n  await tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (1, 'a')\");\n  await new Promise((resolve) => setTimeout(resolve, 20_000));\n  await tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (2, 'b')\");\n};",
-    );
-    let answer = shop
-        .run("export default async () => {\n  void tgp.exec_tool('tools/slow.ts', {});\n  await new Promise((resolve) => setTimeout(resolve, 500));\n  return 'gone';\n};")
-        .await;
-    let count = shop.count().await;
-    assert!(
-        count == 0 || code(&answer) == "ESQL",
-        "{count} rows of an inner run that did not end: {answer:?}"
-    );
-    shop.close().await;
+    // An inner run that ends within the limits is committed with the outer one, a longer one stops both.
+    for (wait_ms, wall_ms, expected) in [(200, 60_000, 2), (60_000, 1_000, 0)] {
+        let shop = Shop::open("sqlite", None, json!({ "sandbox": { "wallMs": wall_ms } })).await;
+        let source = "export default async () => {\n  await tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (1, 'a')\");\n  await new Promise((resolve) => setTimeout(resolve, WAIT));\n  await tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (2, 'b')\");\n};";
+        shop.tool("slow.ts", &source.replace("WAIT", &wait_ms.to_string()));
+        let answer = shop
+            .run("export default async () => {\n  void tgp.exec_tool('tools/slow.ts', {});\n  return 'gone';\n};")
+            .await;
+        match expected {
+            0 => assert_eq!(code(&answer), "ERR_ISOLATE_TIMEOUT"),
+            _ => assert_eq!(result(&answer), json!("gone")),
+        }
+        assert_eq!(shop.count().await, expected, "{answer:?}");
+        shop.close().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
