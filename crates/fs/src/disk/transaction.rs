@@ -28,8 +28,8 @@ const PERMISSIONS: Mode = Mode::from_bits_truncate(0o777);
 
 /// Brings `batch` to disk; `visible` is locked while the files take their places, and while they are taken back.
 ///
-/// It is not locked until the last word is said, which may be a database's: a thread that reads a file meanwhile may be
-/// the one that brings its answer. Who reads then sees the new files, as every other program does.
+/// The lock is not held until the commit vote is cast. That vote may depend on a database, and a thread that reads a
+/// file meanwhile may be the one that brings its answer. Such a reader sees the new files, as every other program does.
 pub(super) fn run(
     root: &OwnedFd,
     batch: &Batch<'_>,
@@ -68,7 +68,7 @@ struct Transaction<'r> {
     directories: BTreeMap<RelativePath, Rc<OwnedFd>>,
     touched: BTreeSet<RelativePath>,
     undo: Vec<Undo>,
-    /// The only change of a batch needs no way back, unless somebody has the last word: its rename happens or not.
+    /// The only change of a batch needs no rollback unless there is a commit vote: its rename happens or not.
     alone: bool,
 }
 
