@@ -11,7 +11,7 @@ use super::ConfigError;
 /// The names looked for, in this order.
 const NAMES: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
 
-/// What stands in a configuration file.
+/// The contents of a configuration file.
 #[derive(Debug)]
 pub(crate) enum ConfigSource {
     /// To be evaluated in a worker.

@@ -40,7 +40,7 @@ impl Past {
         Self { audit: Arc::clone(audit), root: root.to_owned(), aliases }
     }
 
-    /// Shows what one entry says: the files it changed besides those it names, and the call itself.
+    /// Shows what one entry says: the files it changed in addition to those it names, and the call itself.
     fn show(&self, session: &str, call: RecordedCall, each: &mut dyn FnMut(PastCall, MissingDetails)) {
         let missing = MissingDetails {
             arguments: !call.arguments_whole,

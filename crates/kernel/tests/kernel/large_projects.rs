@@ -49,7 +49,7 @@ async fn a_project_with_too_many_entries_runs_no_command_instead_of_hiding_nothi
     kernel.shutdown().await;
 }
 
-/// What is hidden is found at any depth, in what git ignores too, and what cannot be looked at is hidden as a whole.
+/// What is hidden is found at any depth, in what git ignores too, and what cannot be read is hidden as a whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hidden_files_are_found_in_every_place() {
     use std::os::unix::ffi::OsStrExt;
