@@ -95,7 +95,7 @@ fn run(command: Command, global: &Global, printer: &Printer, interrupts: &Interr
     let runtime = runtime(&command)
         .map_err(|error| ToolError::new(Code::Internal, format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(async {
-        // Signals are looked at first, so that nothing has begun before they are caught.
+        // Signals are polled first, so that nothing has begun before they are caught.
         let outcome = tokio::select! {
             biased;
             () = interrupts.ended() => None,

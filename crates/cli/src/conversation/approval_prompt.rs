@@ -32,10 +32,10 @@ const EXPLAINED_MORE: &str = "  \
   m   shows more: what was too long, arguments and sources in full
 ";
 
-/// Columns of the words after a no: they are told to the caller, and a caller reads no novels.
+/// Columns of the words after a no: they are passed to the caller, which needs no long text.
 const MAX_WORDS: usize = 1000;
 
-/// Why something was refused at the terminal. Whoever sees one of these knows that somebody could be asked.
+/// Why something was refused at the terminal. Each of these implies that a user could be asked.
 const SAID_NO: &str = "the answer at the terminal was no";
 const INPUT_ENDED: &str = "the input at the terminal has ended";
 const NOT_ANSWERED: &str = "the question was not answered";

@@ -1,4 +1,4 @@
-//! What a call is about: those of its arguments that stand on its line.
+//! What a call is about: those of its arguments that are on its line.
 
 use console::measure_text_width;
 use serde_json::Value;

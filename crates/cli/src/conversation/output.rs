@@ -173,7 +173,7 @@ impl StandardError {
 
 impl Output for StandardError {
     fn write(&self, text: &str) {
-        // Where nobody listens there is nobody to tell.
+        // If standard error is closed, there is nowhere to report it.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 

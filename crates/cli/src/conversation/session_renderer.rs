@@ -103,7 +103,7 @@ impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
         let heard = *self.heard.borrow_and_update();
         if let Some(words) = heard.words(self.screen.has_call()) {
             self.screen.make_room();
-            // What was streamed into a pipe may stand on the same terminal all the same.
+            // What was streamed into a pipe may be on the same terminal all the same.
             let is_begun = self.screen.is_within_line() && self.aside.manner().terminal;
             let begin = if is_begun { "\n" } else { "" };
             self.aside.write(&format!("{begin}{words}\n"));
@@ -112,7 +112,7 @@ impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
 
     async fn put(&mut self, question: Question) {
         let Question { asked, pattern, mut reply } = question;
-        // Whoever wants to stop is asked nothing any more.
+        // A user who wants to stop is not asked any more.
         let stopping = || Answer::no(STOPPING);
         if *self.heard.borrow() != InterruptState::Nothing {
             // The asker may have gone, and then needs no answer.

@@ -12,7 +12,7 @@ use crate::conversation::Interrupts;
 
 /// Set in the process that is sent signals, to what it does at the end.
 const CHILD: &str = "TGP_TEST_SIGNALS";
-/// Longer than any test may take: whoever waits for its end without a signal hangs.
+/// Longer than any test may take: a test that waits for its end without a signal hangs.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 /// A session that says what it hears.
@@ -59,7 +59,7 @@ struct Started {
 
 impl Started {
     fn new(test: &str, last: &str) -> Self {
-        // Whoever runs the tests may have them ignore signals, as `nohup` does.
+        // The parent of the tests may make them ignore signals, as `nohup` does.
         Self::by("exec env --default-signal=HUP,INT,TERM \"$0\" \"$@\"", test, last)
     }
 

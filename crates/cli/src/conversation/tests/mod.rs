@@ -146,7 +146,7 @@ fn done(data: Value) -> ToolResult {
     ToolResult::Done(data)
 }
 
-/// A question of an agent for which nobody has made a rule.
+/// An agent's question that no rule covers.
 fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> ApprovalQuestion {
     let reason = match effect {
         Effect::Read | Effect::Write => "writes are asked for unless a rule allows them",
