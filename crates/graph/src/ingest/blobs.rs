@@ -62,7 +62,7 @@ impl ParseCache {
         Ok(parse)
     }
 
-    /// The transaction stands.
+    /// The transaction is committed.
     pub(crate) fn confirm(&mut self) {
         self.fresh.clear();
     }

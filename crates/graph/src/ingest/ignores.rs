@@ -1,4 +1,4 @@
-//! Which paths are no part of the code: by the ignore files, as they are or as a proposal would have them.
+//! Which paths are not part of the code: by the ignore files, as they are or as a proposal would have them.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

@@ -23,7 +23,7 @@ pub(crate) struct Manifest {
     pub(crate) inherits_version: bool,
     /// Entry files by sub-path: `.` is the package itself. Only plain paths of `exports`.
     pub(crate) entries: Vec<(String, String)>,
-    /// Names that stand for others: path aliases of TypeScript (with `*`), renamed crates.
+    /// Names that refer to others: path aliases of TypeScript (with `*`), renamed crates.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// Names with `#` of a `package.json`, and what they may mean under any condition.
     pub(crate) imports: Vec<(String, Vec<String>)>,

@@ -259,8 +259,8 @@ impl Place<'_> {
     }
 
     /// Adds the files that no rule of git counts to the code and that the changes are about all the same: those at
-    /// `paths` as they are on the disk, and what they import, however far that leads. Without that an import could go
-    /// a way round where nobody looks.
+    /// `paths` as they are on the disk, and what they import, however far that leads. Without that an import could
+    /// take a detour that is not checked.
     fn reveal(
         &self,
         connection: &Connection,

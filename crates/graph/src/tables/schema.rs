@@ -15,7 +15,7 @@ pub const OPEN: i64 = i64::MAX;
 /// The relationship whose ends may be files that are gone.
 pub const RENAME: &str = "WAS_RENAMED_FROM";
 
-/// What a new store is made with. `user_version` tells an old one from it, and an old one is made anew.
+/// What a new store is made with. `user_version` distinguishes it from an old one, and an old one is rebuilt.
 pub(crate) const SCHEMA: &str = "
 -- One row for each moment. `commit_id` is null for the work tree, of which there is at most one row, the last.
 CREATE TABLE moment (

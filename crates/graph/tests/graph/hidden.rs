@@ -1,4 +1,4 @@
-//! What somebody would do to hide an import from those who judge it.
+//! What an author might do to hide an import from the review.
 
 use std::os::unix::ffi::OsStrExt;
 
