@@ -91,7 +91,7 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
         .await
         .unwrap_or(Err(CommandError::TimedOut(invocation.limit)));
     if finished.is_ok() {
-        // The leader is gone and its number may be somebody else's by now.
+        // The leader is gone and its number may belong to another process by now.
         group.0 = None;
     }
     finished

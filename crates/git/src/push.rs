@@ -12,7 +12,7 @@ use crate::network::Network;
 use crate::push_report::{has_taken, lines_of};
 use crate::scratch::ScratchRepo;
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     Done,

@@ -102,7 +102,7 @@ impl Transport {
     }
 }
 
-/// The remote as git is told about it.
+/// The remote as it is passed to git.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     /// Without credentials, so it may be shown and be an argument.
@@ -124,7 +124,7 @@ pub(crate) enum CredentialSource {
     Url,
 }
 
-/// The server of an ssh remote, as the commands of ssh are told about it.
+/// The server of an ssh remote, as it is passed to the ssh commands.
 pub(crate) struct SshHost {
     /// For a sentence.
     pub(crate) shown: String,
@@ -195,7 +195,7 @@ impl Endpoint {
         }
     }
 
-    /// Understands the remote, and tells `sieve` every secret that comes with it.
+    /// Understands the remote, and gives `sieve` every secret that comes with it.
     pub(crate) fn new(
         remote: &Remote,
         token: Option<&Secret>,

@@ -41,7 +41,7 @@ async fn the_loser_is_named_and_kept() {
     assert_eq!(read(&root, "tools/x.ts").unwrap(), "from a");
     assert_eq!(world.remote_file("tools/x.ts").unwrap(), "from a");
     assert_clean(&root);
-    // Who has seen the other version can go on from it.
+    // A writer that has seen the other version can continue from it.
     arrived(b.persist(refactor("tools/x.ts", "from b, after a")).await);
     world.assert_consistent();
     assert_eq!(a.status().await.unwrap().kept, Vec::<String>::new());
