@@ -1,4 +1,4 @@
-//! The loop of a valve: look, tell, act, wait.
+//! The loop of a valve: scan, report, act, wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::reconcile::Deletions;
 use crate::tree::Scope;
 use crate::watches::Watches;
 
-/// How often the tree is looked at when it cannot be watched.
+/// How often the tree is scanned when it cannot be watched.
 const FALLBACK_EVERY: Duration = Duration::from_secs(5);
 /// When a chronicle or the journal cannot take something, it is tried again: soon, then less and less often.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// While actions are carried out, changes wait a little, so that their events can say who has caused them.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Why the tree is looked at when nothing has happened.
+/// Why the tree is scanned when nothing has happened.
 const PERIODIC: &str = "the time for it has come";
 
 /// What wakes the loop.
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         if self.stop.is_wanted() { Err(Failure::Stopped) } else { Ok(self.outlet) }
     }
 
-    /// Says what has happened before, and ends what nobody will end.
+    /// Reports a lost journal, and settles the actions that an earlier process left running.
     async fn begin(&mut self) -> Result<(), Failure> {
         let loss = locked(&self.core.loss).take();
         if let Some(what) = loss {
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
         Ok((watches, looked))
     }
 
-    /// Watches until nobody wants it any more.
+    /// Watches until it is cancelled.
     pub(crate) async fn watch(
         mut self,
         hints: &Arc<FsEventQueue>,
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
         self.whole(watching, reason).await
     }
 
-    /// Looks at everything, with new watches: the old ones may have missed what they should watch.
+    /// Scans everything, with new watches: the old ones may have missed what they should watch.
     async fn whole(&mut self, watching: &mut Watching, reason: String) -> Result<(), Failure> {
         watching.watches = None;
         if watching.every.is_none() {
@@ -390,6 +390,6 @@ struct Watching {
     /// Without watches: how often.
     every: Option<Duration>,
     is_started: bool,
-    /// Deletions that are not told yet.
+    /// Deletions that are not reported yet.
     holds: PendingDeletions,
 }

@@ -38,7 +38,8 @@ impl Journal {
             Err(failure) => {
                 drop(transaction);
                 if matches!(failure, Failure::Nonsense(_)) {
-                    // SQLite itself finds nothing wrong with it, so whoever opens it next has to be told.
+                    // SQLite itself finds nothing wrong with it, so the next process that opens it has to be
+                    // informed.
                     let _ = self.connection.pragma_update(None, "user_version", open::DAMAGED);
                 }
                 Err(failure)

@@ -1,4 +1,4 @@
-//! How things stand in a journal, for somebody who does not own it.
+//! The status of a journal, for a process that does not own it.
 
 use std::collections::BTreeMap;
 
