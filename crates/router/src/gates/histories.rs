@@ -98,7 +98,7 @@ impl Histories {
         Ok(())
     }
 
-    /// The same, with what other processes have done since it was last looked at.
+    /// The same, with what other processes have done since it was last read.
     ///
     /// # Errors
     /// As [`Histories::load`].

@@ -96,7 +96,7 @@ impl Router {
             .filter(|target| changed(target).is_some_and(may_run_later))
             .cloned()
             .collect();
-        // Of a manifest only some fields count, so its contents are looked at, unless the caller may not see them yet.
+        // Of a manifest only some fields count, so its contents are read, unless the caller may not see them yet.
         let is_tried = !veiled && request.definition.effect == Effect::Write && request.definition.dry_run;
         if is_tried && files.iter().filter_map(changed).any(|path| !always_runs_later(path)) {
             let outcome = self.try_without_effect(passed, &[], dry_run).await?;
