@@ -12,7 +12,8 @@ use crate::render::ends;
 pub(crate) const MAX_CALLS: usize = 64;
 /// The longest id that every provider takes back; a longer one is replaced.
 const MAX_CALL_ID_BYTES: usize = 40;
-/// Arguments that were no JSON, as the model is shown them again: enough to see what it wrote and where it stopped.
+/// Arguments that were not JSON, as the model is shown them again: enough to see what it wrote and where it
+/// stopped.
 const MAX_RAW_BYTES: usize = 2 << 10;
 /// The longest tool name that every provider takes back.
 const MAX_NAME_BYTES: usize = 64;
@@ -59,7 +60,7 @@ pub(crate) fn definition<'a>(tools: &'a [ToolDefinition], name: &str) -> Option<
     tools.iter().find(known)
 }
 
-/// Takes a turn apart. `is_used` tells which ids stand on the wire already.
+/// Takes a turn apart. `is_used` reports which ids are on the wire already.
 pub(crate) fn take(
     step: u64,
     events: &[StreamEvent],
@@ -157,7 +158,7 @@ fn wire_id(theirs: &str, step: u64, number: usize, is_taken: impl Fn(&str) -> bo
     std::iter::once(ours.clone()).chain(longer).find(|id| !is_taken(id)).unwrap_or(ours)
 }
 
-/// Arguments as they stand in the conversation. A text that was to be JSON may be as long as a whole answer.
+/// Arguments as they are in the conversation. A text that was to be JSON may be as long as a whole answer.
 fn wire_arguments(arguments: &Value) -> Value {
     match arguments {
         Value::String(raw) if raw.len() > MAX_RAW_BYTES => {
