@@ -1,4 +1,4 @@
-//! What the Guardian finds when it looks at everything.
+//! What the Guardian finds when it checks everything.
 
 use std::sync::Arc;
 

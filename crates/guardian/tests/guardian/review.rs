@@ -322,7 +322,7 @@ async fn a_plan_on_a_file_whose_chronicle_is_not_true_is_denied() {
         );
         assert!(!denied.is_approved());
     }
-    // Other files are nobody's trouble.
+    // Other files are not affected.
     assert!(
         review(&world, json!([{ "type": "WRITE_FILE", "filePath": "src/c.ts", "content": "" }]))
             .await

@@ -238,7 +238,7 @@ impl World {
         Self { graph, chronicle, files: disk, rules, clock, guardian }
     }
 
-    /// Another process on the same project, with a clock of its own.
+    /// Another process on the same project, with its own clock.
     pub(crate) fn another(&self, ahead: usize) -> Arc<Guardian> {
         self.another_on(self.chronicle.clone(), ahead)
     }
