@@ -18,8 +18,8 @@ pub struct GraphQuery {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Which files whoever asks may see. What belongs to others is left out before anything is matched. No wire
-    /// carries it: it is the kernel's word on the caller.
+    /// Which files the caller may see. What belongs to others is left out before anything is matched. No wire
+    /// carries it: it is the kernel's statement about the caller.
     #[serde(skip)]
     pub visible: Visibility,
 }
