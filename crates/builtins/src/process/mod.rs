@@ -1,4 +1,4 @@
-//! Commands on the project: each in a jail of its own, on a private layer whose changes are judged before they count.
+//! Commands on the project: each in its own jail, on a private layer whose changes are judged before they count.
 
 mod apply;
 mod command_runner;
