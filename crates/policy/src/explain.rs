@@ -7,7 +7,7 @@ use tgp_contract::{RUNS_LATER, SourceLocation};
 
 use crate::{PolicyDecision, RuleEffect};
 
-/// What became of one rule.
+/// The result of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleFinding {
