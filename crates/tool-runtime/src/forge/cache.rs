@@ -157,7 +157,8 @@ impl Memory {
     }
 }
 
-/// True when the directory is there (made now if need be), is the user's own, and nobody else may write to it.
+/// True when the directory is there (made now if need be), is the user's own, and no other user may write to
+/// it.
 fn is_private(directory: &Path) -> bool {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).is_ok();
     made && fs::symlink_metadata(directory).is_ok_and(|metadata| {
