@@ -55,7 +55,7 @@ impl SqliteSession {
         if let Some(judged) = &statement.judged
             && !judged.covers(&actions.kinds(&statement.sql))
         {
-            // A virtual table that was opened just now has prepared statements of its own, once.
+            // A virtual table that was opened just now has prepared its own statements, once.
             self.watch_caller(Watch::Compiling);
             prepared = self.judged(self.prepare(&statement.sql))?;
             actions = self.connection.warden.actions();
