@@ -88,7 +88,7 @@ pub(super) fn events_of(answer: &Value, content: &[Value]) -> Option<Vec<Value>>
     Some(events)
 }
 
-/// The events of this API; others come and go without a word.
+/// The events of this API; others are ignored.
 const KNOWN: [&str; 8] = [
     "message_start",
     "content_block_start",

@@ -222,7 +222,8 @@ async fn chat() {
     }
 }
 
-/// Nobody has said that the answer is whole, so a call that is not must not look like one without arguments.
+/// The server has not said that the answer is complete, so a call that is not must not look like one without
+/// arguments.
 #[tokio::test]
 async fn a_done_without_a_finish_reason_ends_words_and_cuts_calls() {
     let begin = |index: u64, arguments: &str| {

@@ -37,7 +37,7 @@ fn opaque(provider: &str, value: Value) -> Block {
     Block::Opaque { provider: provider.to_owned(), value }
 }
 
-/// A conversation with everything that can stand in one, also what should not.
+/// A conversation with everything that can be in one, also what should not.
 fn everything(label: &str) -> ChatOptions {
     let said = |role, blocks| Message { role, blocks };
     conversation(vec![

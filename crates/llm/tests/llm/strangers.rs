@@ -13,7 +13,7 @@ use tgp_llm::Wire;
 use crate::server::{Answer, Server};
 use crate::support::{hello, patient, play};
 
-/// Made for these tests, trusted by nobody.
+/// Made for these tests, trusted by no client.
 const CERTIFICATE: &[u8] = include_bytes!("fixtures/server.pem");
 const KEY: &[u8] = include_bytes!("fixtures/server.key");
 
