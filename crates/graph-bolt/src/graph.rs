@@ -20,7 +20,7 @@ use crate::values;
 
 /// The name of the files as they are, which no server has.
 const WORKTREE: &str = "WORKTREE";
-/// Rows that are asked for at once; the caps are looked at in between.
+/// Rows that are asked for at once; the caps are checked in between.
 const PAGE: usize = 500;
 /// Connections that are kept for the next question.
 const MAX_IDLE: usize = 4;
@@ -265,7 +265,7 @@ fn not_there(message: &str, help: &str) -> Failure {
     ToolError::new(Code::NotFound, message).help(help).into()
 }
 
-/// One copy of a store at a time, whoever makes it. The lock ends with the process that holds it.
+/// One copy of a store at a time, whichever process makes it. The lock ends with the process that holds it.
 async fn lock(store: &Path) -> Result<File, ToolError> {
     let mut name = store.as_os_str().to_owned();
     name.push(".copy-lock");

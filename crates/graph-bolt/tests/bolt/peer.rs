@@ -1,4 +1,5 @@
-//! A server of Bolt as small as can be: it speaks the bytes of the published protocol, and says what a test tells it.
+//! A server of Bolt as small as can be: it speaks the bytes of the published protocol, and sends what a test gives
+//! it.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
