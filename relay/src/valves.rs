@@ -30,7 +30,7 @@ fn personas() -> Vec<Persona> {
         .into()
 }
 
-/// Whoever can open a valve.
+/// Opens a valve.
 #[async_trait]
 pub(crate) trait ValveSource: Send + Sync {
     /// Opens a valve, has it look once, and closes it. Answers the reasons of events that no chronicle may take.

@@ -1,4 +1,4 @@
-//! A valve that looks at every file whenever it is told to, and remembers their hashes.
+//! A valve that reads every file on request, and remembers their hashes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ const MAX_FILES: usize = 10_000;
 /// Folders whose files never trigger anything.
 const IGNORED: [&str; 3] = [".git", CHRONICLE_DIRECTORY, ".tgp"];
 
-/// Somebody who wants to know of changes to files whose path contains one of the filters.
+/// A persona that wants to know of changes to files whose path contains one of the filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Persona {
     pub name: String,
     pub filters: Vec<String>,
 }
 
-/// Looks at all files, compares them with what it remembers, and tells personas of the difference.
+/// Reads all files, compares them with what it remembers, and reports the difference to personas.
 pub struct FakeValve {
     project: PathBuf,
     /// Where it remembers from one look to the next, also over restarts.
