@@ -1,4 +1,4 @@
-//! A client with a token at `tgp serve`. One server serves the whole attack, and is looked at before and after it.
+//! A client with a token at `tgp serve`. One server serves the whole attack, and is inspected before and after it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::endurance::Server;
 use crate::outcome::Outcome;
 use crate::project::Project;
 
-/// What stands for the client's token in a `hello`.
+/// The placeholder for the client's token in a `hello`.
 const TOKEN: &str = "$TOKEN";
 
 /// The seconds before the end within which an idle client is still waited for.
@@ -67,7 +67,7 @@ impl Attacker<'_> {
             }
             Ok(answer) => Outcome::of_result(&answer, ""),
             Err(error) => {
-                // The next step has a connection of its own.
+                // The next step has its own connection.
                 self.client = None;
                 Outcome::none("no answer", format!("{error:#}"))
             }
