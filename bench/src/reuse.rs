@@ -267,7 +267,8 @@ fn distractors(count: usize) -> Result<Vec<ToolMetadata>> {
     tools.collect()
 }
 
-/// The embedded model with a memory, so that the time of a search can be told from that of the embedding.
+/// The embedded model with a memory, so that the time of a search can be distinguished from that of the
+/// embedding.
 struct Remembering {
     inner: Arc<dyn Embedder>,
     known: Mutex<HashMap<String, Vec<f32>>>,
