@@ -230,7 +230,7 @@ impl Conversation {
         self.change(at, |exchange| exchange.shorten(part))
     }
 
-    /// Makes lines of the oldest exchange, but for the last `kept`. Answers whether there was one.
+    /// Makes lines of the oldest exchange, but for the last `kept`. Returns whether there was one.
     pub(crate) fn summarise_oldest(&mut self, kept: usize) -> bool {
         if self.exchanges.len() <= kept {
             return false;

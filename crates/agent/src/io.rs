@@ -25,7 +25,7 @@ impl From<ToolError> for LoopError {
     }
 }
 
-/// What was heard of a turn.
+/// What was received of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnOutput {
     pub(crate) events: Vec<StreamEvent>,

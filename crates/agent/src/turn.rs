@@ -1,4 +1,4 @@
-//! A turn of the model as it was heard, and what it means for the conversation.
+//! A turn of the model as it was received, and what it means for the conversation.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::render::ends;
 
 /// Calls of one turn that are made; what a model wants beyond them it can want again.
 pub(crate) const MAX_CALLS: usize = 64;
-/// The longest id that every provider takes back; a longer one is replaced.
+/// The longest id that every provider accepts; a longer one is replaced.
 const MAX_CALL_ID_BYTES: usize = 40;
 /// Arguments that were not JSON, as the model is shown them again: enough to see what it wrote and where it
 /// stopped.
 const MAX_RAW_BYTES: usize = 2 << 10;
-/// The longest tool name that every provider takes back.
+/// The longest tool name that every provider accepts.
 const MAX_NAME_BYTES: usize = 64;
 
 /// A call that the model wants and that has no result yet.
@@ -170,7 +170,7 @@ fn wire_arguments(arguments: &Value) -> Value {
     }
 }
 
-/// A name that no tool has, in a form that a provider takes back.
+/// A name that no tool has, in a form that a provider accepts.
 fn wire_name(name: &str) -> String {
     if ToolName::new(name).is_ok() {
         return name.to_owned();

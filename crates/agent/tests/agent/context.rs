@@ -1,4 +1,4 @@
-//! What the model reads: bounded results, a bounded conversation, and what gives way first.
+//! What the model reads: bounded results, a bounded conversation, and what is shortened first.
 
 use std::sync::atomic::Ordering;
 
@@ -215,7 +215,7 @@ async fn large_writes_give_way_instead_of_ending_the_session() {
                 assert_eq!(new == content, is_whole, "both give way together");
             }
         }
-        // The oldest give way first.
+        // The oldest are shortened first.
         let whole: Vec<bool> = sent.iter().map(|of_call| of_call["content"] == json!(content)).collect();
         assert!(whole.is_sorted(), "{whole:?}");
     }

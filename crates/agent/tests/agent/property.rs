@@ -13,7 +13,7 @@ use crate::hashes::check_hashes;
 use crate::support::*;
 
 const CONTEXT: u64 = 8_192;
-/// Turns that give way last.
+/// Turns that are shortened last.
 const KEPT: usize = 4;
 
 fn calls() -> impl Strategy<Value = StreamEvent> {
@@ -90,7 +90,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Whether the results of the last turns are whole, as long as anything older could give way.
+/// Whether the results of the last turns are whole, as long as anything older could be shortened.
 fn last_results_whole(request: &ChatOptions) -> bool {
     let messages = request.messages.iter().rev().take(2 * KEPT);
     let blocks: Vec<&Block> = messages.flat_map(|message| &message.blocks).collect();

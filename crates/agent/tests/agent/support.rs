@@ -23,9 +23,9 @@ use tokio::sync::{Notify, mpsc};
 #[derive(Clone, Debug)]
 pub(crate) enum Play {
     Events(Vec<StreamEvent>),
-    /// Says so much, and then nothing for ever.
+    /// Says so much, and then nothing forever.
     Hang(Vec<StreamEvent>),
-    /// Nothing of the turn was heard.
+    /// Nothing of the turn was received.
     Refuse(ToolError),
 }
 
