@@ -13,7 +13,7 @@ use crate::syntax::tree::{Item, Name, TypeExpr, TypeForm};
 use crate::types::{MAX_SIZE, union};
 use crate::{Field, QueryType, Record};
 
-/// Types inside of each other, through names too. It bounds the stack of everybody who walks a type.
+/// Types inside of each other, through names too. It bounds the stack of all code that walks a type.
 const MAX_DEPTH: usize = 64;
 
 const BUILT_IN: [&str; 5] = ["String", "Int", "Float", "Bool", "Any"];

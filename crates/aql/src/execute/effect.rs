@@ -46,7 +46,7 @@ pub(super) enum AttemptErrorKind {
     Misfit,
     /// There was a value that cannot be used, of whatever type.
     Unusable,
-    /// It took too long and was taken back.
+    /// It took too long and was rolled back.
     TimedOut,
     /// The run, or the part of it, was stopped.
     Cancelled,

@@ -42,7 +42,7 @@ impl EffectMarker {
         self.0.give()
     }
 
-    /// The attempt is over. Answers whether it may have taken effect.
+    /// The attempt is over. Returns whether it may have taken effect.
     ///
     /// # Errors
     /// When the line could not be kept.
@@ -61,7 +61,7 @@ impl EffectMarker {
 
 impl Drop for EffectMarker {
     fn drop(&mut self) {
-        // What it answers was heard before, or the whole run is gone.
+        // Its result was used before, or the whole run is gone.
         let _ = self.close();
     }
 }

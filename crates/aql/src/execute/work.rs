@@ -1,4 +1,4 @@
-//! One attempt: the call or the agent's work, until it has ended or was taken back.
+//! One attempt: the call or the agent's work, until it has ended or was rolled back.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl<'p> Run<'p> {
                 let marker = EffectMarker::new(&self.ports.journal, &here.path, number);
                 let (result, has_changed) = self.call(step, call, *part, token, &stop, &marker).await;
                 let is_effecting = marker.close()?;
-                // Of a call that was given up before it took effect everybody knows that nothing has happened.
+                // Of a call that was given up before it took effect it is known that nothing has happened.
                 let result = match result {
                     Err(AttemptError { kind: AttemptErrorKind::Unknown, .. }) if !is_effecting => {
                         Err(AttemptError { error: was_cancelled(), kind: AttemptErrorKind::Cancelled })
@@ -89,7 +89,7 @@ impl<'p> Run<'p> {
                 (result, has_files || (can_change && part.spent().calls > 0))
             }
         };
-        // What was taken back has either run out of its own time or was stopped with everything around it.
+        // What was rolled back has either run out of its own time or was stopped with everything around it.
         let result = result.map_err(|miss| match (miss.kind, timeout) {
             (AttemptErrorKind::Cancelled, Some(time)) if !level.scope.is_stopped() => {
                 AttemptError { error: timed_out(&here.path, time), kind: AttemptErrorKind::TimedOut }

@@ -15,7 +15,7 @@ const NARROW: usize = 12;
 /// Blanks between columns, and before the first.
 const GAP: usize = 2;
 
-/// Columns that give way, the wider one first.
+/// Columns that are shortened, the wider one first.
 const WORDS: [&str; 2] = ["WHAT", "WAITS FOR"];
 
 impl QueryExplanation {

@@ -14,7 +14,7 @@ use crate::QueryProblem;
 use crate::problem::Findings;
 use crate::suggest::listed;
 
-/// Blocks, types and expressions inside of each other. It bounds the stack of everybody who walks the tree.
+/// Blocks, types and expressions inside of each other. It bounds the stack of all code that walks the tree.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Steps of one file. A plan of more is not a plan, and everything behind is linear in it at least.

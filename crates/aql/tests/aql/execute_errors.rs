@@ -70,7 +70,7 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
     let report =
         go(&fake, &plan(vec![read("a", empty(), &[]).retry(2).typed(QueryType::Int)], reference(0))).await;
     assert_eq!((report.outputs, report.error, report.calls), (json!(3), None, 3));
-    // An agent that could not be corrected begins anew, in another session.
+    // An agent that could not be corrected starts again, in another session.
     let fake = Arc::new(
         Fake::echo()
             .with_agent(|_, number| Ok(crate::execute_world::said(if number < 4 { "many" } else { "4" }))),
@@ -107,7 +107,7 @@ async fn a_timeout_takes_the_call_back_and_another_attempt_may_follow() {
             .await;
     assert_eq!((report.outputs, report.duration_ms), (json!("a#2"), 610));
     assert!(events.iter().any(|event| matches!(event, RunEvent::Failed { error, again: true, .. } if error.details["timeoutMs"] == 100)));
-    // What cannot be taken back any more has happened, so its value counts.
+    // What cannot be rolled back any more has happened, so its value counts.
     let fake = Arc::new(Fake::new(|call| reply(json!(call.id)).after(5_000).stubborn()));
     let report = go(&fake, &plan(vec![tool("w", "fs_write", empty(), &[]).timeout(100)], reference(0))).await;
     assert_eq!((report.outputs, report.error), (json!("w#1"), None));
@@ -196,7 +196,7 @@ async fn the_first_failure_of_the_query_is_told_and_nothing_else_begins() {
         })
         .collect();
     assert_eq!(failed, [("b", false), ("c", true), ("a", false)]);
-    // What was taken back can be made again without a question.
+    // What was rolled back can be made again without a question.
     assert!(matches!(&fake.lines()[4], JournalLine::Failed { step, .. } if step == "c"));
 }
 

@@ -153,7 +153,7 @@ async fn a6_a_step_that_was_carried_out_is_not_made_again_for_a_better_answer() 
         go_on(&fake, &plan, history, &["a"]).await;
         assert_eq!(*fake.effects.lock().unwrap(), ["a#1", "a#2"]);
     }
-    // The same of an agent that has changed something; one that has only read begins anew.
+    // The same of an agent that has changed something; one that has only read starts again.
     for (tool, tasks) in [("fs_write", 3), ("fs_read", 6)] {
         let fake = Arc::new(Fake::echo().with_agent(|_, _| Ok(said("no number"))));
         let mut typed = agent("a", value(json!("x")), &[]).retry(1).typed(QueryType::Int);

@@ -1,5 +1,5 @@
-//! Golden folders, one a stage: `NAME.aql` beside `NAME.out`. A file more is a case more; `UPDATE_GOLDEN=1` writes the
-//! outputs anew.
+//! Golden folders, one a stage: `NAME.aql` beside `NAME.out`. A file more is a case more; `UPDATE_GOLDEN=1`
+//! regenerates the outputs.
 
 use std::fmt::Write as _;
 use std::fs;
