@@ -210,7 +210,7 @@ impl AuditReader {
     }
 
     /// Shows every call of a session, and of the sessions below it, with the number of its entry: those after entry
-    /// `after`, oldest first and one at a time. Answers whether these were all: after `limit` entries it ends.
+    /// `after`, oldest first and one at a time. Returns whether these were all: after `limit` entries it ends.
     ///
     /// # Errors
     /// As [`AuditReader::tail`].

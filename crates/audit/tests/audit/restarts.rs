@@ -1,4 +1,4 @@
-//! Beginning anew after a break: nothing is deleted, and the new chain says what it follows.
+//! Restarting after a break: nothing is deleted, and the new chain says what it follows.
 
 use std::fs;
 
