@@ -10,7 +10,7 @@ use tgp_contract::{Access, Code, FileFilter, RelativePath, Root, ToolError};
 use super::ProcessOptions;
 
 /// Directories whose content is generated or fetched, so that they contain no secret by intention, and which can be
-/// so large that looking through them would cost more than the command.
+/// so large that searching them would cost more than the command.
 const NOT_SEARCHED: [&str; 6] = ["node_modules", "target", ".venv", "venv", "__pycache__", "dist"];
 
 /// The rule that protects chronicles.
@@ -39,7 +39,7 @@ enum Protection {
 /// INVARIANT: an answer is complete. Whatever could not be read is hidden as a whole, or there is no answer.
 ///
 /// # Errors
-/// `ESECURITY` when the project has more entries than may be looked through, or a directory cannot be read.
+/// `ESECURITY` when the project has more entries than may be searched, or a directory cannot be read.
 pub(super) fn find(
     options: &ProcessOptions,
     filter: Option<&FileFilter>,

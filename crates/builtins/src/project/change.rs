@@ -1,4 +1,4 @@
-//! What all changes of a project file have in common: the look, the preview, the write and the answer.
+//! What all changes of a project file have in common: the read, the preview, the write and the answer.
 
 use std::sync::Arc;
 

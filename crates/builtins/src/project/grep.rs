@@ -9,7 +9,7 @@ use tgp_contract::{Code, ToolError};
 
 /// Bytes that a compiled pattern may take; a repeated repetition takes any amount.
 const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes that the automaton of a search may grow to before it is thrown away and begun anew.
+/// Bytes that the automaton of a search may grow to before it is thrown away and rebuilt.
 const MAX_AUTOMATON_BYTES: usize = 8 * 1024 * 1024;
 /// Parentheses inside each other in a pattern.
 const MAX_NESTING: u32 = 100;

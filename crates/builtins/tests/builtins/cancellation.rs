@@ -200,7 +200,7 @@ async fn a_call_is_taken_back_before_it_takes_effect() {
     // Work that still runs somewhere finds the way closed.
     let point = house.steps.point.lock().unwrap().clone().unwrap();
     assert!(is_cancelled(point.commit().as_ref().err()));
-    // A call that is dropped is taken back as well, and at once.
+    // A call that is dropped is rolled back as well, and at once.
     tokio::select! {
         biased;
         record = house.step(never()) => panic!("{record:?}"),
@@ -224,7 +224,7 @@ async fn a_call_that_takes_effect_is_waited_for_and_told_as_it_was() {
         house.steps.go.add_permits(1);
         house.reached().await;
         cancel.send(()).unwrap();
-        // The wish is heard before the effect ends.
+        // The cancellation arrives before the effect ends.
         tokio::task::yield_now().await;
         house.steps.go.add_permits(1);
     });

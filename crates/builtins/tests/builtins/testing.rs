@@ -257,7 +257,7 @@ fn the_command_is_found_in_the_manifests() {
         let found = found.map(|runner| (runner.kind, runner.command(None)));
         assert_eq!(found, expected.map(|(kind, line)| (kind, line.to_owned())), "{files:?}");
     }
-    // A closure that reads is enough where no folder has to be looked through.
+    // A closure that reads is enough where no folder has to be searched.
     let read = |path: &str| (path == "go.mod").then(|| "module x".to_owned());
     assert_eq!(detect(None, &read).unwrap().kind, RunnerKind::Go);
 }
