@@ -71,7 +71,7 @@ fn open(keeper: &ChronicleInner, path: &RelativePath) -> Result<Locked, Failure>
     Err(Failure::Restless(path.clone()))
 }
 
-/// Writes the line, unless it is there. Answers whether it did.
+/// Writes the line, unless it is there. Returns whether it did.
 fn add_once(
     keeper: &ChronicleInner,
     path: &RelativePath,
@@ -79,7 +79,7 @@ fn add_once(
     whole: u64,
     event: &Encoded,
 ) -> Result<bool, Failure> {
-    // Should anything fail from here, what was known is dropped, and found out anew the next time.
+    // Should anything fail from here, what was known is dropped, and found out again the next time.
     let mut known = keeper.known.take(path);
     keeper.known.refresh(&mut known, file, whole).doing("cannot read", path)?;
     let is_there = keeper.known.contains(&known, file, whole, &event.line).doing("cannot read", path)?;

@@ -203,7 +203,7 @@ impl ChronicleInner {
         }
     }
 
-    /// Counts an event that waits for the disk. Answers whether enough of them wait.
+    /// Counts an event that waits for the disk. Returns whether enough of them wait.
     pub(crate) fn unsynced(&self, file: &RelativePath) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.files.insert(file.clone());

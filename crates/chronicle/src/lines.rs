@@ -93,7 +93,7 @@ pub(crate) fn start_of_last(file: &File, end: u64, count: usize, most: u64) -> i
         position -= size;
         let Some(bytes) = usize::try_from(size).ok().and_then(|size| block.get_mut(..size)) else { break };
         file.read_exact_at(bytes, position)?;
-        // Faster than looking from behind, and most blocks of a long line hold no end.
+        // Faster than searching backwards, and most blocks of a long line hold no end.
         if !bytes.contains(&b'\n') {
             continue;
         }

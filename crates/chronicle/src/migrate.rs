@@ -293,7 +293,7 @@ struct Copied {
     leaves_out: bool,
 }
 
-/// Copies the whole lines of a chronicle, each of which must be an event. Answers how many there are.
+/// Copies the whole lines of a chronicle, each of which must be an event. Returns how many there are.
 fn copy(
     file: &File,
     whole: u64,

@@ -141,7 +141,7 @@ pub(crate) fn is_named_by_hash(name: &str, file: &File) -> io::Result<bool> {
     Ok(hash(file, &whole)?.starts_with(digits))
 }
 
-/// Copies a file that holds a torn line. Answers whether its bytes are there now.
+/// Copies a file that holds a torn line. Returns whether its bytes are there now.
 pub(crate) fn keep_whole(
     directory: &Directory,
     name: &str,

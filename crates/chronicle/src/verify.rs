@@ -107,7 +107,7 @@ struct Part {
     parts: u64,
 }
 
-/// Answers how many lines there are.
+/// Returns how many lines there are.
 fn read(file: &File, whole: u64, part: Part, report: &mut ChronicleReport) -> std::io::Result<u64> {
     let mut seen = HashSet::new();
     let mut lines = Lines::new(file, 0, whole)?;
