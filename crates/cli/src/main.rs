@@ -81,7 +81,7 @@ fn interrupted(interrupts: &Interrupts) -> ToolError {
     let signal = interrupts.signal().unwrap_or("a signal");
     ToolError::new(Code::Runtime, format!("the command was ended by {signal}"))
         .detail("signal", signal)
-        // A call that took effect already was not taken back.
+        // A call that took effect already was not rolled back.
         .detail("outcome", "unknown")
         .help("`tgp audit tail` shows how its calls ended")
 }

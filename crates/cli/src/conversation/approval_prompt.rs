@@ -11,7 +11,7 @@ const ROWS_BELOW: usize = 5;
 /// Rows of a page of the body: enough to judge a small change on the smallest terminal, and one glance on the largest.
 const LEAST_ROWS: usize = 8;
 const MOST_ROWS: usize = 40;
-/// How often more can be shown or explained before the question counts as refused: a stuck key must not ask for ever.
+/// How often more can be shown or explained before the question counts as refused: a stuck key must not ask forever.
 const MAX_ROUNDS: usize = 10_000;
 /// Columns of a wrong answer that are said back.
 const ECHO_COLUMNS: usize = 20;

@@ -150,13 +150,14 @@ impl Interrupts {
         }
     }
 
-    /// What a session has heard so far, and what it will hear.
+    /// The stop requests of a session so far, and those to come.
     pub fn heard(&self) -> watch::Receiver<InterruptState> {
         self.0.heard.subscribe()
     }
 
-    /// While the session runs signals are wishes: Ctrl-C stops it after the current call, a second one now, a third
-    /// ends the process at once; SIGTERM and SIGHUP stop it now, and a second one of them ends the process at once.
+    /// While the session runs signals are stop requests: Ctrl-C stops it after the current call, a second one now,
+    /// a third ends the process at once; SIGTERM and SIGHUP stop it now, and a second one of them ends the process
+    /// at once.
     pub async fn during<F: Future>(&self, stop: StopHandle, session: F) -> F::Output {
         *self.0.session() = Some(stop);
         let handling = SessionGuard(Arc::clone(&self.0));
@@ -176,7 +177,7 @@ impl Drop for SessionGuard {
     }
 }
 
-/// Turns signals into wishes and ends, until the process has gone.
+/// Turns signals into stop requests and exits, until the process ends.
 async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
     let Ok(mut signals) = Signals::new() else { return };
     if ready.send(()).is_err() {

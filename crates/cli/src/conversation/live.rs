@@ -1,4 +1,4 @@
-//! The last lines of a terminal, which are taken back before anything else is written.
+//! The last lines of a terminal, which are erased before anything else is written.
 
 use super::Output;
 

@@ -146,7 +146,7 @@ impl<B: Output> Screen<B> {
         }
     }
 
-    /// Shows the status, when the session waits for something and the terminal can take it back.
+    /// Shows the status, when the session waits for something and the terminal can erase it.
     pub fn tick(&mut self, elapsed: Duration) {
         let waits = matches!(self.phase, Phase::Model | Phase::Calls);
         if !waits || !self.has_status() || self.is_within_line() {
@@ -316,7 +316,7 @@ impl<B: Output> Screen<B> {
         self.board.write(&text);
     }
 
-    /// Whole lines of our own.
+    /// Whole lines of our own text.
     fn lines(&mut self, lines: &str) {
         self.end_text();
         let text = format!("{}{lines}", self.live.taken_back());

@@ -16,7 +16,7 @@ use crate::printer::Printer;
 
 /// How long nothing must have happened before the status is shown: a call of a millisecond needs none.
 const STATUS_AFTER: Duration = Duration::from_millis(100);
-/// How often it is drawn anew.
+/// How often it is redrawn.
 const STATUS_EVERY: Duration = Duration::from_millis(250);
 
 /// Shows a session at this terminal until its events end. Answers its summary, when there was one.
@@ -127,7 +127,7 @@ impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
             // A sender that is gone says nothing; only a signal ends the question.
             Ok(()) = self.heard.changed() => {
                 self.aside.write("\n");
-                // The loop above says what was heard.
+                // The loop above handles the request.
                 self.heard.mark_changed();
                 stopping()
             }

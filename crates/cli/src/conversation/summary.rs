@@ -17,7 +17,7 @@ const MAX_NAME: usize = 160;
 /// Columns of the left side of the table.
 const LABEL: usize = 8;
 
-/// What was done, in the order in which a person asks for it. `heard` is what the signals have come to.
+/// What was done, in the order in which a person asks for it. `heard` is the result of the signals.
 pub fn summary_text(
     summary: &Summary,
     heard: InterruptState,

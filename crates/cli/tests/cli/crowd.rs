@@ -14,7 +14,7 @@ use crate::project::Project;
 pub const POSTGRES: &str = "TGP_TEST_POSTGRES_URL";
 pub const MYSQL: &str = "TGP_TEST_MYSQL_URL";
 
-/// What a hanging program is killed after. A loaded machine takes a while; a hang takes for ever.
+/// What a hanging program is killed after. A loaded machine takes a while; a hang lasts forever.
 pub const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// What the second number of a run is more than its first.

@@ -74,7 +74,7 @@ const PIPE: TextStyle = TextStyle {
 };
 const TERMINAL: TextStyle = TextStyle { terminal: true, movable: true, columns: 80, rows: 40, ..PIPE };
 
-/// Compares with a file of `golden/`, which `UPDATE_GOLDEN=1` writes anew.
+/// Compares with a file of `golden/`, which `UPDATE_GOLDEN=1` regenerates.
 #[track_caller]
 fn golden(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conversation/tests/golden").join(name);
