@@ -1,4 +1,4 @@
-//! How much a piece of work may use, shared by everyone who does a part of it at the same time.
+//! How much a piece of work may use, shared by all that do a part of it at the same time.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};

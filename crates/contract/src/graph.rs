@@ -1,4 +1,5 @@
-//! The code graph as everyone above it sees it: a question about a commit, and an answer that says which commit it was.
+//! The code graph as every crate above it sees it: a question about a commit, and an answer that says which commit it
+//! was.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

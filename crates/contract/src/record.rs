@@ -188,7 +188,7 @@ pub trait Recorder: Send + Sync {
 /// cancelled.
 pub type Cancellation<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Called right before a call takes effect, and before whatever cannot be taken back; perhaps more than once. When it
+/// Called right before a call takes effect, and before whatever cannot be undone; perhaps more than once. When it
 /// fails, the call does not take effect.
 pub type BeforeEffectHook = Arc<dyn Fn() -> Result<(), ToolError> + Send + Sync>;
 
@@ -199,7 +199,7 @@ pub trait ToolCaller: Send + Sync {
     fn definitions(&self) -> Vec<ToolDefinition>;
 
     /// Makes one call and waits for it. The record is the one that was kept, with the result in it. When `cancelled`
-    /// completes before the call takes effect, it is taken back and its record is `cancelled`; later it is carried
+    /// completes before the call takes effect, it is rolled back and its record is `cancelled`; later it is carried
     /// out all the same.
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord;
 
