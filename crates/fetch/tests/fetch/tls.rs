@@ -1,4 +1,4 @@
-//! HTTPS with a root certificate of our own.
+//! HTTPS with our own root certificate.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
