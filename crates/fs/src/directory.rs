@@ -158,8 +158,8 @@ impl Directory {
         }
     }
 
-    /// Gives the file `from` of this directory another name in it. Answers whether it did: not where something has the name
-    /// and nothing may be replaced.
+    /// Gives the file `from` of this directory another name in it. Returns whether it did: not where something has the
+    /// name and nothing may be replaced.
     ///
     /// # Errors
     /// What the system says.
@@ -189,7 +189,7 @@ impl Directory {
         removed.or_else(|errno| Err(handle::io(&self.named(name)?, errno)))
     }
 
-    /// Removes a directory, if it is empty. Answers whether it was.
+    /// Removes a directory, if it is empty. Returns whether it was.
     ///
     /// # Errors
     /// `NotDirectory`, and what the system says.

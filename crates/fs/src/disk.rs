@@ -32,7 +32,8 @@ pub struct DiskFs {
     options: DiskOptions,
     /// One batch at a time, until its commit vote is cast: a batch is applied on a thread that may wait.
     writer: Mutex<()>,
-    /// Held for writing only while the staged files take their places, or are taken back; never while a database answers.
+    /// Held for writing only while the staged files take their places, or are rolled back; never while a database
+    /// answers.
     visible: RwLock<()>,
 }
 

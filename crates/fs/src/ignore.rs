@@ -1,4 +1,4 @@
-//! Which files of a project are ignored: one answer for everyone who asks.
+//! Which files of a project are ignored: one answer for every caller.
 //!
 //! Rules come from `.ignore` and `.gitignore` files, from the top of the git repository down to the file, and from git's
 //! `info/exclude`. The nearest file decides; any `.ignore` file beats any `.gitignore` file, and both beat `info/exclude`.
@@ -54,7 +54,7 @@ pub struct OutsideRules {
 }
 
 impl IgnoreRules {
-    /// Takes in a file of rules. A path that is none changes nothing. Answers whether it is one.
+    /// Takes in a file of rules. A path that is none changes nothing. Returns whether it is one.
     pub fn set(&mut self, file: &RelativePath, text: &[u8]) -> bool {
         let Some(kind) = kind_of(file) else { return false };
         let rules = parse(text);

@@ -18,7 +18,7 @@ pub enum LockKind {
 #[derive(Clone, Copy, Debug)]
 pub struct LockWait {
     pub patience: Duration,
-    /// The first pause between two looks; each pause is twice the one before it.
+    /// The first pause between two tries; each pause is twice the one before it.
     pub first_pause: Duration,
     pub longest_pause: Duration,
 }

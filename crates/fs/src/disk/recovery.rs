@@ -54,7 +54,7 @@ impl<'r> Intent<'r> {
             };
             let intent = Self { root, prefix, issued: 0, noted: BTreeSet::new(), file };
             // Between making and locking it, a sweep may have taken it for a dead one. Then the next name is tried,
-            // but not for ever: a disk whose inode numbers are made up would never agree.
+            // but not forever: a disk whose inode numbers are made up would never agree.
             if attempts == MAX_ATTEMPTS || intent.file.as_ref().is_none_or(|file| intent.is_ours(file, &name))
             {
                 return Ok(intent);

@@ -231,7 +231,7 @@ fn bug_an_agents_own_ignore_rules_kept_its_files_out_of_the_chronicle() {
     assert!(git(&top, &["add", "--force", "apps/web/.gitignore"]).status().unwrap().success());
     assert_eq!(left_out(&project, &paths), committed);
     fs::remove_file(project.join(".gitignore")).unwrap();
-    // They do bring files in: a rule that is gone counts no more, and neither does one that is taken back.
+    // They do bring files in: a rule that is gone counts no more, and neither does one that is reverted.
     put(&project, ".gitignore", "!a.log\n");
     fs::remove_file(project.join("src/.ignore")).unwrap();
     assert_eq!(left_out(&project, &paths), set(&["src/above.ts", "src/excluded.ts"]));
