@@ -92,7 +92,7 @@ impl Network {
         blocking(announce).await.ok()
     }
 
-    /// Takes note of what the remote said of the anchor, and looks into it where the remote has another one.
+    /// Takes note of what the remote said of the anchor, and investigates where the remote has another one.
     pub(crate) async fn heard(&self, scratch: &ScratchRepo, answer: &Finished, anchored: &Anchored) {
         self.take_down(answer, anchored).await;
         if lines_of(answer, &anchored.remote_reference()).any(|line| line.contains("stale info")) {

@@ -21,7 +21,7 @@ use crate::worktree::{Executable, Standing};
 /// What happens to a file in the way of the move that has uncommitted content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uncommitted {
-    /// It is kept on a branch and gives way: the move comes from the remote.
+    /// It is kept on a branch and is replaced: the move comes from the remote.
     Keep,
     /// It stays: it is newer than the commit that is being made.
     Leave,
@@ -227,7 +227,7 @@ impl LockedRepo {
         index.write().doing(DOING)
     }
 
-    /// Makes the index anew from the branch.
+    /// Rebuilds the index from the branch.
     pub(crate) fn rebuild_index(&mut self) -> Result<(), ToolError> {
         const DOING: &str = "cannot write the index";
         let path = self.context.git().join("index");

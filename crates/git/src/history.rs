@@ -13,7 +13,7 @@ use crate::local::{Context, open_repository};
 use crate::rebase;
 use crate::{History, RepositoryStatus, Strategy, Version};
 
-/// Commits that are looked through for one file; a search that ends here says that it is not complete.
+/// Commits that are searched for one file; a search that ends here says that it is not complete.
 const MAX_WALKED: usize = 50_000;
 /// More files of one commit are not listed.
 const MAX_PATHS: usize = 100;

@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     /// Keeps the threads of this process from racing for the file lock.
     pub(crate) writer: Arc<tokio::sync::Mutex<()>>,
     pub(crate) lane: tokio::sync::Mutex<()>,
-    /// Uncommitted content that had to give way to the remote's, until a caller asks to persist it.
+    /// Uncommitted content that was displaced by the remote's, until a caller asks to persist it.
     pub(crate) set_aside: Mutex<BTreeMap<RelativePath, (Oid, Conflict)>>,
     pub(crate) notes: Mutex<Vec<String>>,
 }

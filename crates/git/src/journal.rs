@@ -27,7 +27,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Answers what has to be synced before the branch may move.
+    /// Returns what has to be synced before the branch may move.
     pub(crate) fn write(&self, state: &Path) -> Result<Vec<PathBuf>, ToolError> {
         let unfinished = state.join(UNFINISHED);
         let path = state.join(NAME);

@@ -17,7 +17,7 @@ use tgp_fs::jittered;
 use crate::failure::At;
 
 const BUSY: &[u8] = b"busy\n";
-/// A writer works for milliseconds, so waiting is looking again soon.
+/// A writer works for milliseconds, so a waiter tries again soon.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(25);
 

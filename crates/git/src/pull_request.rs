@@ -364,8 +364,8 @@ impl LockedRepo {
         Ok(committed)
     }
 
-    /// Brings a request's branch to where it can be pushed: on top of what others pushed to it, or anew on the
-    /// remote's branch when the old one was merged or removed.
+    /// Brings a request's branch to where it can be pushed: on top of what others pushed to it, or starting
+    /// again on the remote's branch when the old one was merged or removed.
     fn plan_request(&mut self, branch: &str, theirs: RemoteHeads) -> Result<Plan, ToolError> {
         let name = self.context.local(branch);
         let ours = self.reference(&name)?;

@@ -24,7 +24,7 @@ pub enum Remote {
         provider: Provider,
         /// `owner/name`.
         repo: String,
-        /// Of an installation of one's own, such as `https://git.example.org/api/v4`.
+        /// Of a self-hosted installation, such as `https://git.example.org/api/v4`.
         api_base_url: Option<String>,
         /// Where to clone from, when it is not where the provider's name or the API's host says.
         clone_url: Option<String>,

@@ -180,7 +180,7 @@ async fn an_uncommitted_draft_is_kept_before_it_gives_way() {
     assert_eq!(show(&root, branch, "tools/untracked.ts").unwrap(), "new draft");
     assert_eq!(read(&root, "tools/x.ts").unwrap(), "theirs");
     assert_eq!(read(&root, "tools/y.ts").unwrap(), "also a draft", "nobody else touched it");
-    // The agent that wrote the draft learns of it when it persists it; who insists after that is heard.
+    // The agent that wrote the draft learns of it when it persists it; one that insists after that succeeds.
     let error = memory.persist(refactor("tools/x.ts", "draft")).await.unwrap_err();
     assert_eq!(&names(&error, "tools/x.ts").0, branch);
     arrived(memory.persist(refactor("tools/x.ts", "draft")).await);

@@ -1,4 +1,4 @@
-//! A remote that is away or silent does not hold everybody up.
+//! A remote that is away or silent does not hold up other work.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -67,7 +67,7 @@ async fn bug_a_silent_remote_is_asked_once_and_not_by_every_command() {
     SECONDS.fetch_add(15, Ordering::SeqCst);
     ToolRepo::open(silent.clone()).await.unwrap().hydrate().await.unwrap();
     assert_eq!(asked(), 2);
-    // A person who says so tries at once, and what went well ends the silence for everybody.
+    // A person who says so tries at once, and what went well ends the silence for every process.
     let mut sound = world.options("agent");
     sound.clock = moved_by_hand;
     let memory = ToolRepo::open(sound).await.unwrap();
