@@ -5,7 +5,7 @@ use tgp_text::{nearest, truncate};
 
 use super::error::{CypherError, spot};
 
-/// Answers with the names of all functions, for suggestions.
+/// Returns the names of all functions, for suggestions.
 pub(super) type KnownFunctions = fn() -> Vec<&'static str>;
 
 /// Clauses of other dialects, of which the parser only says that a name is not expected.

@@ -77,7 +77,7 @@ impl CypherError {
         self
     }
 
-    /// The refusal as everyone outside sees it.
+    /// The refusal as callers see it.
     pub fn into_error(self, source: &str, phase: Phase) -> ToolError {
         let mut error = ToolError::new(self.code, self.message).detail("kind", self.kind).detail(
             "phase",

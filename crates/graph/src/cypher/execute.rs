@@ -70,7 +70,7 @@ fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// Sets what [`run`] needs, and takes it back however the run ends.
+/// Sets what [`run`] needs, and resets it however the run ends.
 struct Guard;
 
 impl Guard {

@@ -132,7 +132,7 @@ fn npm_locals(value: &Value) -> Vec<(String, String)> {
     lists.flatten().filter_map(local).take(MAX_ALIASES).collect()
 }
 
-/// The list under `packages`: one item a line, as everybody writes it, or all of them in brackets.
+/// The list under `packages`: one item a line, as it is usually written, or all of them in brackets.
 fn pnpm_workspace(text: &str) -> Manifest {
     let mut members = vec![".".to_owned()];
     let mut is_inside = false;

@@ -281,7 +281,7 @@ impl State {
         &self.manifests
     }
 
-    /// Reads the manifests again. Answers whether they mean something else now.
+    /// Reads the manifests again. Returns whether they mean something else now.
     pub(crate) fn read_manifests(
         &mut self,
         connection: &Connection,

@@ -23,7 +23,7 @@ use crate::tables::failure::GraphError;
 /// More files than any project has; beyond, the walk has gone astray.
 pub(crate) const MAX_FILES: usize = 500_000;
 
-/// Names of a directory that are looked through for one import.
+/// Names of a directory that are searched for one import.
 const MAX_LISTED: usize = 20_000;
 
 /// Files that are in memory at once while they are hashed.
@@ -248,7 +248,7 @@ fn known(connection: &Connection) -> Result<HashMap<String, (String, Blob)>, Gra
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads files, a bounded number at once. Answers how many of their blobs were never read before.
+/// Reads files, a bounded number at once. Returns how many of their blobs were never read before.
 pub(crate) fn read(
     project: &Path,
     connection: &Connection,

@@ -22,7 +22,7 @@ use crate::tables::connect::meta;
 use crate::tables::failure::GraphError;
 use crate::tables::write::FactSource;
 
-/// How often the draft is made anew because another process replaced it in between.
+/// How often the draft is rebuilt because another process replaced it in between.
 const MAX_TRIES: usize = 5;
 
 /// Paths and blobs.

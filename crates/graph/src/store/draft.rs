@@ -30,7 +30,7 @@ use crate::tables::identity::Identities;
 use crate::tables::schema::OPEN;
 use crate::tables::write::{Writer, take_back};
 
-/// How often a proposal begins anew because another process wrote in between.
+/// How often a proposal starts again because another process wrote in between.
 const MAX_TRIES: usize = 5;
 
 /// Where it is kept how many files the work tree has whose path is not UTF-8.

@@ -65,7 +65,7 @@ CREATE INDEX edge_in ON edge (target, type, since, until, source);
 CREATE INDEX edge_stretch ON edge (id, since, until);
 ";
 
-/// The number of the tables' form; a store with another one is made anew.
+/// The number of the tables' form; a store with another one is rebuilt.
 pub(crate) const VERSION: i64 = 2;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.

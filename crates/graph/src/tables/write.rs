@@ -91,7 +91,7 @@ pub(crate) struct NextFacts<'a> {
 pub(crate) struct Writer<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) moment: i64,
-    /// Whether the moment can be taken back.
+    /// Whether the moment can be undone.
     pub(crate) draft: bool,
     pub(crate) ids: &'c mut Identities,
 }
@@ -101,7 +101,7 @@ impl Writer<'_> {
         held(self.connection, owner, name)
     }
 
-    /// Makes the owner say this and nothing else. Answers what it said before.
+    /// Makes the owner say this and nothing else. Returns what it said before.
     pub(crate) fn set(
         &mut self,
         owner: FactSource,
@@ -147,7 +147,7 @@ impl Writer<'_> {
         Ok(before)
     }
 
-    /// Makes the owner say nothing. Answers what it said before.
+    /// Makes the owner say nothing. Returns what it said before.
     pub(crate) fn clear(
         &mut self,
         owner: FactSource,

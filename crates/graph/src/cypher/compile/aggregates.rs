@@ -59,7 +59,7 @@ pub(super) fn misplaced(span: Span) -> Box<CypherError> {
 #[derive(Default)]
 struct Finder<'a> {
     found: Vec<&'a Expr>,
-    /// The aggregate that is being looked into.
+    /// The aggregate that is being checked.
     inside: Option<Span>,
     refusal: Option<Box<CypherError>>,
 }

@@ -1,4 +1,5 @@
-//! Who calls whom, as far as names show. No types are known, so every such relationship is marked as a best effort.
+//! Which symbol calls which, as far as names show. No types are known, so every such relationship is marked as a
+//! best effort.
 
 use std::collections::{BTreeMap, BTreeSet};
 

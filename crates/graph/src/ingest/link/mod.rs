@@ -109,7 +109,7 @@ pub(crate) fn symbol_id(ids: &Identities, path: &str, symbol: &Symbol) -> i64 {
     ids.id("Symbol", &[path, symbol.kind.name(), &symbol.qualified, &occurrence])
 }
 
-/// Takes the ids of a file's nodes, before anyone links to them.
+/// Takes the ids of a file's nodes, before any file links to them.
 pub(crate) fn claim(
     connection: &Connection,
     ids: &mut Identities,

@@ -188,7 +188,7 @@ pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
     Some(address(way, constant(reader, argument(node, 0)?)?))
 }
 
-/// Notes what a call loads, where it is not a declaration's. Answers whether it loads anything.
+/// Notes what a call loads, where it is not a declaration's. Returns whether it loads anything.
 pub(super) fn call(reader: &mut Reader<'_>, node: Node<'_>) -> bool {
     let Some(function) = node.child_by_field_name("function") else { return false };
     if let Some(way) = way(reader, function) {
