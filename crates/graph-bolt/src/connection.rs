@@ -158,7 +158,7 @@ impl Connection {
         self.exchange(BEGIN, vec![Packed::Map(extra)]).await.map(|_| ())
     }
 
-    /// Runs a statement inside a transaction and pulls its first `rows` rows. Answers the names of its columns too.
+    /// Runs a statement inside a transaction and pulls its first `rows` rows. Returns the names of its columns too.
     pub(super) async fn run(
         &mut self,
         statement: &str,

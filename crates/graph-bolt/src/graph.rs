@@ -24,9 +24,9 @@ const WORKTREE: &str = "WORKTREE";
 const PAGE: usize = 500;
 /// Connections that are kept for the next question.
 const MAX_IDLE: usize = 4;
-/// The stack of the thread that writes a query anew, which recurses as deep as the query is nested.
+/// The stack of the thread that rewrites a query, which recurses as deep as the query is nested.
 const STACK: usize = 64 << 20;
-/// How long another process that copies the same store is waited for, and how often it is looked for.
+/// How long another process that copies the same store is waited for, and how often the lock is tried.
 const COPY_WAIT: Duration = Duration::from_secs(600);
 const COPY_LOOK: Duration = Duration::from_millis(100);
 

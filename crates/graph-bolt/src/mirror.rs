@@ -150,7 +150,7 @@ fn read(
     Ok(Some(Closing { moments, last, digest, tools }))
 }
 
-/// Answers the keys of all tools.
+/// Returns the keys of all tools.
 fn send_nodes(
     store: &Database,
     span: Span,

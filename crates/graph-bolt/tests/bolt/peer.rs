@@ -17,7 +17,7 @@ pub enum Say {
     Close,
 }
 
-/// A message that was heard.
+/// A message that was received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
     pub tag: u8,
