@@ -11,11 +11,11 @@ use crate::{GUARDIAN_CHRONICLE, Guardian, PROJECT_CHRONICLE};
 
 /// Chronicles that are read for one check; a project has one for each source file at most.
 const MAX_CHRONICLES: usize = 50_000;
-/// Events of a file's own chronicle that are looked through for the last one that claims anything.
+/// Events of a file's own chronicle that are searched for the last one that claims anything.
 const MAX_FILE_EVENTS: usize = 200;
 /// Events of a chronicle that many files share.
 pub(super) const MAX_SHARED_EVENTS: usize = 10_000;
-/// The same before a write, which waits for it; the whole check looks further back.
+/// The same before a write, which waits for it; the whole check reads further back.
 const MAX_QUICK_EVENTS: usize = 500;
 /// Contradictions that are named at once: who settles all of them does it one by one.
 const MAX_CONTRADICTIONS: usize = 1_000;
@@ -77,7 +77,7 @@ impl Contradiction {
         format!("{} in graph", presence(!self.claim.present))
     }
 
-    /// For people, who may never have heard of a chronicle.
+    /// For people, who may not know what a chronicle is.
     pub(super) fn sentence(&self) -> String {
         let Claim { present, kind, happened, timestamp, .. } = &self.claim;
         let but = if *present { "there is no such file" } else { "it is there" };

@@ -124,7 +124,7 @@ struct Places {
 }
 
 impl Guardian {
-    /// The invariants that `changes` would break anew. What is broken already does not count again.
+    /// The invariants that `changes` would newly break. What is broken already does not count again.
     ///
     /// # Errors
     /// When the invariants cannot be read, or the graph cannot answer.

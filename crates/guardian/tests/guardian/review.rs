@@ -254,7 +254,7 @@ async fn a_plan_that_nothing_stands_against_is_approved() {
         ]),
         // What is broken already is not this plan's fault.
         json!([{ "type": "EDIT_FILE", "filePath": "src/domain/old.ts", "oldText": "import", "newText": "fn old\nimport" }]),
-        // Made and taken back: in sum nothing of the API is lost.
+        // Made and reverted: in sum nothing of the API is lost.
         json!([
             { "type": "EDIT_FILE", "filePath": "src/api.ts", "oldText": "fn two\n", "newText": "" },
             { "type": "EDIT_FILE", "filePath": "src/api.ts", "oldText": "fn one\n", "newText": "fn one\nfn two\n" },

@@ -180,7 +180,7 @@ impl MemoryChronicle {
 #[async_trait]
 impl Chronicle for MemoryChronicle {
     async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
-        // Others get their turn between a look and an append.
+        // Others get their turn between a read and an append.
         tokio::task::yield_now().await;
         Self::scope(file)?;
         let event_id = event.compute_id().unwrap();
