@@ -3,7 +3,7 @@
 //! There are three ways in:
 //!
 //! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request.
-//! - A program of our own choice is started through [`jailed_command`], whose child locks itself between fork and exec.
+//! - A program that we choose is started through [`jailed_command`], whose child locks itself between fork and exec.
 //! - A command that an agent has written is started with [`start`]: in its own root, on a private layer over the
 //!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the
 //!   [`OverlayLayer`].

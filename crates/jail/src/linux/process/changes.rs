@@ -177,7 +177,8 @@ impl Reading<'_> {
         Ok(Beneath::Replaced)
     }
 
-    /// Reports what the project has in a directory that was made anew, where the new one has nothing of that name.
+    /// Reports what the project has in a directory that was created again, where the new one has nothing of that
+    /// name.
     fn remove_all_but_upper(&mut self, directory: &Path) -> Result<(), JailError> {
         let folder = self.lower.join(directory);
         for entry in fs::read_dir(&folder).map_err(failed(&folder))? {

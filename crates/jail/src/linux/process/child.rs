@@ -149,8 +149,8 @@ impl ChildSetup {
         self.program.install()
     }
 
-    /// The supervisor and the first process are copies of the caller, and everybody may read the command line of a
-    /// process: what was said to the caller is not for those in the jail.
+    /// The supervisor and the first process are copies of the caller, and every process may read the command line
+    /// of another one: what was said to the caller is not for those in the jail.
     fn forget_command_line(&self) {
         if let Some(range) = &self.command_line {
             // SAFETY: the kernel has laid the arguments there, in a page of the stack that can be written and is there as

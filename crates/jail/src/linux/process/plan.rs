@@ -29,7 +29,7 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// Places that are made anew for each process, or that belong to the machine. Nothing of the caller's can lie there
+/// Places that are created for each process, or that belong to the machine. Nothing of the caller's can lie there
 /// or cover them.
 const OWN_PLACES: &[&str] = &["/dev", "/proc", "/sys"];
 
@@ -471,7 +471,7 @@ fn inside(path: &Path) -> Result<CString, JailError> {
     text(Path::new(ROOT).join(path.strip_prefix("/").unwrap_or(path)).as_os_str())
 }
 
-/// Whether mounting something there would cover what is made anew for each process.
+/// Whether mounting something there would cover what is created for each process.
 fn covers_our_own(path: &Path) -> bool {
     OWN_PLACES.iter().chain(TEMPORARY).any(|own| Path::new(own).starts_with(path))
 }

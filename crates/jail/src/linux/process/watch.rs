@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     next_search: Instant,
     machine_at_search: Machine,
     machine_at_start: Machine,
-    /// Whether the last look found memory missing that the tree may hold where we cannot look.
+    /// Whether the last check found memory missing that the tree may hold where we cannot look.
     suspected: bool,
     free_at_start: u64,
     free_at_walk: u64,
@@ -178,7 +178,7 @@ impl Watch {
         full.then_some(Exit::LayerFull)
     }
 
-    /// A last look when everybody has ended: between two looks much can be written.
+    /// A last check when all processes have ended: between two checks much can be written.
     pub(crate) fn layer_is_full(&self) -> bool {
         exceeds(&self.upper, self.limits.layer_bytes)
     }
