@@ -50,7 +50,7 @@ pub struct LlmConfig {
     pub budgets: Budgets,
     pub prices: Option<Prices>,
     pub patience: LlmPatience,
-    /// Attempts at a turn of which nothing was heard.
+    /// Attempts at a turn of which nothing was received.
     pub attempts: u32,
 }
 

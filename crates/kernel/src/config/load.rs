@@ -51,7 +51,7 @@ fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
         .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let failed = |reason: String| ConfigError::Read { file: file.clone(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
-    // Opening a pipe or a device could wait for ever, or never end.
+    // Opening a pipe or a device could wait forever, or never end.
     if !metadata.is_file() {
         return Err(failed("it is not a regular file".to_owned()));
     }

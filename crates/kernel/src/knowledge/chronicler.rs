@@ -57,7 +57,7 @@ impl Recorder for EventingRecorder {
         self.records.ready().await
     }
 
-    /// What was taken back has changed nothing.
+    /// What was rolled back has changed nothing.
     fn record_cancelled(&self, record: CallRecord) {
         self.records.record_cancelled(record);
     }

@@ -243,7 +243,7 @@ pub fn choose_query(compiled: &CompiledQuery, name: Option<&str>) -> Result<Arc<
     })
 }
 
-/// Every tool that a query can call. Queries that many steps use are looked into once.
+/// Every tool that a query can call. Queries that many steps use are read once.
 #[derive(Default)]
 struct ToolUsage {
     tools: BTreeSet<String>,

@@ -140,7 +140,7 @@ impl StepRunner {
         if let Some(summary) = last.clone().filter(|summary| is_last && summary.ending == Ending::Done)
             && task.correction.is_none()
         {
-            // It was done when the run around it was killed; only its answer was not heard.
+            // It was done when the run around it was killed; only its answer was not received.
             let before = stops.next().map(|earlier| earlier.usage).unwrap_or_default();
             return Ok((summary, before));
         }

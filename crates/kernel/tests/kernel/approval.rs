@@ -176,8 +176,8 @@ impl DynTool for Meddled {
     }
 }
 
-/// Tools are bound as the files of the project are: also against a change after the very last look of the router, and
-/// a tool that is executed with everything it imports.
+/// Tools are bound as the files of the project are: also against a change after the router's very last check, and a
+/// tool that is executed with everything it imports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_changes_after_the_answer_is_asked_for_again() {
     const OUTER: &str = "import one from './one.ts';\nexport default () => one() + 1;";

@@ -1,4 +1,4 @@
-//! Limits of looks and of change sets: one that is reached denies, and nothing is read before its size is known.
+//! Limits of scans and of change sets: one that is reached denies, and nothing is read before its size is known.
 
 use serde_json::json;
 use tgp::contract::ToolResult;
@@ -104,7 +104,7 @@ async fn a_session_adds_only_so_many_files_whichever_way() {
     data(&write("one-more.md").await);
     assert_eq!(code(&write("two-more.md").await), "ESECURITY");
     kernel.shutdown().await;
-    // Another kernel begins anew.
+    // Another kernel starts again.
     let kernel = Kernel::boot(BootOptions { ..project.options() }).await.unwrap();
     data(&kernel.call("fs_write", json!({ "path": "two-more.md", "content": "" })).await);
     kernel.shutdown().await;

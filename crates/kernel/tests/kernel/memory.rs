@@ -185,7 +185,7 @@ async fn integration_1_eight_kernels_forge_25_tools_each_at_once() {
     for kernel in kernels {
         kernel.shutdown().await;
     }
-    // Every commit of everybody is there, once.
+    // Every commit of every agent is there, once.
     let forged = hub.log().iter().filter(|line| line.contains("Forge: tools/agent")).count();
     assert_eq!(forged, 200);
     git(&hub.remote(), &["fsck", "--strict"]);

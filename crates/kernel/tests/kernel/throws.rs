@@ -163,7 +163,7 @@ async fn a_failure_nobody_awaited_fails_the_run() {
             "lost",
             3,
         ),
-        // It says more than that the tool waits for ever.
+        // It says more than that the tool waits forever.
         (
             "export default () => new Promise(() => {\n  queueMicrotask(() => {\n    throw new Error('lost');\n  });\n});",
             "ERUNTIME",
