@@ -10,7 +10,7 @@ use tgp_net::Secret;
 /// How requests and answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
-    /// `POST {base}/chat/completions`: OpenAI, and everybody who speaks like it (Ollama, vLLM, gateways).
+    /// `POST {base}/chat/completions`: OpenAI, and compatible servers (Ollama, vLLM, gateways).
     OpenAiChat,
     /// `POST {base}/responses`.
     OpenAiResponses,
@@ -68,7 +68,7 @@ pub enum Jitter {
     Fixed(f64),
 }
 
-/// How often a turn is asked for, as long as nothing of it has been heard.
+/// How often a turn is asked for, as long as nothing of it has been received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
     /// All attempts together, at least 1.

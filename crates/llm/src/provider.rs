@@ -1,4 +1,4 @@
-//! A provider over HTTP: one request a turn, and more attempts as long as nothing of it was heard.
+//! A provider over HTTP: one request a turn, and more attempts as long as nothing of it was received.
 
 use std::sync::Arc;
 

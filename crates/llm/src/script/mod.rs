@@ -178,7 +178,7 @@ impl ModelProvider for Script {
         let turn = self.turn(options.turn)?;
         self.check(options.turn, turn, &options)?;
         let events = turn.play(options.turn);
-        // As with every provider, a turn that begins with an error was never heard.
+        // As with every provider, a turn that begins with an error counts as not received.
         if let Some(StreamEvent::Error { error }) = events.first() {
             return Err(error.clone());
         }

@@ -75,7 +75,7 @@ impl Blocks {
         }
     }
 
-    /// Answers the position of the new piece.
+    /// Returns the position of the new piece.
     pub(super) fn begin(
         &mut self,
         key: Option<u64>,

@@ -129,7 +129,7 @@ const KNOWN: [&str; 12] = [
 pub(super) struct ResponsesDecoder {
     blocks: Blocks,
     meter: Meter,
-    /// The items whose calls have begun, and whose text was heard in pieces.
+    /// The items whose calls have begun, and whose text was received in pieces.
     called: BTreeSet<u64>,
     spoken: BTreeSet<u64>,
     /// The companion of a message that has said nothing yet.

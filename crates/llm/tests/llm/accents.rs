@@ -6,7 +6,7 @@ use tgp_llm::Wire;
 use crate::server::{Answer, Server};
 use crate::support::{called, hello, json_of, once, play};
 
-/// Plays the events and compares what was heard; an error is compared by its message's end.
+/// Plays the events and compares what was received; an error is compared by its message's end.
 async fn check(wire: Wire, name: &str, events: &[Value], expected: Value) {
     let line = |event: &Value| match event {
         Value::String(raw) => format!("data: {raw}\n\n"),

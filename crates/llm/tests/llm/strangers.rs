@@ -1,4 +1,4 @@
-//! Servers that are something else: another attempt would hear the same.
+//! Servers that are something else: another attempt would get the same.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
