@@ -47,7 +47,7 @@ impl PolicyExplanation {
             report.finding = RuleFinding::Decided;
         }
         for report in rules.iter_mut().filter(|report| report.finding == RuleFinding::Matched) {
-            // A default that gives way to none but a rule that names the file.
+            // A default that only a rule that names the file can override.
             if report.rule == RUNS_LATER {
                 continue;
             }

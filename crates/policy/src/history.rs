@@ -253,7 +253,7 @@ impl SessionHistory {
         history
     }
 
-    /// The same session under other rules: built anew from what it has done; calls under way keep their tickets, and
+    /// The same session under other rules: rebuilt from what it has done; calls under way keep their tickets, and
     /// until they are settled every sequence rule takes them for its own.
     #[must_use]
     pub fn renewed(&self, policy: &Policy, past: impl IntoIterator<Item = PastCall>) -> Self {

@@ -12,7 +12,7 @@ use tgp_contract::RelativePath;
 
 use crate::protect::fold;
 
-/// A manifest that is larger is not looked into: any change of it counts.
+/// A manifest that is larger is not parsed: any change of it counts.
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
 
 /// Directories of which every file counts.
