@@ -152,7 +152,7 @@ impl Searcher {
         self.write().remove(path)
     }
 
-    /// Puts tools into a library. Answers the texts to embed, by the keys of their vectors.
+    /// Puts tools into a library. Returns the texts to embed, by the keys of their vectors.
     fn add(&self, library: &mut Library, tools: Vec<Arc<ToolMetadata>>) -> HashMap<String, String> {
         let fingerprint = self.embedder.as_ref().map_or("", |embedder| embedder.fingerprint());
         let mut texts = HashMap::new();
