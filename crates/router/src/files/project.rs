@@ -29,8 +29,8 @@ pub struct ProjectBase {
 
 impl ProjectBase {
     /// Held by a call that changes files which it has read before, and by the commit of a run: so nothing changes
-    /// between the look and the write. A run holds it until its database has answered, which is bounded there; those who
-    /// wait for it on the runtime leave their thread to others.
+    /// between the read and the write. A run holds it until its database has answered, which is bounded there; those
+    /// who wait for it on the runtime leave their thread to others.
     pub async fn commit_lock(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.commit_lock).lock_owned().await
     }

@@ -55,7 +55,7 @@ pub struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Visits everything below `start`: files in the order of their paths, a directory before what it holds. Answers
+    /// Visits everything below `start`: files in the order of their paths, a directory before what it holds. Returns
     /// how much of it the walk saw.
     pub fn each(
         &self,

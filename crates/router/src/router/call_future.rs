@@ -1,4 +1,5 @@
-//! A call on its way: polled by its caller, and carried to its end when it has gone too far to be taken back.
+//! A call on its way: polled by its caller, and carried to its end when it has gone too far to be rolled
+//! back.
 
 use std::pin::Pin;
 use std::sync::Arc;

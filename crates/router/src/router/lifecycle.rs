@@ -1,4 +1,4 @@
-//! How far a call has come, and until when it can be taken back.
+//! How far a call has come, and until when it can be rolled back.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl CallLifecycle {
         &self.wait
     }
 
-    /// Something is about to happen that cannot be taken back.
+    /// Something is about to happen that cannot be undone.
     pub(super) fn testify(&self) -> Result<(), ToolError> {
         if let Some(recorder) = &self.recorder {
             let ended = || ToolError::new(Code::Internal, "the kernel has ended, so nothing can be recorded");
@@ -85,7 +85,7 @@ impl CallLifecycle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the call back, if that is possible. Answers whether it is.
+    /// Rolls the call back, if that is possible. Returns whether it is.
     pub(super) fn cancel(&self) -> bool {
         let mut state = self.state();
         state.unwanted = true;
@@ -96,7 +96,7 @@ impl CallLifecycle {
         state.stage == Stage::Cancelled
     }
 
-    /// Ends when the call was taken back. One task at a time may wait for it.
+    /// Ends when the call was rolled back. One task at a time may wait for it.
     pub(super) async fn cancelled(&self) {
         while self.state().stage != Stage::Cancelled {
             self.cancelled.notified().await;

@@ -32,7 +32,8 @@ impl ApprovalRequirement {
 }
 
 impl Router {
-    /// Asks the gates about files that run later, one by one. Answers the wish for those that a person has to see.
+    /// Asks the gates about files that run later, one by one. Returns the approval reason for those that a person
+    /// has to see.
     pub(super) async fn judge_runs_later(
         &self,
         request: GateRequest<'_>,
