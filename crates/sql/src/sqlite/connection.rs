@@ -1,4 +1,4 @@
-//! A SQLite connection: opened with safe settings, begun, and looked over before it is kept.
+//! A SQLite connection: opened with safe settings, begun, and checked before it is kept.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -114,7 +114,7 @@ impl Connection {
     }
 
     /// Reads the definitions again if another connection has changed them. A statement would be compiled with the old
-    /// ones, and compiled anew only while it runs. In a transaction they do not change after that.
+    /// ones, and compiled again only while it runs. In a transaction they do not change after that.
     pub fn refresh(&self) -> rusqlite::Result<()> {
         let mut statement = self.database.prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 1")?;
         let mut rows = statement.query([])?;

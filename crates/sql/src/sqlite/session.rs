@@ -173,7 +173,7 @@ impl SqliteSession {
         Ok(collector.finish(0))
     }
 
-    /// Runs a statement of our own.
+    /// Runs one of our own statements.
     fn own(&self, sql: &str) -> Result<(), Failure> {
         self.connection.stop_clock();
         self.connection.database.execute_batch(sql).map_err(|error| {
