@@ -136,7 +136,7 @@ struct Globs {
     code: GlobSet,
 }
 
-/// The defaults are the same for everybody.
+/// The defaults are the same for all projects.
 static DEFAULTS: LazyLock<Globs> = LazyLock::new(|| Globs::compile(&TddOptions::default()));
 
 impl Globs {

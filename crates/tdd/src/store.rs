@@ -266,7 +266,7 @@ const BASELINE: &str = "baseline";
 const RED: &str = "red";
 const SEEN: &str = "seen";
 
-/// Writes what differs, so that a large project costs no more than a small change. Answers whether the scope is new.
+/// Writes what differs, so that a large project costs no more than a small change. Returns whether the scope is new.
 fn save(
     transaction: &Transaction<'_>,
     scope: &Scope,

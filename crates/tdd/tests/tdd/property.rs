@@ -1,4 +1,4 @@
-//! Random work against an oracle that knows nothing of states: it looks through everything that has happened.
+//! Random work against an oracle that knows nothing of states: it searches everything that has happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 

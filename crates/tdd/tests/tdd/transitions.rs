@@ -106,7 +106,7 @@ fn a_failing_run_leads_back_to_where_the_code_was_written() {
     world.write(OLD_TEST, Some("old test, tidied"));
     assert_eq!(world.state(), TddState::TestWritten);
     assert_eq!(world.fails(Some(&["tests/elsewhere.test.ts"])).state_after, TddState::Refactor);
-    // A test that was taken back opens nothing.
+    // A test that was reverted opens nothing.
     let world = World::at(TddMode::Strict, TddState::CodeAllowed);
     world.write(NEW_TEST, None);
     assert_eq!(world.fails(None).state_after, TddState::Idle);
