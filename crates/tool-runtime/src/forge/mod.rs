@@ -280,7 +280,7 @@ impl ToolRuntime {
         let prepared = self.judged_program(invocation, path).await?;
         prepared.must_be_runnable(path)?;
         if let Some(agreement) = invocation.agreement() {
-            // What was compiled is what runs, so nothing can change between this look and the run.
+            // What was compiled is what runs, so nothing can change between this check and the run.
             for (path, hash) in prepared.sources() {
                 agreement.check_hash(Root::Tools, path, Some(hash))?;
             }

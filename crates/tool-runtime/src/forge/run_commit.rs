@@ -35,8 +35,8 @@ impl RunCommit {
         }
     }
 
-    /// The database commits last, when the files are in place and can still be taken back: a file system can undo,
-    /// a database that has committed cannot.
+    /// The database commits last, when the files are in place and can still be rolled back: a file system can
+    /// undo, a database that has committed cannot.
     pub(super) async fn commit(self, check: Option<PreCommitCheck>) -> Result<(), ToolError> {
         let is_open = match &self.sql {
             Some(sql) => sql.is_open().await,

@@ -66,7 +66,7 @@ impl ToolDescriber {
         if !known.loaded {
             known.loaded = true;
             let cached = std::fs::read(self.state.join(&self.cache_name)).ok();
-            // A cache that cannot be read is not a cache; everything is described anew.
+            // A cache that cannot be read is not a cache; everything is described again.
             if let Some(index) = cached.and_then(|bytes| Index::parse(&bytes).ok()) {
                 known.tools = index.tools().map(|tool| (tool.path.clone(), Arc::new(tool.clone()))).collect();
             }
@@ -143,7 +143,7 @@ impl ToolDescriber {
         Ok(tools)
     }
 
-    /// Makes `meta.json` say what `tools` are, which are all there are. Answers what had to be repaired, one sentence
+    /// Makes `meta.json` say what `tools` are, which are all there are. Returns what had to be repaired, one sentence
     /// each.
     pub(super) fn mend(
         &self,

@@ -89,7 +89,7 @@ impl IndexState {
 }
 
 impl ToolLibrary {
-    /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
+    /// Ensures that the searcher knows every tool. Returns what had to be repaired on the way.
     pub(super) async fn survey(
         &self,
         files: &Arc<dyn FileSystem>,

@@ -24,10 +24,10 @@ use tgp_router::{ApprovedSnapshot, PointOfNoReturn};
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
 
-/// Bytes of a file in the tool repository: every version of it stays in the history of everybody.
+/// Bytes of a file in the tool repository: every version of it stays in every clone's history.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// Versions that are looked through where some may not be seen.
+/// Versions that are searched where some may not be seen.
 const MAX_LOOKED_THROUGH: usize = 1_000;
 
 /// How long a search waits until new tools are embedded; those that are not are compared by their words.
