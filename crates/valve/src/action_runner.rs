@@ -266,7 +266,7 @@ fn files_of(ended: &Ended) -> &[FileEffect] {
 }
 
 /// What is in the file of a trigger now, where that is another content. An action that has failed or was interrupted did
-/// not say that it has changed this file, and would be woken by it for ever.
+/// not say that it has changed this file, and would be woken by it forever.
 fn left_behind(core: &Core, trigger: &Trigger) -> Option<Option<String>> {
     let never = AtomicBool::new(false);
     let content = match Hashing::new(&core.tree, &never, false).read(&trigger.file_path) {

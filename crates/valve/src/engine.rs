@@ -18,8 +18,8 @@ use crate::reconcile::{Comparison, Deletions, UncertainDeletion};
 use crate::tree::{Hashing, RULE_FILES, Rules, ScanObstacle, Scope, Seen, Stamp, Tree, Walk, WalkError};
 use crate::{Actions, ValveClock};
 
-/// Events that may wait for a chronicle before nothing more is looked for. The changes stay on the disk meanwhile, and
-/// are found when there is room again.
+/// Events that may wait for a chronicle before no more scans are made. The changes stay on the disk meanwhile, and are
+/// found when there is room again.
 const MAX_WAITING: u64 = 100_000;
 /// Problems that were reported and are not reported again; beyond it some are reported twice.
 const MAX_REPORTED: usize = 10_000;
@@ -61,7 +61,7 @@ pub(crate) struct Parts {
     pub(crate) loss: Option<String>,
 }
 
-/// What one look has found.
+/// What one scan has found.
 #[derive(Debug, Default)]
 pub(crate) struct ScanResult {
     pub(crate) files: u64,
@@ -70,7 +70,8 @@ pub(crate) struct ScanResult {
     pub(crate) problems: Vec<ToolError>,
     /// Files that are gone and were not reported as deleted yet.
     pub(crate) doubtful: Vec<UncertainDeletion>,
-    /// The rules are others than at the last look, so only the whole tree says what they mean. Nothing was written down.
+    /// The rules are others than at the last scan, so only the whole tree says what they mean. Nothing was written
+    /// down.
     pub(crate) wants_whole: bool,
 }
 
@@ -283,7 +284,7 @@ impl Core {
                 current.insert(key);
             }
         }
-        // A whole look knows all problems there are; what it did not meet is over, and is news when it comes again.
+        // A full scan knows all problems there are; what it did not meet is over, and is news when it comes again.
         if is_whole || reported.len() > MAX_REPORTED {
             *reported = current;
         } else {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::fs_event_queue::{Batch, LONGEST, Leaving, QUIET};
 use crate::reconcile::UncertainDeletion;
 
-/// How long a deletion is held of which the system says nothing, or something new at each look.
+/// How long a deletion is held of which the system says nothing, or something new at each scan.
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
 
 /// Deletions that are not reported yet. They are not stored: the next scan finds the files gone again.
@@ -24,14 +24,14 @@ struct Hold {
     at: RelativePath,
     /// When it was found gone, or seen to have this name.
     since: Instant,
-    /// The end of the last look that found it gone.
+    /// The end of the last scan that found it gone.
     looked: Instant,
     /// What the system has reported of its leaving.
     leaving: Option<Leaving>,
 }
 
 impl PendingDeletions {
-    /// When to look again, if nothing happens before.
+    /// When to scan again, if nothing happens before.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.all.values().map(|hold| hold.looked + QUIET).min()
     }
@@ -70,7 +70,7 @@ impl PendingDeletions {
         certain
     }
 
-    /// Holds what a look for a batch has found gone, and nothing else.
+    /// Holds what the scan for a batch has found gone, and nothing else.
     pub(crate) fn keep(&mut self, doubtful: Vec<UncertainDeletion>, batch: &Batch, now: Instant) {
         let mut before = std::mem::take(&mut self.all);
         for UncertainDeletion { path, met } in doubtful {

@@ -64,7 +64,7 @@ impl Publisher {
         }
     }
 
-    /// Gives a batch of events away. Answers how many of them must wait.
+    /// Publishes a batch of events. Returns how many of them must wait.
     async fn give_all(
         &mut self,
         core: &Arc<Core>,

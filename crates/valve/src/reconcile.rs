@@ -27,7 +27,7 @@ pub(crate) struct Difference {
     pub(crate) found: Vec<Found>,
     pub(crate) remembered: Vec<(RelativePath, Known)>,
     pub(crate) forgotten: Vec<RelativePath>,
-    /// What is gone and may come under another name yet. It is as it was until the next look.
+    /// What is gone and may come under another name yet. It is as it was until the next scan.
     pub(crate) doubtful: Vec<UncertainDeletion>,
     /// What is ignored from now on, with the content that was last reported.
     pub(crate) hidden: Vec<(RelativePath, String)>,
@@ -59,10 +59,10 @@ pub(crate) enum Deletions {
 pub(crate) struct Comparison<'a, 't> {
     pub(crate) hashing: &'a mut Hashing<'t>,
     pub(crate) personas: &'a Personas,
-    /// The rules of the last look, where they were others: what they hid, and has not changed since, is not new.
+    /// The rules of the last scan, where they were others: what they hid, and has not changed since, is not new.
     pub(crate) old_rules: Option<&'a Rules>,
     pub(crate) last_look_ns: i64,
-    /// The first look of all, which only remembers.
+    /// The very first scan, which only remembers.
     pub(crate) is_silent: bool,
     pub(crate) deletions: &'a Deletions,
 }
@@ -128,7 +128,7 @@ impl Comparison<'_, '_> {
         Ok(difference)
     }
 
-    /// Whether a file that was not known has been there at the last look, where it was ignored.
+    /// Whether a file that was not known has been there at the last scan, where it was ignored.
     fn was_hidden(&self, path: &RelativePath, now: &Known) -> bool {
         now.stamp.ctime_ns < self.last_look_ns && self.old_rules.is_some_and(|rules| rules.ignores_file(path))
     }

@@ -65,7 +65,7 @@ impl Valve {
     ///
     /// # Errors
     /// `ENOTFOUND` when the project is gone, `EINTEGRITY` for a journal that broke meanwhile, `ERUNTIME` with
-    /// `details.cancelled` when it was stopped. What was not written down is found again by the next look.
+    /// `details.cancelled` when it was stopped. What was not written down is found again by the next scan.
     pub async fn scan(&mut self, cancelled: Cancellation<'_>) -> Result<ScanReport, ToolError> {
         self.purpose("scan");
         let outlet = EventSink::Report(Box::default());

@@ -46,7 +46,7 @@ pub(crate) struct Run<'a> {
     stop: Stop<'a>,
     runner: Runner,
     deliverer: Publisher,
-    /// Ends a look that is under way, also when the run itself is dropped.
+    /// Ends a scan that is under way, also when the run itself is dropped.
     halt: Halt,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
         while !self.stop.is_wanted() {
             let looked = self.attend(&mut watching, batch).await;
             let mut failed = self.has_failed(looked).await?;
-            // Also after a look that failed: perhaps because too many events wait.
+            // Also after a scan that failed: perhaps because too many events wait.
             let told = self.tell().await;
             let is_waiting = matches!(told, Ok(waiting) if waiting > 0);
             failed |= self.has_failed(told.map(drop)).await?;
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Gives events away, and begins the actions that follow from them. Answers how many events must wait.
+    /// Publishes events, and begins the actions that follow from them. Returns how many events must wait.
     async fn tell(&mut self) -> Result<u64, Failure> {
         let delivery = self.deliverer.run(&self.core, &mut self.outlet).await?;
         self.runner.start(&self.core, &mut self.outlet).await?;
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         self.fall_back(watching).await
     }
 
-    /// Goes over to looking again and again when the system can watch no more.
+    /// Switches to periodic scans when the system can watch no more.
     async fn fall_back(&mut self, watching: &mut Watching) -> Result<(), Failure> {
         if let Some(why) = watching.watches.as_mut().and_then(|watches| watches.failed.take()) {
             watching.watches = None;

@@ -13,8 +13,8 @@ use crate::tree::EXCLUDE;
 /// The directories that are watched.
 ///
 /// The system knows a directory by its inode, and keeps reporting under the old name when it was moved. So whatever
-/// came, went or moved is forgotten first, with all below it, and watched anew when it is entered: before it is read,
-/// so that nothing can happen in between.
+/// came, went or moved is forgotten first, with all below it, and watched again when it is entered: before it is
+/// read, so that nothing can happen in between.
 pub(crate) struct Watches {
     watcher: RecommendedWatcher,
     root: PathBuf,

@@ -61,7 +61,7 @@ pub(crate) enum MetaKey {
     /// Whether the tree was taken down once.
     HasBaseline,
     LastScanMs,
-    /// When the last whole look began, by the clock of the files.
+    /// When the last full scan began, by the clock of the files.
     LastLookNs,
     Skipped,
     ActionsDone,

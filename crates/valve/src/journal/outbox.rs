@@ -67,7 +67,7 @@ impl JournalTx<'_> {
         Ok(())
     }
 
-    /// An event is where it belongs. Answers nothing that could be asked twice: only the first time counts.
+    /// An event is where it belongs. Idempotent: only the first time counts.
     pub(crate) fn event_is_kept(&self, waiting: &Waiting, is_trigger: bool) -> Result<(), Failure> {
         let mut statement = self.transaction.prepare_cached("DELETE FROM outbox WHERE sequence = ?1")?;
         if statement.execute([signed(waiting.sequence)])? != 1 {

@@ -1,4 +1,4 @@
-//! Who wants to hear of which changes.
+//! Which persona reacts to which changes.
 
 mod duration;
 mod fault;
@@ -12,7 +12,7 @@ use tgp_contract::{RelativePath, ToolError};
 
 use crate::{Action, FileChangeKind};
 
-/// One that wants to hear of changes.
+/// A persona that reacts to changes.
 #[derive(Clone, Debug)]
 pub struct Persona {
     pub name: String,

@@ -11,7 +11,7 @@ use super::{Stamp, Tree};
 
 /// How much of a file is searched for patterns.
 const MAX_HEAD_BYTES: usize = 1 << 20;
-/// How often a file that is written to meanwhile is read again. After that the next look finds what is new.
+/// How often a file that is written to meanwhile is read again. After that the next scan finds what is new.
 const MAX_TRIES: usize = 3;
 /// A larger file that is written to meanwhile is not read again at once: all other changes wait for it.
 const MAX_RETRIED_BYTES: u64 = 16 << 20;

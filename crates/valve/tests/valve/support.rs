@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 pub const PERSONAS: &str = ".sage/valve.yml";
-/// One persona that hears of everything.
+/// One persona that reacts to everything.
 pub const EVERYTHING: &str = "personas:\n  - name: all\n    filters: ['**']\n";
 /// Whatever a test waits for has happened long before, on any machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -171,7 +171,7 @@ async fn personas_that_are_saved_by_half_leave_the_old_ones_in_force() {
 /// Looks fall between the halves of some renames and into the middle of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rename_is_never_told_as_a_deletion_and_a_creation() {
-    // To and fro, so often that many a file moves on while it is looked for.
+    // To and fro, so often that many a file moves on while it is searched for.
     rename_without_a_pause(200, |dice, _, number, place| match place.strip_prefix("work/a/") {
         Some(name) => (dice.below(200), format!("work/z/{name}")),
         None => (dice.below(200), format!("work/a/{number}")),
