@@ -18,7 +18,7 @@ const TOKEN: &str = "$TOKEN";
 /// The seconds before the end within which an idle client is still waited for.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Makes all steps. The server is started anew where the approver changes from one step to the next.
+/// Makes all steps. The server is restarted where the approver changes from one step to the next.
 pub(super) fn steps(project: &Project, case: &CaseFile) -> Result<Made> {
     let minted = case.token.as_deref().unwrap_or_default();
     let mut words = vec!["token", "mint"];
