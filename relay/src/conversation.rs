@@ -119,7 +119,7 @@ impl Recovery for StubPorts {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     Quick,
-    /// Lets everybody else work between any two events, and has room for one.
+    /// Lets all other tasks work between any two events, and has room for one.
     Slow,
 }
 

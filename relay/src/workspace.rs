@@ -1,4 +1,4 @@
-//! The folder that one case works in: a project under git, made anew and removed afterwards.
+//! The folder that one case works in: a project under git, created for it and removed afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ const MAX_COMMITS: usize = 1_000;
 /// Bytes of a source that imports are looked for in.
 const MAX_SOURCE: u64 = 1 << 20;
 
-/// The files of one commit, or of the work tree, and who imports whom.
+/// The files of one commit, or of the work tree, and which file imports which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) files: BTreeSet<String>,

@@ -24,7 +24,7 @@ use crate::real;
 
 /// Requests that are worked on at the same time; further ones are not read before one of them is answered.
 const MAX_REQUESTS: usize = 64;
-/// Lines that wait to be written: few, so that a slow reader slows everybody down.
+/// Lines that wait to be written: few, so that a slow reader slows every sender down.
 const WAITING_LINES: usize = 4;
 /// How long requests that are being answered may continue after the input has ended.
 const LAST_PATIENCE: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ where
     let (sender, receiver) = mpsc::channel(WAITING_LINES);
     let writer = tokio::spawn(write(output, receiver));
     let served = answer_all(options, BufReader::new(input), sender).await;
-    // The writer ends when everybody who could still say something has gone.
+    // The writer ends when all senders are gone.
     let written = writer.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     served?;
     written.map_err(|error| {
