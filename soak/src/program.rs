@@ -18,7 +18,7 @@ use tgp_hostile::process::{Ran, wait};
 use crate::load::Soak;
 use crate::report::{Report, lock};
 
-/// How long a program may take. A loaded machine takes a while; a hang takes for ever.
+/// How long a program may take. A loaded machine takes a while; a hang lasts forever.
 pub const LIMIT: Duration = Duration::from_secs(90);
 
 /// Files that an actor's programs print to.
