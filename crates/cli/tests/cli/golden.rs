@@ -1,8 +1,8 @@
 //! Screens as they are: each file of `golden/` is a session at a shell, with exit codes, standard output and standard
 //! error. `UPDATE_GOLDEN=1 cargo test -p tgp-cli golden` plays them again and rewrites what came out.
 //!
-//! A command begins with `$ ` and continues with `> `; below it are the lines of standard output after ` | `, those of
-//! standard error after ` ! `, and the exit code after ` = `. Everything else is a comment.
+//! A command begins with `$ ` and continues with `> `; below it are the lines of standard output after `  | `, those of
+//! standard error after `  ! `, and the exit code after `  = `. Everything else is a comment.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
