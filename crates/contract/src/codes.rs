@@ -44,7 +44,7 @@ codes! {
     Approval = "EAPPROVAL",
     /// The actor may not touch this resource.
     Permission = "EPERMISSION",
-    /// An invariant is broken; work stops until a person has checked it.
+    /// An invariant is broken; work stops until a person looks.
     Halt = "EHALT",
     /// The call tried to leave its jail.
     Security = "ESECURITY",
