@@ -19,10 +19,10 @@ use crate::samples::Samples;
 const FIRST: &str = "streamed-byte";
 /// Time enough for a client to have its connection idle before the first byte comes.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Nobody waits longer for anything here.
+/// Nothing here takes longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Calls of the long session, and the call after which memory is first looked at.
+/// Calls of the long session, and the call after which memory is first measured.
 const CALLS: usize = 1000;
 const SETTLED: usize = 100;
 

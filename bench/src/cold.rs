@@ -154,7 +154,7 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// A cache of its own, and no question to the network whether there is a newer version.
+/// A separate cache, and no request to the network whether there is a newer version.
 pub fn deno_environment(cache: PathBuf) -> Vec<(&'static str, OsString)> {
     vec![("DENO_DIR", cache.into()), ("DENO_NO_UPDATE_CHECK", "1".into())]
 }

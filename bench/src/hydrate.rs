@@ -82,7 +82,7 @@ async fn grown(project: &Project, section: &mut Section, rounds: usize) -> Resul
     Ok(())
 }
 
-/// A kernel that knows all tools of a remote of its own.
+/// A kernel that knows all tools of its own remote.
 async fn agent(project: &Project, name: &str, count: usize) -> Result<Kernel> {
     let (remote, folder) = (project.beside(&format!("{name}.git")), project.beside(&format!("{name}-agent")));
     fill(&project.beside(&format!("{name}-source")), &remote, count)?;

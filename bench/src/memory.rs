@@ -161,7 +161,7 @@ fn family(pid: u32) -> Result<Vec<Process>> {
 struct Use {
     resident: f64,
     /// Resident memory in which a page that several processes share is counted once. The operating system may refuse
-    /// to tell it about locked workers to anyone but root.
+    /// to report it for locked workers to any user but root.
     proportional: Option<f64>,
 }
 

@@ -112,7 +112,7 @@ pub fn npm_package(package: &str, name: &str) -> Result<SearchOutcome> {
     Ok(Ok(Installed { path, name: package.to_owned() }))
 }
 
-/// A place of its own for each version, beside the build that is measured.
+/// A separate place for each version, beside the build that is measured.
 fn folder(name: &str) -> Result<PathBuf> {
     let program = std::env::current_exe().context("this program's own path is not known")?;
     let target = program.ancestors().nth(2).context("this program stands in no target directory")?;

@@ -17,7 +17,7 @@ pub const RESULT: i64 = 55;
 pub const TYPESCRIPT: &str = include_str!("../fixtures/fib.ts");
 pub const JAVASCRIPT: &str = include_str!("../fixtures/fib.js");
 
-/// A fresh project in a temporary folder, with a bytecode cache of its own.
+/// A fresh project in a temporary folder, with its own bytecode cache.
 pub struct Project {
     folder: TempDir,
 }
@@ -37,7 +37,7 @@ impl Project {
         self.folder.path().join("project")
     }
 
-    /// A folder beside the project; it is made by whoever uses it.
+    /// A folder beside the project; it is created by its user.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

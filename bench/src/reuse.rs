@@ -136,7 +136,7 @@ pub async fn measure(section: &mut Section, cache: Option<PathBuf>) -> Result<()
     Ok(())
 }
 
-/// Time of every question of the set. With `forget` each is embedded anew.
+/// Time of every question of the set. With `forget` each is embedded again.
 async fn times(searcher: &Searcher, set: &LabelledSet, forget: Option<&Remembering>) -> Result<Samples> {
     let mut times: Vec<Duration> = Vec::with_capacity(set.queries.len());
     for query in &set.queries {
@@ -267,7 +267,8 @@ fn distractors(count: usize) -> Result<Vec<ToolMetadata>> {
     tools.collect()
 }
 
-/// The embedded model with a memory, so that the time of a search can be told from that of the embedding.
+/// The embedded model with a memory, so that the time of a search can be distinguished from that of the
+/// embedding.
 struct Remembering {
     inner: Arc<dyn Embedder>,
     known: Mutex<HashMap<String, Vec<f32>>>,

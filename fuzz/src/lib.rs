@@ -19,7 +19,7 @@ use rand::rngs::SmallRng;
 pub use known::{KNOWN, KnownFailure};
 pub use targets::TARGETS;
 
-/// The longest input. Everything above it costs time and finds little: the bounds of the readers have tests of their own.
+/// The longest input. Everything above it costs time and finds little: the bounds of the readers have their own tests.
 pub const MAX_INPUT_BYTES: usize = 4096;
 
 /// Checks one input. The error says which invariant is broken; a panic counts as one too.

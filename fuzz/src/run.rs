@@ -34,7 +34,7 @@ struct Worker {
     /// Inputs come in batches: a change of threads for each costs more than most oracles.
     batches: SyncSender<Vec<Vec<u8>>>,
     outcomes: Receiver<Result<(), Failure>>,
-    /// Inputs that were run, to tell a slow batch from an input that hangs.
+    /// Inputs that were run, to distinguish a slow batch from an input that hangs.
     progress: Arc<AtomicUsize>,
 }
 

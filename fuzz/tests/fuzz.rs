@@ -91,7 +91,7 @@ fn the_same_number_makes_the_same_inputs() {
     }
 }
 
-/// Each runner of cargo-fuzz is a file of its own, and nothing but this looks at them: they need a nightly compiler.
+/// Each runner of cargo-fuzz is its own file, and only this test reads them: they need a nightly compiler.
 #[test]
 fn cargo_fuzz_has_every_target() {
     let folder = tgp_fuzz::folder().join("cargo-fuzz");

@@ -36,7 +36,7 @@ impl Marks {
     pub const ROOM_OF_A_REPETITION: Self =
         Self { memory_kb: 48 * 1024, descriptors: 4, children: 1, locks: 0 };
 
-    /// Looks at a process.
+    /// Reads the state of a process.
     #[must_use]
     pub fn of(pid: u32) -> Self {
         Self {
@@ -91,7 +91,7 @@ fn processes() -> Vec<u32> {
 
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything; the parent is the second field after it.
+    // The name is in parentheses and may hold anything; the parent is the second field after it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 

@@ -96,7 +96,7 @@ pub struct Frame {
     /// The text is sent so many times, one after the other.
     #[serde(default)]
     pub repeat: Option<usize>,
-    /// What stands before and after the repeated text.
+    /// What precedes and follows the repeated text.
     #[serde(default)]
     pub around: Option<(String, String)>,
     /// The length that is claimed, where it is not that of the text.

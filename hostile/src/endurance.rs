@@ -132,7 +132,7 @@ pub struct Endurance {
 }
 
 impl Endurance {
-    /// Starts the kernel on a project of its own, with an approver that says yes to everything.
+    /// Starts the kernel on its own project, with an approver that says yes to everything.
     ///
     /// # Errors
     /// When it cannot be started.

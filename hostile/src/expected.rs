@@ -12,7 +12,7 @@ use crate::entry::Entry;
 /// The outcome of a call that was carried out.
 pub const OK: &str = "ok";
 
-/// The key of a map of outcomes that is for all entry points without one of their own.
+/// The key of a map of outcomes that is for all entry points without their own.
 const OTHERWISE: &str = "otherwise";
 
 /// What a step may come to: the same through every entry point, or different ones.

@@ -1,9 +1,9 @@
 //! Attacks on the built `tgp`: each is one file below `cases/`, with the outcome that shows that it held.
 //!
-//! A case is loaded ([`case`], [`load`]), laid out as a project of its own ([`project`]), and its calls are made through
+//! A case is loaded ([`case`], [`load`]), laid out as its own project ([`project`]), and its calls are made through
 //! each of the entry points that it names ([`entry`]). What came of each step is compared with what the file expects
-//! ([`judge`]); after each family the processes, descriptors, memory, temporary files and locks are compared with
-//! what they were before ([`baseline`], [`endurance`]). See `README.md` for the format.
+//! ([`judge`]); after each family the processes, descriptors, memory, temporary files and locks are compared with what
+//! they were before ([`baseline`], [`endurance`]). See `README.md` for the format.
 #![forbid(unsafe_code)]
 
 pub mod baseline;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::case::{Act, Case, CaseFile, Step};
 
-/// The folder of the TypeScript corpus, which has a format of its own.
+/// The folder of the TypeScript corpus, which has its own format.
 pub const SANDBOX: &str = "sandbox";
 
 /// Seconds that a step of a case may ask for at most.

@@ -20,7 +20,8 @@ impl Outcome {
         Self { code: format!("[{why}]"), text: text.into() }
     }
 
-    /// Reads `{"ok": …}`, as `tgp call`, the socket and transcripts write results. `besides` is what was said besides it.
+    /// Reads `{"ok": …}`, as `tgp call`, the socket and transcripts write results. `besides` is what was printed in
+    /// addition to it.
     #[must_use]
     pub fn of_result(result: &Value, besides: &str) -> Self {
         let code = match result.get("ok") {

@@ -47,7 +47,7 @@ pub fn run(mut command: Command, input: &str, limit: Duration, folder: &Path) ->
     let mut child =
         command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read all of it has its reasons, and its outcome tells them.
+        // A program that does not read all of it has its reasons, and its outcome shows them.
         let _ = stdin.write_all(input.as_bytes());
     }
     let status = wait(&mut child, limit)?;
@@ -95,7 +95,7 @@ pub fn interrupt(child: &mut Child) -> Result<bool> {
 }
 
 fn kill(child: &Child) {
-    // It leads a group of its own; one that is gone needs no signal.
+    // It leads its own process group; one that is gone needs no signal.
     let _ = killpg(pid(child), Signal::SIGKILL);
 }
 

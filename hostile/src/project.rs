@@ -1,4 +1,4 @@
-//! A project of its own for each run of a case, in an environment with nothing of the machine's user.
+//! A separate project for each run of a case, in an environment with nothing of the machine's user.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Running cases: two at a time, family by family, with a look at the machine after each family.
+//! Running cases: two at a time, family by family, with a check of the machine after each family.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ impl Suite {
         Project::new(self.folder(), &self.binary, &self.mark)
     }
 
-    /// Runs what is selected, and tells of each family when it is done.
+    /// Runs what is selected, and reports each family when it is done.
     ///
     /// # Errors
     /// When the kernel that lives through all of it cannot be started.
@@ -153,7 +153,7 @@ impl Suite {
         family
     }
 
-    /// Runs one case through one entry point. What this machine lacks for it is told in words.
+    /// Runs one case through one entry point. What this machine lacks for it is reported in words.
     fn job(&self, job: &Job<'_>) -> JobResult {
         let needs = &job.case.file.needs;
         if let Some(missing) = needs.iter().find_map(|need| need.missing()) {

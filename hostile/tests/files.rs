@@ -3,7 +3,7 @@
 
 use tgp_hostile::{families, load};
 
-/// Attacks besides the TypeScript corpus, one file each.
+/// Attacks in addition to the TypeScript corpus, one file each.
 const LEAST_ATTACKS: usize = 400;
 
 #[test]
@@ -14,7 +14,7 @@ fn every_family_is_tried_through_enough_entry_points() {
     assert!(cases.len() >= LEAST_ATTACKS, "{} case files only", cases.len());
 }
 
-/// The smallest case, with other lines in place of its own.
+/// The smallest case, with other lines instead of its own.
 fn case(entries: &str, rest: &str) -> String {
     format!("about: \"A test.\"\nentries: {entries}\n{rest}")
 }

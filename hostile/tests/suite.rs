@@ -1,4 +1,4 @@
-//! The bounded part of the attacks. It is alone in its binary, since it looks at the children of its own process.
+//! The bounded part of the attacks. It is alone in its binary, since it inspects the children of its own process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "the lines of the families are the result")]
 

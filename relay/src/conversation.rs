@@ -59,7 +59,7 @@ pub(crate) async fn call(
     tools.call(call, context, Box::pin(std::future::pending())).await
 }
 
-/// Tools of somebody else, with every call counted.
+/// Tools of another implementation, with every call counted.
 pub(crate) struct Counted {
     inner: Arc<dyn ToolCaller>,
     made: Mutex<Vec<String>>,
@@ -119,11 +119,11 @@ impl Recovery for StubPorts {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     Quick,
-    /// Lets everybody else work between any two events, and has room for one.
+    /// Lets all other tasks work between any two events, and has room for one.
     Slow,
 }
 
-/// What an agent is told.
+/// What an agent is given.
 struct Told {
     session: String,
     actor: String,
@@ -204,7 +204,7 @@ pub(crate) struct LoopRunner {
     pub(crate) tools: Arc<dyn ToolCaller>,
 }
 
-/// The tools that one agent is told of.
+/// The tools that one agent sees.
 struct Offered<'a> {
     inner: &'a dyn ToolCaller,
     names: &'a [String],

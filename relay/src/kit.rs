@@ -14,10 +14,10 @@ use crate::world::{Fixture, World};
 
 /// How long one case may take, the start of its parts not included.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the parts of one row may take to start: a kernel has workers, and a program of somebody else may load a lot.
+/// How long the parts of one row may take to start: a kernel has workers, and an external program may load a lot.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a run of the kit is told.
+/// The options of a run of the kit.
 #[derive(Clone, Debug)]
 pub struct KitOptions {
     /// The program `tgp`: the command line under test, and the worker of real tools.
@@ -145,7 +145,7 @@ impl Kit {
         self.planned.len()
     }
 
-    /// Runs every row, one after the other, and tells each when it is done.
+    /// Runs every row, one after the other, and reports each when it is done.
     pub async fn run(&self, mut on_row: impl FnMut(&Row)) -> RelayReport {
         let mut report = RelayReport::default();
         for planned in &self.planned {

@@ -1,7 +1,7 @@
 //! The conformance kit: suites that are written once against the contracts and run for every combination of parts.
 //!
-//! [`Kit`] runs the matrix, [`serve`] shows a part of this product to somebody else's kit. Nothing here prints: a [`Row`]
-//! has all that a table needs. What another team needs to know stands in `relay/README.md`.
+//! [`Kit`] runs the matrix, [`serve`] shows a part of this product to another team's kit. Nothing here prints: a
+//! [`Row`] has all that a table needs. What another team needs to know is in `relay/README.md`.
 #![forbid(unsafe_code)]
 
 mod conversation;

@@ -12,17 +12,17 @@ pub(crate) enum Role {
     Chronicle,
     Graph,
     Valve,
-    /// Whoever runs the agents of a query.
+    /// The runner of a query's agents.
     Agents,
 }
 
-/// The chronicle whose files are beside those that they are about, instead of in a tree of their own.
+/// The chronicle whose files are beside those that they are about, instead of in their own tree.
 pub(crate) const BESIDE: &str = "beside";
 
 /// Who makes a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Provider {
-    /// This product; the word tells its variants apart.
+    /// This product; the name distinguishes its variants.
     Real(&'static str),
     Fake(&'static str),
     /// A command line.
@@ -37,7 +37,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// As it stands in a table, such as `llm (script)`.
+    /// As it is in a table, such as `llm (script)`.
     pub(crate) fn label(&self) -> String {
         let role = self.role.name();
         match &self.maker {

@@ -91,7 +91,7 @@ fn late(arguments: &[&str]) -> Fault {
     Fault::new(format!("`tgp {}` to end within {} s", arguments.join(" "), PATIENCE.as_secs()), "no end")
 }
 
-/// Somebody at a terminal, who answers each question with the next of the keys. The terminal is made by the program
+/// A user at a terminal who answers each question with the next of the keys. The terminal is made by the program
 /// `script` of util-linux.
 pub(crate) async fn run_at_terminal(
     world: &World,

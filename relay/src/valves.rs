@@ -1,4 +1,4 @@
-//! Valves on one project: each look is made by a valve that is opened for it, so every look follows an outage.
+//! Valves on one project: each scan is made by a valve that is opened for it, so every scan follows an outage.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,10 +30,10 @@ fn personas() -> Vec<Persona> {
         .into()
 }
 
-/// Whoever can open a valve.
+/// Opens a valve.
 #[async_trait]
 pub(crate) trait ValveSource: Send + Sync {
-    /// Opens a valve, has it look once, and closes it. Answers the reasons of events that no chronicle may take.
+    /// Opens a valve, has it scan once, and closes it. Returns the reasons of events that no chronicle may take.
     async fn scan(&self) -> Result<Vec<String>, ToolError>;
 }
 

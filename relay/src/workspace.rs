@@ -1,4 +1,4 @@
-//! The folder that one case works in: a project under git, made anew and removed afterwards.
+//! The folder that one case works in: a project under git, created for it and removed afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ impl Workspace {
         ] {
             command.env(name, value);
         }
-        // Whoever runs the kit inside a hook of git has these set, and they would lead to another repository.
+        // A kit that runs inside a git hook has these set, and they would lead to another repository.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }

@@ -1,4 +1,4 @@
-//! What the callers were told, to be compared with what is there.
+//! What was reported to the callers, to be compared with what is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -115,7 +115,7 @@ pub struct Forged {
     pub history: Vec<(u64, Reported, String)>,
 }
 
-/// What callers of one project were told.
+/// What was reported to the callers of one project.
 #[derive(Debug, Default)]
 pub struct Ledger {
     next: AtomicU64,
@@ -128,7 +128,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A new run, of which nothing is known yet. Every run has two numbers of its own.
+    /// A new run, of which nothing is known yet. Every run has its own two numbers.
     pub fn begin(&self, kind: Kind, through: &'static str) -> u64 {
         let number = self.number() * 2;
         let run = Run { kind, through, reported: Reported::Nothing, told: String::new() };

@@ -2,7 +2,7 @@
 //! up, and then the check that everything which was reported agrees with what is there.
 //!
 //! [`run`] does all of it: it makes the disk ([`disk`]) and the projects ([`site`]), starts the actors of [`load`] and
-//! [`chaos`], writes down what they were told ([`ledger`]), and compares at the end ([`verify`]). See `README.md`.
+//! [`chaos`], records what was reported to them ([`ledger`]), and compares at the end ([`verify`]). See `README.md`.
 #![forbid(unsafe_code)]
 
 pub mod chaos;

@@ -9,7 +9,7 @@ const BOUNDED: Duration = Duration::from_secs(60);
 /// Everything that is decided before a soak starts.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How long the load goes on; recovery and checks come after it.
+    /// How long the load lasts; recovery and checks come after it.
     pub length: Duration,
     /// What all choices of the actors follow from.
     pub seed: u64,

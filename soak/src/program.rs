@@ -18,7 +18,7 @@ use tgp_hostile::process::{Ran, wait};
 use crate::load::Soak;
 use crate::report::{Report, lock};
 
-/// How long a program may take. A loaded machine takes a while; a hang takes for ever.
+/// How long a program may take. A loaded machine takes a while; a hang lasts forever.
 pub const LIMIT: Duration = Duration::from_secs(90);
 
 /// Files that an actor's programs print to.
@@ -81,7 +81,7 @@ pub fn pid(id: u32) -> Pid {
     Pid::from_raw(i32::try_from(id).unwrap_or(i32::MAX))
 }
 
-/// Starts programs one after the other for one actor, whose output goes to files of its own: a full disk of the
+/// Starts programs one after the other for one actor, whose output goes to its own files: a full disk of the
 /// project does not touch them, and a process that outlives its parent does not hold up the reader.
 #[derive(Debug)]
 pub struct Runner<'a> {

@@ -93,7 +93,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Starts it again and again while the load goes on.
+    /// Starts it again and again while the load continues.
     pub fn supervise(&self, soak: &Soak, site: &Site) {
         let mut is_up = false;
         while !soak.is_over() {

@@ -13,8 +13,8 @@ const SEED_VARIABLE: &str = "TGP_SOAK_SEED";
 /// Seconds of load; recovery and checks take about as long again.
 const LOAD: &str = "15";
 
-/// The program has a watchdog of its own, which ends its projects too; this is the last resort. No check depends on
-/// how long something takes.
+/// The program has its own watchdog, which ends its projects too; this is the last resort. No check depends on how
+/// long something takes.
 const WATCHDOG: Duration = Duration::from_secs(600);
 
 #[test]

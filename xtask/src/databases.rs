@@ -34,7 +34,7 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// The variables that tell the tests where the servers are.
+    /// The variables with the addresses of the servers for the tests.
     pub fn environment(&self) -> &[(String, String)] {
         &self.environment
     }

@@ -1,4 +1,5 @@
-//! What the tests need besides cargo and Debian packages: a few npm packages. Installed here, or skipped in one line.
+//! What the tests need in addition to cargo and Debian packages: a few npm packages. Installed here, or skipped in
+//! one line.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -52,7 +52,7 @@ pub(crate) fn https() -> Result<Server> {
     let made = https_in(&folder, owner.as_deref(), &openssl, &backend);
     let (port, configuration) = made.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
     let mut server = as_user(None, "TERM", &apache);
-    // A group of its own: when Apache stops, it sends the signal to everybody in its group.
+    // Its own process group: when Apache stops, it sends the signal to every process in its group.
     server.args(["-D", "FOREGROUND", "-f"]).arg(configuration).process_group(0);
     let url = format!("https://127.0.0.1:{port}/git");
     let server = launch(server, "TERM", folder, url)?;

@@ -1,4 +1,4 @@
-//! A graph server that speaks Bolt: ArcadeDB (Apache-2.0), as its package on PyPI brings it with a Java of its own.
+//! A graph server that speaks Bolt: ArcadeDB (Apache-2.0), as its package on PyPI brings it with its own Java.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -16,7 +16,7 @@ use crate::run::quiet;
 /// Debian's own Python, which its package of pytest is for.
 pub(crate) const DEBIAN_PYTHON: &str = "/usr/bin/python3";
 
-/// Tells Debian's package scripts to start no service.
+/// Prevents Debian's package scripts from starting services.
 const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 
 /// What needs a package.
@@ -88,7 +88,7 @@ pub fn command(arguments: &[String]) -> Result<()> {
 }
 
 /// Installs what is missing where this is allowed: as root, or on a CI machine with sudo. Elsewhere it names what is
-/// missing and goes on; the tests that need it are skipped.
+/// missing and continues; the tests that need it are skipped.
 pub fn ensure(needs: &[Need]) -> Result<()> {
     let missing = missing(needs);
     if missing.is_empty() {
@@ -177,7 +177,7 @@ fn apt_get(arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// While it lives, packages start no service of their own.
+/// While it lives, packages start no service.
 struct NoServices {
     made: bool,
 }

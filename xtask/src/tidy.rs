@@ -93,7 +93,7 @@ pub fn check(root: &Path) -> Result<()> {
     bail!("these rules of the workspace are broken:\n  {}", problems.join("\n  "))
 }
 
-/// What acts before the first gate is armed is read by whoever decides whether to trust the rest.
+/// What acts before the first gate is armed is read by the person who decides whether to trust the rest.
 fn boot_path(root: &Path, problems: &mut Vec<String>) -> Result<()> {
     let mut lines = 0;
     for entry in fs::read_dir(root.join(BOOT_FOLDER)).context("there is no boot path")? {

@@ -1,6 +1,7 @@
 //! Long texts of a result, shown line by line below its JSON: escapes cost tokens and hide structure.
 //!
-//! Where a text is cut, the line there says where it goes on in the result's own JSON, by which `recall` counts.
+//! Where a text is cut, the line there says where it continues in the result's own JSON, by which `recall`
+//! counts.
 
 use serde_json::{Map, Value};
 use tgp_contract::ToolResult;
@@ -59,7 +60,7 @@ fn blocks_of<'a>(fields: &'a Map<String, Value>, json: &str, after: &str) -> Vec
     let length = |value: &Value| value.to_string().len();
     let lengths: Vec<(usize, usize)> =
         fields.iter().map(|(name, value)| (length(&Value::from(name.as_str())), length(value))).collect();
-    // Each field has a colon and a comma; where the last one would have it, the brace stands.
+    // Each field has a colon and a comma; the last one has the brace instead of the comma.
     let inside: usize = lengths.iter().map(|(name, value)| name + value + 2).sum();
     let mut at = json.len().saturating_sub(after.len() + inside);
     let mut blocks = Vec::new();
@@ -90,7 +91,7 @@ pub(crate) fn longest_backticks(text: &str) -> usize {
     text.split(|one| one != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// The result but for the texts that stand below it.
+/// The result without the texts that are below it.
 fn without(result: &ToolResult, blocks: &[Block<'_>]) -> ToolResult {
     let is_kept = |name: &String| !blocks.iter().any(|block| block.name == name);
     let mut result = result.clone();

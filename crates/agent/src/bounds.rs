@@ -1,11 +1,11 @@
 //! What a line of the transcript can hold: it must be possible to read it again, and a session whose lines cannot be
-//! written could never go on.
+//! written could never be resumed.
 
 use serde_json::{Value, json};
 use tgp_contract::{FileEffect, ToolError, ToolResult};
 use tgp_text::head;
 
-/// Levels of a value in a line. A reader of JSON stops at 128, and the line has some of its own.
+/// Nesting levels of a value in a line. A JSON parser stops at 128, and the line adds some.
 const MAX_DEPTH: usize = 64;
 /// What one result takes. Tools bound their answers far below.
 const MAX_RESULT_BYTES: usize = 4 << 20;

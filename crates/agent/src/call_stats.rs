@@ -13,9 +13,9 @@ const MAX_FILES: usize = 1_000;
 const MAX_TOOLS: usize = 256;
 /// Calls of unknown fate that a summary names: each of them is one kill of the process.
 const MAX_UNKNOWN: usize = 100;
-/// What a run of tests is called that says nothing: no test ran, nobody knows which failed, or which files it saw.
+/// Names for a test run without a result: no test ran, or it is unknown which failed or which files it saw.
 const WITHOUT_RESULT: [&str; 2] = ["inconclusive", "stale"];
-/// Where forged tools stand in their repository.
+/// Where forged tools are in their repository.
 const TOOLS_DIRECTORY: &str = "tools/";
 
 /// One call that has ended.
@@ -26,13 +26,13 @@ pub(crate) struct FinishedCall<'a> {
     pub(crate) arguments: &'a Value,
     pub(crate) result: &'a ToolResult,
     pub(crate) verdict: CallVerdict,
-    /// Whether it may have changed something, and nobody knows.
+    /// Whether it may have changed something, which is unknown.
     pub(crate) is_unknown: bool,
     pub(crate) files: &'a [FileEffect],
     pub(crate) files_omitted: u64,
 }
 
-/// What stood in a file's place before the first change, and after the last.
+/// What was at a file's path before the first change, and after the last.
 #[derive(Clone, Copy, Debug)]
 struct FileSpan {
     before: bool,

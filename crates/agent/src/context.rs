@@ -1,8 +1,8 @@
-//! How much of the conversation the model can read at once, and what gives way when it is too much.
+//! How much of the conversation the model can read at once, and what is shortened when it is too much.
 //!
 //! First the oldest results are shortened, then the oldest arguments, then the oldest exchanges become a line a call.
-//! Only when that is not enough do the last turns give way: their arguments but for those that are being answered, and at
-//! last their results. The task, what the user said and the system prompt stay as they are.
+//! Only when that is not enough are the last turns shortened: their arguments but for those that are being answered,
+//! and at last their results. The task, what the user said and the system prompt stay as they are.
 
 use tgp_contract::Usage;
 
@@ -11,13 +11,14 @@ use crate::render::MAX_ANSWER_BYTES;
 
 /// Text and code take about four bytes a token; what a provider reports corrects it.
 const BYTES_A_TOKEN: u64 = 4;
-/// Turns that give way last: what the model is working on right now.
+/// Turns that are shortened last: what the model is working on right now.
 const KEPT_TURNS: usize = 4;
 /// Calls that are being answered go back as the model made them: providers compare a turn with its signed thoughts.
 const ANSWERED_TURNS: usize = 1;
-/// Above this share of the context something gives way; the rest is for the answer and for errors of the estimate.
+/// Above this share of the context something is shortened; the rest is for the answer and for errors of the
+/// estimate.
 const FULL_PERCENT: u64 = 75;
-/// And it gives way down to this share, so that not every turn rewrites what a provider has cached.
+/// And it is shortened to this share, so that not every turn rewrites what a provider has cached.
 const ROOMY_PERCENT: u64 = 60;
 /// All results of one turn together take at most this part of the context, so that the last turns always fit.
 const TURN_SHARE: u64 = 10;
@@ -44,7 +45,7 @@ pub(crate) struct Context {
     asked: u64,
 }
 
-/// What had to give way.
+/// What had to be shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContextFit {
     pub(crate) shortened: u64,
@@ -117,7 +118,8 @@ impl Context {
         shortened
     }
 
-    /// What a turn has cost, where the provider does not say: the request as it was estimated, and what was heard.
+    /// What a turn has cost, where the provider does not say: the request as it was estimated, and what was
+    /// received.
     pub(crate) fn estimated_usage(&self, heard_bytes: usize) -> Usage {
         Usage {
             input_tokens: self.scaled(self.asked),

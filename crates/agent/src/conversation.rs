@@ -8,7 +8,7 @@ use crate::evicted_turns::EvictedTurns;
 use crate::render;
 use crate::request::{MessageHash, digest};
 
-/// What a block or a message takes besides its text, in the wire format of most providers.
+/// What a block or a message takes in addition to its text, in the wire format of most providers.
 const FRAME_BYTES: usize = 24;
 
 /// What the model reads after its turn and the results.
@@ -62,7 +62,7 @@ pub(crate) struct Conversation {
     exchanges: VecDeque<Exchange>,
     /// What all exchanges take together.
     exchange_bytes: usize,
-    /// The ids of the calls as they stand on the wire.
+    /// The ids of the calls as they are on the wire.
     call_ids: BTreeSet<String>,
     /// Of the task and the past.
     opening_digest: MessageHash,
@@ -84,7 +84,7 @@ impl Exchange {
         }
     }
 
-    /// The ids of the calls as they stand on the wire.
+    /// The ids of the calls as they are on the wire.
     fn call_ids(&self) -> impl Iterator<Item = &str> {
         self.said.iter().filter_map(|block| match block {
             Block::ToolCall { call_id, .. } => Some(call_id.as_str()),
@@ -222,7 +222,7 @@ impl Conversation {
         self.task.len() + self.past.bytes() + self.exchange_bytes + frames
     }
 
-    /// Shortens a part of the oldest exchange that still has it whole, but for the last `kept`. Answers how much that
+    /// Shortens a part of the oldest exchange that still has it whole, but for the last `kept`. Returns how much that
     /// was; `None` when there is no such exchange.
     pub(crate) fn shorten_oldest(&mut self, part: Part, kept: usize) -> Option<u64> {
         let old = self.exchanges.len().saturating_sub(kept);
@@ -230,7 +230,7 @@ impl Conversation {
         self.change(at, |exchange| exchange.shorten(part))
     }
 
-    /// Makes lines of the oldest exchange, but for the last `kept`. Answers whether there was one.
+    /// Makes lines of the oldest exchange, but for the last `kept`. Returns whether there was one.
     pub(crate) fn summarise_oldest(&mut self, kept: usize) -> bool {
         if self.exchanges.len() <= kept {
             return false;
@@ -262,7 +262,7 @@ impl Conversation {
         pieces.chunk_by(Piece::is_same_side).map(message).collect()
     }
 
-    /// The hash of each of these messages. Only what has changed is looked at.
+    /// The hash of each of these messages. Only what has changed is hashed again.
     pub(crate) fn hashes(&self, aside: Option<&str>) -> Vec<String> {
         let pieces = self.pieces(aside);
         let hash = |pieces: &[Piece<'_>]| match pieces {

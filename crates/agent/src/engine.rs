@@ -38,7 +38,7 @@ impl<W: AgentIo> Engine<W> {
         Ok(engine)
     }
 
-    /// Writes the line that goes on with a session.
+    /// Writes the line that resumes a session.
     pub(crate) async fn go_on(
         world: W,
         session: Session,
@@ -71,8 +71,8 @@ impl<W: AgentIo> Engine<W> {
         self.world.tell(event).await;
     }
 
-    /// Goes on until something ends it. Each round takes a step, makes a call or is the last, so the bound on steps
-    /// bounds the rounds.
+    /// Continues until something ends it. Each round takes a step, makes a call or is the last, so the bound on
+    /// steps bounds the rounds.
     pub(crate) async fn drive(mut self) -> Result<(Summary, W), LoopError> {
         loop {
             let next = self.session.next();
@@ -165,7 +165,7 @@ impl<W: AgentIo> Engine<W> {
         })
     }
 
-    /// Makes the next calls: reads that stand together at once, everything else alone.
+    /// Makes the next calls: consecutive reads at once, everything else alone.
     async fn calls(&mut self) -> Result<Option<Ending>, LoopError> {
         let Some(first) = self.session.calls.front() else { return Ok(None) };
         if first.begun && !first.is_read() {
@@ -197,7 +197,8 @@ impl<W: AgentIo> Engine<W> {
         Ok(self.session.due.take())
     }
 
-    /// A call that may have changed something is never made twice: its record says what came of it, or nobody knows.
+    /// A call that may have changed something is never made twice: its record says what came of it, or the result is
+    /// unknown.
     async fn recover(&mut self, wanted: PendingCall) -> Result<Option<Ending>, LoopError> {
         self.announce(&wanted).await;
         let session = self.session.head.id.clone();

@@ -1,4 +1,4 @@
-//! What an agent's loop tells whoever watches it, in order and without loss.
+//! What an agent's loop reports to its listener, in order and without loss.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub enum AgentEvent {
         model: String,
         mode: TddMode,
         state: TddState,
-        /// True when an earlier run of this session is gone on with.
+        /// True when an earlier run of this session is resumed.
         resumed: bool,
     },
     /// The model is asked for its next turn; `tokens` is what the session has used so far.
@@ -52,7 +52,7 @@ pub enum AgentEvent {
         verdict: CallVerdict,
         duration_ms: f64,
         files: Vec<FileEffect>,
-        /// Where test-driven work stands after it.
+        /// The state of test-driven work after it.
         state: TddState,
     },
     Usage(Usage),
@@ -63,7 +63,7 @@ pub enum AgentEvent {
     Error {
         error: ToolError,
     },
-    /// The last event. The loop returns its summary, and whoever runs it sends this when the session is closed.
+    /// The last event. The loop returns its summary, and its caller sends this when the session is closed.
     End {
         summary: Box<Summary>,
     },

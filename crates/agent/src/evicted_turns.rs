@@ -66,7 +66,7 @@ impl EvictedTurns {
         if self.lines.is_empty() && self.left_out == 0 { heard } else { self.line_bytes + heard + SENTENCES }
     }
 
-    /// What stands after the task.
+    /// What comes after the task.
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         if !self.lines.is_empty() || self.left_out > 0 {

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::turn::PendingCall;
 use crate::{AgentEvent, LineDurability, TranscriptLine, TurnEnding};
 
-/// Why the loop cannot go on at all.
+/// Why the loop cannot continue at all.
 #[derive(Debug)]
 pub(crate) enum LoopError {
     /// The transcript cannot be kept.
@@ -25,7 +25,7 @@ impl From<ToolError> for LoopError {
     }
 }
 
-/// What was heard of a turn.
+/// What was received of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnOutput {
     pub(crate) events: Vec<StreamEvent>,
@@ -61,7 +61,7 @@ pub(crate) trait AgentIo {
     /// The time for the next line.
     fn now_ms(&mut self) -> Result<u64, LoopError>;
 
-    /// Where test-driven work stands, for the next line.
+    /// The state of test-driven work, for the next line.
     fn state(&mut self) -> Result<TddState, LoopError>;
 
     /// The version of the texts that the loop adds to the conversation.
@@ -69,7 +69,7 @@ pub(crate) trait AgentIo {
 
     fn append(&mut self, line: &TranscriptLine, safety: LineDurability) -> Result<(), LoopError>;
 
-    /// Whether somebody wishes to stop.
+    /// Whether a stop is requested.
     fn stop_wished(&mut self) -> bool;
 
     async fn tell(&mut self, event: AgentEvent);
@@ -83,7 +83,7 @@ pub(crate) trait AgentIo {
     /// Waits for the next of them, in their order.
     async fn settle(&mut self) -> Result<CallOutcome, LoopError>;
 
-    /// Finds out what became of a call of a run that was killed. The inner error is one of the records.
+    /// Finds out the result of a call of a run that was killed. The inner error is one of the records.
     async fn recover(&mut self, session: &str, id: &str)
     -> Result<Result<CallOutcome, ToolError>, LoopError>;
 }

@@ -2,7 +2,7 @@
 //! the model is done or a bound is reached.
 //!
 //! Everything the loop learns from outside (the model, the tools, the clock, the state of the work) comes through a
-//! port and is written to the transcript, so that a transcript can be gone on with after a crash, and played again.
+//! port and is written to the transcript, so that a transcript can be resumed after a crash, and played again.
 #![forbid(unsafe_code)]
 
 mod blocks;

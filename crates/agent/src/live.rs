@@ -1,4 +1,4 @@
-//! The real world: a model that streams, tools behind their gates, a journal, a clock, and somebody who watches.
+//! The real I/O: a model that streams, tools behind their gates, a journal, a clock, and a listener.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,8 @@ impl AgentIo for LiveIo<'_> {
         self.stop.level() > StopLevel::GoOn
     }
 
-    /// Waits until there is room: whoever is slow sees everything, later. Whoever has gone sees nothing.
+    /// Waits until there is room: a slow listener gets everything, later. A listener that is gone gets
+    /// nothing.
     async fn tell(&mut self, event: AgentEvent) {
         let _ = self.events.send(event).await;
     }
@@ -119,7 +120,7 @@ impl AgentIo for LiveIo<'_> {
 
     fn make(&mut self, orders: Vec<CallRequest>) {
         if self.stop.level() == StopLevel::Now {
-            // Whoever waits for them hears that they were cancelled, and nothing has begun.
+            // Their waiters learn that they were cancelled, and nothing has begun.
             return;
         }
         for CallRequest { wanted, refused } in orders {
@@ -271,7 +272,7 @@ fn settled(record: CallRecord, level: StopLevel) -> CallOutcome {
     }
 }
 
-/// Arguments that were no JSON never reach a tool that would take a text.
+/// Arguments that were not JSON never reach a tool that would take a text.
 fn refuse(tool: &str) -> CallOutcome {
     let message = format!("the arguments of `{tool}` are a text and no JSON object; nothing ran");
     unmade(
@@ -290,7 +291,7 @@ fn cancelled(execution: Execution) -> CallOutcome {
     unmade(CallVerdict::Cancelled, execution, error)
 }
 
-/// A call that has not ended though nobody waits for it any more.
+/// A call that has not ended though it is no longer waited for.
 fn abandoned() -> CallOutcome {
     let seconds = CANCEL_PATIENCE.as_secs();
     let message = format!(
@@ -326,7 +327,7 @@ fn recovered(fate: RecoveredOutcome) -> CallOutcome {
         .of_unknown_outcome();
         return unmade(CallVerdict::Recovered, Execution::Unknown, error);
     };
-    // The entry of the audit may stand as a whole, or its outcome alone.
+    // The entry of the audit may be there as a whole, or its outcome alone.
     let inner = outcome.get("outcome").unwrap_or(&outcome);
     let word = |name: &str| inner.get(name).and_then(Value::as_str);
     let files = inner.get("files").cloned().unwrap_or_default();

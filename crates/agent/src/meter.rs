@@ -5,14 +5,14 @@ use tgp_contract::{Code, ToolError, Usage};
 use crate::{Budgets, Prices};
 
 const MILLION: f64 = 1_000_000.0;
-/// From so few steps on, the model is told how many are left.
+/// From so few steps on, the model is informed how many are left.
 const LAST_STEPS: u64 = 3;
 
 /// So many tokens every model can answer with. Where the user has set no limit, a larger one could be more than the
 /// model has, and its provider would refuse the request.
 const SAFE_OUTPUT_TOKENS: u64 = 4096;
 
-/// When a budget is looked at.
+/// When a budget is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetCheckpoint {
     BeforeTurn,
@@ -24,7 +24,7 @@ pub(crate) enum BudgetCheckpoint {
 pub(crate) struct Meter {
     pub(crate) steps: u64,
     pub(crate) usage: Usage,
-    /// Whether some of it was not told but reckoned.
+    /// Whether some of it was not reported but estimated.
     pub(crate) is_estimated: bool,
     /// Time of the runs before this one. What lies between two runs does not count.
     earlier_ms: u64,
@@ -103,7 +103,7 @@ impl Meter {
         Some((left / price * MILLION) as u64)
     }
 
-    /// The bounds that were passed by what has happened since they were last looked at.
+    /// The bounds that were passed by what has happened since they were last checked.
     pub(crate) fn overrun(&self, budgets: &Budgets, prices: Option<Prices>) -> Option<String> {
         let over = |name: &str, used: u64, most: Option<u64>| {
             most.filter(|most| used > *most).map(|most| format!("{used} of {most} {name}"))
@@ -119,7 +119,7 @@ impl Meter {
             .then(|| format!("the session is done, but it went over its bounds: {}", passed.join(", ")))
     }
 
-    /// What the model is told when its steps run out.
+    /// The message to the model when its steps run out.
     pub(crate) fn last_steps(&self, budgets: &Budgets) -> Option<String> {
         let left = budgets.max_steps.saturating_sub(self.steps);
         match left {

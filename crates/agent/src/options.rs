@@ -1,9 +1,9 @@
-//! What one run of the loop is told.
+//! The options of one run of the loop.
 
 use serde::{Deserialize, Serialize};
 use tgp_contract::{CapabilityToken, Consent, TddMode};
 
-/// Where a session must stop. `None` means no bound of its own; the number of steps always has one.
+/// Where a session must stop. `None` means no bound; the number of steps always has one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Budgets {
@@ -27,8 +27,8 @@ pub struct Prices {
     pub output: f64,
 }
 
-/// What the model can be asked with. A session that is gone on with has those of now, not those it began with: they
-/// may be just what the user had to correct.
+/// What the model can be asked with. A resumed session has those of now, not those it began with: they may be just
+/// what the user had to correct.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentLimits {
@@ -43,7 +43,8 @@ pub struct AgentLimits {
     pub prices: Option<Prices>,
 }
 
-/// What one run of the loop is told. All of it but the token and the consent stands in the transcript's first line.
+/// The options of one run of the loop. All of them but the token and the consent are in the transcript's first
+/// line.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
     pub session: String,
@@ -60,7 +61,7 @@ pub struct AgentOptions {
     pub token: Option<CapabilityToken>,
 }
 
-/// What a run is told that goes on with a session. The task, the prompt and the tools stay what they were.
+/// The options of a run that resumes a session. The task, the prompt and the tools stay what they were.
 #[derive(Clone, Debug)]
 pub struct ResumeOptions {
     /// Another model than before.

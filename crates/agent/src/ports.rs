@@ -18,13 +18,13 @@ pub struct AgentPorts<'a> {
     pub recovery: &'a dyn Recovery,
 }
 
-/// Tells the time. It is asked once for each line of the transcript, and for nothing else.
+/// Provides the time. It is asked once for each line of the transcript, and for nothing else.
 pub trait AgentClock: Send + Sync {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> u64;
 }
 
-/// How safe a line must be before the loop goes on.
+/// How safe a line must be before the loop continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineDurability {
     /// It survives the end of the process.
@@ -42,12 +42,12 @@ pub trait TranscriptJournal: Send + Sync {
     fn append(&self, line: &TranscriptLine, safety: LineDurability) -> Result<(), ToolError>;
 }
 
-/// Tells where test-driven work stands.
+/// Provides the state of test-driven work.
 pub trait TddStateSource: Send + Sync {
     fn state(&self) -> TddState;
 }
 
-/// What became of a call that was begun in a run that was killed.
+/// The result of a call that was begun in a run that was killed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
 pub enum RecoveredOutcome {
@@ -57,7 +57,7 @@ pub enum RecoveredOutcome {
     Unknown,
 }
 
-/// Finds out what became of calls.
+/// Finds out the results of calls.
 #[async_trait]
 pub trait Recovery: Send + Sync {
     /// # Errors

@@ -63,7 +63,7 @@ impl Answer<'_> {
         lines.join("\n")
     }
 
-    /// What a call that did not happen begins with, so that nobody takes it for one that failed half-way.
+    /// What a call that did not happen begins with, so that it is not taken for one that failed half-way.
     fn not_executed(&self) -> Option<&'static str> {
         Some(match self.verdict {
             CallVerdict::Denied | CallVerdict::Refused if self.unapplied => {

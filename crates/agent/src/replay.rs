@@ -13,7 +13,7 @@ use crate::{AgentEvent, Ending, LineDurability, ResumeOptions, TranscriptLine, T
 /// What a replay has found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Replayed {
-    /// Every line is the one that the loop writes when it is told the same.
+    /// Every line is the one that the loop writes when it gets the same input.
     Same { lines: u64 },
     /// The same, but for the hashes of what the model was asked: a run was recorded with older texts of the loop than the
     /// present ones, so they were not compared.

@@ -1,8 +1,8 @@
 //! What the model is asked, and the hash that the transcript keeps of it.
 //!
 //! The hash is that of `{ model, limits, turn, system, tools, messages }` in canonical JSON, where the prompt, the tools
-//! and each message stand by the hash of their own canonical JSON. So a turn costs what is new in it, and not what was
-//! said before; and whatever changes anywhere in the conversation still changes the hash.
+//! and each message are represented by the hash of their own canonical JSON. So a turn costs what is new in it, and not
+//! what was said before; and whatever changes anywhere in the conversation still changes the hash.
 
 use std::sync::OnceLock;
 

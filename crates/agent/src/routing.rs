@@ -1,4 +1,4 @@
-//! Who can mend an error, and how often the same one is met before a session stops.
+//! Who can fix an error, and how often the same one is met before a session stops.
 //!
 //! | who | codes | what happens | how often |
 //! | --- | --- | --- | --- |
@@ -15,10 +15,10 @@ use crate::Ending;
 
 /// Failures of the same call in the same way that end a session.
 pub(crate) const MAX_FAILURES: u32 = 3;
-/// Failing calls that are remembered: nobody comes back to the same one after so many others.
+/// Failing calls that are remembered: a model does not return to the same one after so many others.
 const MAX_REMEMBERED: usize = 256;
 
-/// Who can mend an error.
+/// Who can fix an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecoverableBy {
     Model,
@@ -27,7 +27,7 @@ pub(crate) enum RecoverableBy {
 }
 
 impl RecoverableBy {
-    /// Who can mend what a call came to. `state` is the project's state after it.
+    /// Who can fix the error of a call. `state` is the project's state after it.
     pub(crate) fn of(error: &ToolError, state: TddState) -> Self {
         match error.code {
             // Only the person who halted the work can lift it; every other call would be refused like this one.

@@ -1,4 +1,4 @@
-//! A new session, and an old one gone on with.
+//! Starting a new session and resuming an old one.
 
 use tgp_contract::{Code, TddState, ToolError};
 use tokio::sync::mpsc;
@@ -18,11 +18,11 @@ const MAX_TASK_BYTES: usize = 1 << 20;
 /// With less a model cannot even read the prompt.
 const MIN_CONTEXT_TOKENS: u64 = 1024;
 
-/// Works on a task until the model is done, a bound is reached or somebody wishes to stop.
+/// Works on a task until the model is done, a bound is reached or a stop is requested.
 ///
 /// Events come in order and are waited for: `events` should be read until this returns. The last event, `End`, is left to
-/// the caller, who may have something to add to the summary. Nobody has to listen: when the other end has gone, the session
-/// goes on without it.
+/// the caller, who may have something to add to the summary. A listener is optional: when the other end is gone, the
+/// session continues without it.
 ///
 /// # Errors
 /// When the options cannot be right, and when the transcript cannot be kept. Everything else is an [`crate::Ending`].
@@ -60,14 +60,14 @@ pub async fn run(
     engine.drive().await.map(|(summary, _)| summary).map_err(failure)
 }
 
-/// Goes on with a session: after a kill at any point, after a stop, or with something more to do.
+/// Resumes a session: after a kill at any point, after a stop, or with something more to do.
 ///
 /// Calls that were not begun are made; reads that were begun are made again; what may have changed something is looked up
 /// and never made a second time.
 ///
 /// # Errors
-/// `EINTEGRITY` when the lines are no transcript, `EVALIDATION` when the session is done and no message was given, and as
-/// [`run`].
+/// `EINTEGRITY` when the lines are not a transcript, `EVALIDATION` when the session is done and no message was given,
+/// and as [`run`].
 pub async fn resume(
     past: Vec<TranscriptLine>,
     mut options: ResumeOptions,
@@ -101,7 +101,7 @@ pub async fn resume(
     engine.drive().await.map(|(summary, _)| summary).map_err(failure)
 }
 
-/// Where a session stands after its lines.
+/// The state of a session after its lines.
 fn read(past: &[TranscriptLine]) -> Result<Session, ToolError> {
     let Some((first, rest)) = past.split_first() else {
         return Err(ToolError::new(Code::NotFound, "the transcript is empty").help("begin another session"));

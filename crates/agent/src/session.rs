@@ -1,4 +1,5 @@
-//! A session as its transcript tells it: every line moves it on, whether the line was just written or is read again.
+//! A session as its transcript describes it: every line moves it on, whether the line was just written or is read
+//! again.
 
 use std::collections::VecDeque;
 
@@ -65,7 +66,7 @@ pub(crate) struct SessionHead {
     tools_hash: String,
 }
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) head: SessionHead,
@@ -173,7 +174,7 @@ impl Session {
     /// Moves on by one line.
     ///
     /// # Errors
-    /// `EINTEGRITY` when the line cannot follow what stands before it.
+    /// `EINTEGRITY` when the line cannot follow what precedes it.
     pub(crate) fn apply(&mut self, line: &TranscriptLine) -> Result<(), ToolError> {
         if line.sequence != self.sequence {
             return Err(misfit(line, &format!("number {} was to come", self.sequence)));
@@ -248,7 +249,7 @@ impl Session {
         self.limits = limits;
         self.context.resize(limits.context_tokens, limits.max_output_tokens);
         self.conversation.resize(Context::past_bytes(limits.context_tokens));
-        // Whoever goes on with a session that was stuck gives it another chance.
+        // Resuming a session that was stuck gives it another chance.
         (self.failures, self.due) = (Failures::default(), None);
         if message.is_some() || (self.stopped && !self.has_ended()) {
             (self.over, self.empty_turns, self.cut_turns) = (None, 0, 0);
@@ -258,8 +259,8 @@ impl Session {
         }
     }
 
-    /// Whether there is nothing to go on with until the user says something. A model that was silent or cut off can
-    /// simply be asked again, when whatever was wrong has been mended.
+    /// Whether there is nothing to do until the user says something. A model that was silent or cut off can simply
+    /// be asked again, when whatever was wrong has been fixed.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.next(), NextAction::Over(Completion::Done | Completion::Refused))
     }
@@ -285,7 +286,7 @@ impl Session {
         if !taken.text.trim().is_empty() {
             tgp_text::head(taken.text.trim(), MAX_LAST_WORDS).clone_into(&mut self.last_words);
         }
-        // A thought without a word or a call is nothing a provider takes back.
+        // A provider does not accept a thought without text or a call.
         self.conversation.push(Exchange::new(step, if is_empty { Vec::new() } else { taken.said }));
         if taken.left_out > 0 {
             let (left, all) = (taken.left_out, taken.left_out + MAX_CALLS);
@@ -374,7 +375,7 @@ impl Session {
                     Some(RecoverableBy::ending(error.clone(), &self.head.id))
                 }
             };
-            // Of several, the one that nobody can mend is the one to report.
+            // Of several, the one that cannot be fixed is the one to report.
             let outranked = !matches!(self.due, Some(Ending::Broken { .. }));
             if due.is_some() && (self.due.is_none() || outranked) {
                 self.due = due;
@@ -502,7 +503,7 @@ impl ResultLine<'_> {
         self.recorded.or_else(|| self.says_recorded()).unwrap_or(self.verdict)
     }
 
-    /// The same in a line of 0.1.0, which tells it by the details of an error that the loop has made.
+    /// The same in a line of 0.1.0, which has it in the details of an error that the loop has made.
     fn says_unknown(&self) -> bool {
         let is_made = matches!(self.verdict, CallVerdict::Cancelled | CallVerdict::Recovered);
         let fate = self.result.error().and_then(|error| error.details.get("fate")?.as_str());

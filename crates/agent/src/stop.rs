@@ -17,7 +17,7 @@ pub enum StopLevel {
 #[derive(Debug)]
 pub struct StopHandle(watch::Sender<StopLevel>);
 
-/// The end that hears it.
+/// The receiver of a stop request.
 #[derive(Clone, Debug)]
 pub struct StopSignal(watch::Receiver<StopLevel>);
 

@@ -15,13 +15,13 @@ pub enum Ending {
     Stuck { error: ToolError },
     /// A person wished it.
     Interrupted,
-    /// Something only the user can mend: a key, a model, a provider that does not answer.
+    /// Something only the user can fix: a key, a model, a provider that does not answer.
     NeedsUser { error: ToolError },
-    /// Something is broken, so nothing may go on: `EHALT`, `EINTEGRITY`, `EINTERNAL`.
+    /// Something is broken, so nothing may continue: `EHALT`, `EINTEGRITY`, `EINTERNAL`.
     Broken { error: ToolError },
 }
 
-/// A file that calls have changed, by what stood there before the first and after the last change.
+/// A file that calls have changed, by what was there before the first and after the last change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TouchedFile {
@@ -38,8 +38,8 @@ pub struct TestCount {
     pub runs: u64,
     pub passed: u64,
     pub failed: u64,
-    /// True when the last run has no result: it did not end by itself, or it does not tell whether the tests pass. The
-    /// two numbers are then what was counted before, if anything was.
+    /// True when the last run has no result: it did not end by itself, or it does not report whether the tests pass.
+    /// The two numbers are then what was counted before, if anything was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inconclusive: bool,
 }
@@ -61,7 +61,7 @@ pub struct Summary {
     pub answer: String,
     pub steps: u64,
     pub calls: u64,
-    /// Calls that a gate denied or nobody agreed to.
+    /// Calls that a gate denied or that were not approved.
     pub refused: u64,
     pub failed: u64,
     /// Calls that were begun and left no record, such as `r3.1 fs_write one.txt`: they may have changed something or

@@ -1,4 +1,4 @@
-//! The lines of a transcript: enough to go on after a crash, and to play the session again.
+//! The lines of a transcript: enough to resume after a crash, and to play the session again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub enum TurnEnding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum TranscriptLineKind {
-    /// The first line: everything the loop was told.
+    /// The first line: all inputs of the loop.
     Session {
         version: u64,
         #[serde(default = "first_prompt_version", skip_serializing_if = "is_first_prompt_version")]
@@ -102,7 +102,7 @@ pub enum TranscriptLineKind {
         unapplied: bool,
         state: TddState,
     },
-    /// A later run goes on from here, with a model, bounds and limits of its own, and perhaps with something more from the user.
+    /// A later run resumes here, with its own model, bounds and limits, and perhaps with something more from the user.
     Resumed {
         #[serde(default = "first_prompt_version", skip_serializing_if = "is_first_prompt_version")]
         prompt_version: u64,
@@ -114,7 +114,7 @@ pub enum TranscriptLineKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The run has ended. A session that can go on may have more lines after it.
+    /// The run has ended. A session that can be resumed may have more lines after it.
     Stop { summary: Box<Summary> },
 }
 
@@ -144,7 +144,7 @@ impl TranscriptLine {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what [`TranscriptLine::encode`] has written, and nothing else: a line that somebody touched has other bytes.
+    /// Reads what [`TranscriptLine::encode`] has written, and nothing else: a line that was edited has other bytes.
     ///
     /// # Errors
     /// `EINTEGRITY`.

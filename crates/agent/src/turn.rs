@@ -1,4 +1,4 @@
-//! A turn of the model as it was heard, and what it means for the conversation.
+//! A turn of the model as it was received, and what it means for the conversation.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,12 @@ use crate::render::ends;
 
 /// Calls of one turn that are made; what a model wants beyond them it can want again.
 pub(crate) const MAX_CALLS: usize = 64;
-/// The longest id that every provider takes back; a longer one is replaced.
+/// The longest id that every provider accepts; a longer one is replaced.
 const MAX_CALL_ID_BYTES: usize = 40;
-/// Arguments that were no JSON, as the model is shown them again: enough to see what it wrote and where it stopped.
+/// Arguments that were not JSON, as the model is shown them again: enough to see what it wrote and where it
+/// stopped.
 const MAX_RAW_BYTES: usize = 2 << 10;
-/// The longest tool name that every provider takes back.
+/// The longest tool name that every provider accepts.
 const MAX_NAME_BYTES: usize = 64;
 
 /// A call that the model wants and that has no result yet.
@@ -59,7 +60,7 @@ pub(crate) fn definition<'a>(tools: &'a [ToolDefinition], name: &str) -> Option<
     tools.iter().find(known)
 }
 
-/// Takes a turn apart. `is_used` tells which ids stand on the wire already.
+/// Takes a turn apart. `is_used` reports which ids are on the wire already.
 pub(crate) fn take(
     step: u64,
     events: &[StreamEvent],
@@ -157,7 +158,7 @@ fn wire_id(theirs: &str, step: u64, number: usize, is_taken: impl Fn(&str) -> bo
     std::iter::once(ours.clone()).chain(longer).find(|id| !is_taken(id)).unwrap_or(ours)
 }
 
-/// Arguments as they stand in the conversation. A text that was to be JSON may be as long as a whole answer.
+/// Arguments as they are in the conversation. A text that was to be JSON may be as long as a whole answer.
 fn wire_arguments(arguments: &Value) -> Value {
     match arguments {
         Value::String(raw) if raw.len() > MAX_RAW_BYTES => {
@@ -169,7 +170,7 @@ fn wire_arguments(arguments: &Value) -> Value {
     }
 }
 
-/// A name that no tool has, in a form that a provider takes back.
+/// A name that no tool has, in a form that a provider accepts.
 fn wire_name(name: &str) -> String {
     if ToolName::new(name).is_ok() {
         return name.to_owned();

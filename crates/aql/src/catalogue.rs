@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tgp_contract::{ToolDefinition, ToolError};
 
-/// Answers what a query may use. It is asked while a query is checked, and never afterwards.
+/// Provides what a query may use. It is asked while a query is checked, and never afterwards.
 pub trait QueryCatalogue {
     /// Every built-in tool.
     fn tools(&self) -> &[ToolDefinition];

@@ -1,7 +1,7 @@
 //! A query that is right, in the form in which it is executed.
 //!
 //! Names are gone: a reference says how many blocks up a step is and which one of them. A plan is made by `check` only,
-//! so whoever executes it may rely on its indices and types.
+//! so the executor may rely on its indices and types.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,8 @@ pub struct Input {
     pub place: SourceLocation,
 }
 
-/// Bounds of a whole run. Those of a query inside another one hold for it alone, besides the outer ones.
+/// Bounds of a whole run. Those of a query inside another one apply to it alone, in addition to the outer
+/// ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     pub tokens: Option<u64>,
@@ -136,7 +137,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word that a query says it with.
+    /// The keyword for it in a query.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -184,7 +185,7 @@ pub struct Part {
     pub value: Expression,
 }
 
-/// An expression, and where it stands.
+/// An expression, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     pub form: ExpressionForm,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tgp_contract::{Code, SourceLocation, ToolError};
 
-/// More problems than a person mends in one go; what is beyond it shows when these are mended.
+/// More problems than a person fixes at once; the rest are reported when these are fixed.
 pub(crate) const MAX_PROBLEMS: usize = 100;
 
 /// Problems that are collected before they are sorted; a source of nothing but mistakes has no end of them.
@@ -33,7 +33,7 @@ pub struct QueryProblem {
     /// The first column behind it, in the same line.
     pub end_column: u32,
     pub help: Option<String>,
-    /// Further places that belong to it, each with the column behind it and a word on it.
+    /// Further places that belong to it, each with the column behind it and a label.
     pub labels: Vec<(SourceLocation, u32, String)>,
 }
 
@@ -103,8 +103,7 @@ impl QueryProblems {
     }
 }
 
-/// What a message repeats of a source must not move the cursor of whoever reads it, nor turn the line round, nor fill
-/// the screen.
+/// What a message repeats of a source must not move the reader's cursor, nor reverse the line, nor fill the screen.
 fn plain(message: &str) -> String {
     let mut plain = String::with_capacity(message.len().min(LONGEST_MESSAGE));
     for letter in message.chars() {
@@ -161,7 +160,7 @@ impl Findings {
         self.found.is_empty()
     }
 
-    /// In the order of the sources, and of places in them. Nothing is told twice of one place.
+    /// In the order of the sources, and of places in them. Nothing is reported twice for one place.
     pub(crate) fn into_problems(self, sources: Vec<Source>) -> QueryProblems {
         let file =
             |problem: &QueryProblem| sources.iter().position(|source| source.path == problem.place.file);

@@ -34,7 +34,7 @@ pub enum QueryType {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     pub fields: BTreeMap<String, Field>,
-    /// Whether other fields may stand beside them, of any type.
+    /// Whether other fields may appear beside them, of any type.
     pub open: bool,
 }
 

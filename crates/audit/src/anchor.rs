@@ -73,11 +73,11 @@ pub trait Anchor: Send + Sync {
     /// Replaces the stored head. A crash must leave the old one or the new one.
     ///
     /// # Errors
-    /// When it cannot be stored; the old one still stands then.
+    /// When it cannot be stored; the old one stays then.
     fn store(&self, head: &Head) -> Result<(), ToolError>;
 }
 
-/// An anchor in a file, for tool roots that are no git repository.
+/// An anchor in a file, for tool roots that are not a git repository.
 #[derive(Debug)]
 pub struct FileAnchor {
     path: PathBuf,

@@ -17,9 +17,9 @@ const VERSION: u64 = 2;
 pub(crate) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Beyond this a text is a document, and its beginning with a hash says enough.
 const MAX_TEXT_BYTES: usize = 4 << 10;
-/// How the note begins that stands where a text was cut.
+/// The start of the note where a text was cut.
 const CUT: &str = "… [cut: ";
-/// The field that stands for a value that was left out.
+/// The field that replaces a value that was left out.
 const OMITTED: &str = "omitted";
 /// How much of such a text is kept.
 const KEPT_TEXT_BYTES: usize = 2 << 10;
@@ -234,7 +234,7 @@ fn files(files: &[FileEffect], redaction: &Redaction) -> (Value, Option<Value>) 
     (kept, omitted)
 }
 
-/// What stands for a value that is too large, or that has no canonical form.
+/// What replaces a value that is too large, or that has no canonical form.
 fn digest(value: &Value) -> Value {
     let text = canonical::to_string(value).unwrap_or_else(|_| value.to_string());
     let count = value.as_array().map(Vec::len);

@@ -1,6 +1,6 @@
 //! The tamper-evident record of every call: one entry a call, each bound to the one before by its hash.
 //!
-//! A thread of its own redacts, hashes and writes; callers only hand their records over. What the database says is
+//! A separate thread redacts, hashes and writes; callers only hand their records over. What the database says is
 //! believed as far as the chain of hashes and the anchor, a copy of the newest hash kept elsewhere, agree with it.
 #![forbid(unsafe_code)]
 

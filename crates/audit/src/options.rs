@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Records that wait this long are written whether or not more have come.
 const FLUSH_AFTER: Duration = Duration::from_millis(50);
-/// How often the head is anchored while records come in. Whoever truncates the database can hide at most as much.
+/// How often the head is anchored while records come in. Truncating the database can hide at most as much.
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 /// How long another process that holds the database is waited for. Its batches take milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(5);

@@ -20,7 +20,7 @@ pub(crate) struct QueuedRecord {
     pub(crate) record: Box<CallRecord>,
     /// Its share of the memory that waiting records may take.
     pub(crate) room: OwnedSemaphorePermit,
-    /// Whoever waits until it is written.
+    /// The sender that waits until it is written.
     pub(crate) reply: Option<Reply>,
     /// The span of the call in the log, which gets the sequence number.
     pub(crate) span: Span,
@@ -38,7 +38,7 @@ pub(crate) enum Item {
 struct State {
     items: VecDeque<Item>,
     first_came: Option<Instant>,
-    /// Somebody waits for an answer.
+    /// A caller waits for an answer.
     is_urgent: bool,
     is_closing: bool,
     /// The writer is gone.
@@ -63,7 +63,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// False when nobody takes items any more.
+    /// False when the writer takes no more items.
     pub(crate) fn push(&self, item: Item) -> bool {
         let mut state = self.state();
         if state.is_closing || state.is_dead {
@@ -98,7 +98,7 @@ impl Queue {
         !state.is_closing && !state.is_dead
     }
 
-    /// Says that nobody takes items any more. Dropping them tells those who wait.
+    /// Marks the queue as closed. Dropping the items informs the waiting callers.
     pub(crate) fn die(&self) {
         let mut state = self.state();
         state.is_dead = true;
@@ -107,8 +107,8 @@ impl Queue {
         drop(dropped);
     }
 
-    /// Waits for items, but for nothing longer than `idle`. A first item that nobody waits for waits for others, up to
-    /// `collect`.
+    /// Waits for items, but for nothing longer than `idle`. A first item without a waiting caller waits for others, up
+    /// to `collect`.
     pub(crate) fn take(&self, idle: Option<Duration>, collect: Duration) -> EntryBatch {
         let give_up = idle.map(|idle| Instant::now() + idle);
         let mut state = self.state();

@@ -17,11 +17,11 @@ use crate::failure::{ErrorContext, Failure};
 use crate::store;
 use crate::verify::{self, COLUMNS, StoredRow};
 
-/// Entries that are held in memory at once; whoever wants more exports them.
+/// Entries that are held in memory at once; to read more, export them.
 pub const MAX_TAIL: usize = 1000;
 /// A reader waits only where a file is being set up.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// How often a look is repeated when somebody moved the anchor during it.
+/// How often a read is repeated when the anchor moved during it.
 const MAX_LOOKS: usize = 5;
 
 /// Reads an audit without writing to it.
@@ -210,7 +210,7 @@ impl AuditReader {
     }
 
     /// Shows every call of a session, and of the sessions below it, with the number of its entry: those after entry
-    /// `after`, oldest first and one at a time. Answers whether these were all: after `limit` entries it ends.
+    /// `after`, oldest first and one at a time. Returns whether these were all: after `limit` entries it ends.
     ///
     /// # Errors
     /// As [`AuditReader::tail`].
@@ -342,7 +342,7 @@ fn has_started(body: &Value) -> bool {
     }
 }
 
-/// The same for an entry of format 1, which has no `execution`: as its verdicts tell.
+/// The same for an entry of format 1, which has no `execution`: as its verdicts say.
 fn has_started_v1(body: &Value) -> bool {
     let decisions: Vec<&str> = body
         .get("verdicts")

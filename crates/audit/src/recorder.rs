@@ -87,7 +87,7 @@ impl Audit {
         &self.opened_at
     }
 
-    /// How many entries opening had to look at: those since the checkpoint.
+    /// How many entries opening had to verify: those since the checkpoint.
     #[must_use]
     pub fn verified(&self) -> u64 {
         self.verified

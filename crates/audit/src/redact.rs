@@ -14,7 +14,7 @@ use crate::secret_patterns::{
 
 /// A longer text is not a name; looking for each beginning of a token in it would take longer than the patterns.
 const MAX_WORD_BYTES: usize = 256;
-/// What stands where a secret stood.
+/// What replaces a secret.
 const REDACTED: &str = "[redacted]";
 /// A shorter value is an ordinary word sooner or later.
 const MIN_VALUE_CHARS: usize = 6;
@@ -140,7 +140,8 @@ impl Redaction {
         clean
     }
 
-    /// The same for every text in a value, keys included; what stands under the name of a secret goes as a whole.
+    /// The same for every text in a value, keys included; a value under the name of a secret is removed as a
+    /// whole.
     #[must_use]
     pub fn value(&self, value: Value) -> Value {
         self.below(value, 0)
@@ -240,7 +241,7 @@ fn too_much() -> ToolError {
         .help("name fewer or shorter ones in `audit.redact`")
 }
 
-/// Nothing is no secret, and whether something was there may matter.
+/// An empty value is not a secret, and whether something was there may matter.
 fn hidden(value: Value) -> Value {
     match value {
         Value::Null | Value::Bool(_) => value,
@@ -248,7 +249,7 @@ fn hidden(value: Value) -> Value {
     }
 }
 
-/// A name as it is compared: without case, `-`, `_` and the like.
+/// A name as it is compared: without case, `-`, `_` and similar characters.
 fn plain(name: &str) -> String {
     name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -71,7 +71,7 @@ fn shown(head: &Head) -> Value {
     json!({ "chain": head.chain, "sequence": head.sequence, "hash": head.hash })
 }
 
-/// The head as the old database tells it, if it tells anything.
+/// The head according to the old database, if it can be read.
 fn stored_head(path: &Path) -> Option<Head> {
     let connection = store::open_to_read(path, std::time::Duration::ZERO).ok()?;
     let chain = store::chain(&connection, path).ok()?;
@@ -79,7 +79,7 @@ fn stored_head(path: &Path) -> Option<Head> {
 }
 
 /// Gives the database another name. Its log goes first: a log without its database would be emptied by the next one,
-/// while a database without its log only lacks its newest entries, which the anchor tells.
+/// while a database without its log only lacks its newest entries, which the anchor shows.
 fn set_aside(path: &Path, now_ms: u64) -> Result<Option<PathBuf>, Failure> {
     const DOING: &str = "cannot set aside";
     let target = (0..1000_u32)
@@ -96,7 +96,7 @@ fn set_aside(path: &Path, now_ms: u64) -> Result<Option<PathBuf>, Failure> {
             Err(error) => return Err(error).doing(DOING, path),
         }
     }
-    // The index of the log is made anew by whoever opens either file.
+    // The index of the log is rebuilt when either file is opened.
     match fs::remove_file(beside(path, "-shm")) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).doing(DOING, path),
         _ => {}

@@ -1,13 +1,13 @@
 //! What secrets look like in a text.
 //!
-//! Every shape is searched for on its own, and none can be broken off by a match of itself: what was looked at is part of
-//! the match, but for the end of a line at most. So one pass over a text is linear in its length, whoever wrote it. A
-//! single alternation of all shapes would not be, because one shape's long failure would be repeated after every short
-//! match of another.
+//! Every shape is searched for on its own, and none can be broken off by a match of itself: what was read is part of
+//! the match, but for the end of a line at most. So one pass over a text is linear in its length, whatever it contains.
+//! A single alternation of all shapes would not be, because one shape's long failure would be repeated after every
+//! short match of another.
 
 use regex::{Regex, RegexBuilder};
 
-/// A pattern and what stands in the place of its match.
+/// A pattern and the replacement of its match.
 pub(crate) type Shape = (&'static str, &'static str);
 
 /// A value in quotes, which are kept, or up to the next blank. It comes as groups 2 to 5, after what leads to it.
@@ -17,13 +17,13 @@ macro_rules! value {
     };
 }
 
-/// What stands in the place of a [`value!`].
+/// The replacement of a [`value!`].
 const VALUE: &str = "${1}${2}${4}[redacted]${3}${5}";
 
-/// The same where something has to stand before the value within its quotes.
+/// The same where something has to precede the value within its quotes.
 pub(crate) const ASSIGNED: &str = "${1}${2}${4}${6}[redacted]${3}${5}";
 
-/// The rest of a command, which goes on after a backslash at the end of a line.
+/// The rest of a command, which continues after a backslash at the end of a line.
 macro_rules! more {
     () => {
         r"(?:[^\n]|\\\n)*?"
@@ -73,7 +73,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     ),
     // MySQL's clients want no blank after `-p`; with one it is a prompt, and the name of a database follows.
     (concat!(r"(\b(?:mysql|mariadb)", more!(), r"[ \t\n]-p=?)", value!()), VALUE),
-    // For `psql` it is the port, unless somebody took it for MySQL's.
+    // For `psql` it is the port, unless the user took it for MySQL's.
     (concat!(r"(\bpsql\b", more!(), r#"[ \t\n]-p["']?)[^\s"'0-9][^\s"']*"#), "${1}[redacted]"),
     (concat!(r"(\b(?:sshpass|mongo[a-z]{0,10})\b", more!(), r"[ \t\n]-p[ \t]{0,8})", value!()), VALUE),
     (
@@ -89,7 +89,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     ),
     // The variables of a command; their names end so.
     (concat!(r"((?:PASS|PASSWORD|PASSWD|TOKEN|SECRET|KEY|PWD)=)", value!()), VALUE),
-    // Only as a whole word: a `bypass: on` is no secret.
+    // Only as a whole word: a `bypass: on` is not a secret.
     (concat!(r#"(?i)((?:\b|_)pass["']?[ \t]{0,4}[:=][ \t]{0,4})"#, value!()), VALUE),
     // A quote inside is doubled or has a backslash.
     (
@@ -124,7 +124,7 @@ pub(crate) const TOKEN_BEGINNINGS: &[&str] = &[
 /// Ends of the names of variables whose values are secrets. In lower case they are too common.
 pub(crate) const VARIABLES: &[&str] = &["PASS", "PASSWORD", "PASSWD", "TOKEN", "SECRET", "KEY", "PWD"];
 
-/// Argument names that are compared like [`NAMES`], but stand in other words too often to be searched for in texts.
+/// Argument names that are compared like [`NAMES`], but occur in other words too often to be searched for in texts.
 pub(crate) const WHOLE_NAMES: &[&str] = &["pass"];
 
 /// Argument names whose values are secrets, as they are compared: lower case, letters and digits only.

@@ -17,7 +17,7 @@ use crate::anchor::Head;
 use crate::entry::{ChainedEntry, Columns, GENESIS};
 use crate::failure::{ErrorContext, Failure};
 
-/// No honest value is longer than an entry; a longer one must not fill the memory of whoever verifies it.
+/// No honest value is longer than an entry; a longer one must not fill the memory of the verifier.
 const MAX_VALUE_BYTES: i32 = 1 << 20;
 /// What the write-ahead log may keep on the disk after it was emptied.
 const MAX_LOG_BYTES: u32 = 16 << 20;
@@ -54,7 +54,7 @@ pub(crate) struct Store {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     pub(crate) id: String,
-    /// Up to here somebody has verified it.
+    /// Up to here it was verified.
     pub(crate) checkpoint: Head,
 }
 
@@ -102,7 +102,7 @@ impl Store {
 }
 
 /// Makes what was committed survive a power failure. Only then may the anchor speak of it: an anchor that knows more
-/// than the database would accuse somebody of having cut it off.
+/// than the database would look like a truncated database.
 pub(crate) fn sync(path: &Path) -> Result<(), Failure> {
     const DOING: &str = "cannot sync";
     let log = beside(path, "-wal");

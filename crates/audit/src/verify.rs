@@ -97,7 +97,7 @@ impl StoredRow {
 }
 
 /// Walks from `from`, which has to be in the chain, to the end, one entry at a time. Gives the end and how many
-/// entries were looked at.
+/// entries were verified.
 pub(crate) fn walk(
     connection: &Connection,
     from: &Head,
@@ -106,7 +106,7 @@ pub(crate) fn walk(
 ) -> Result<(Head, u64), Failure> {
     let mut before = from.clone();
     let mut count = 0;
-    // From the very beginning nothing may stand before the first either.
+    // From the very beginning nothing may precede the first either.
     let start = if from.sequence == 0 { i64::MIN } else { i64::try_from(from.sequence).unwrap_or(i64::MAX) };
     let sql = format!("SELECT {COLUMNS} FROM entries WHERE sequence >= ? ORDER BY sequence");
     let mut statement = connection.prepare(&sql).doing("cannot read", path)?;
@@ -169,7 +169,7 @@ pub(crate) fn vanished(anchored: &Head, path: &Path) -> Failure {
     )
 }
 
-/// Verifies from the older of checkpoint and anchor to the end. Gives the end and how many entries were looked at.
+/// Verifies from the older of checkpoint and anchor to the end. Gives the end and how many entries were verified.
 pub(crate) fn recent(
     connection: &Connection,
     chain: &Chain,

@@ -33,7 +33,7 @@ const MAX_OWN_RANGES: usize = 100_000;
 #[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
-    /// The last try to write failed. Whoever brings a record now waits and hears how the next one goes.
+    /// The last try to write failed. A caller with a record now waits for the result of the next write.
     is_failing: AtomicBool,
     failure: Mutex<Option<ToolError>>,
     /// The chain is broken, and nothing is written to it any more.
@@ -113,7 +113,7 @@ pub(crate) struct Writer {
 pub(crate) struct OpenedStore {
     pub(crate) store: Store,
     pub(crate) head: Head,
-    /// Entries that had to be looked at.
+    /// Entries that had to be verified.
     pub(crate) verified: u64,
     pub(crate) is_anchored: bool,
 }
@@ -121,7 +121,8 @@ pub(crate) struct OpenedStore {
 /// Opens the database, or makes it, and verifies what came since the checkpoint.
 pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<OpenedStore, Failure> {
     let path = options.path.as_path();
-    // In this order: whoever makes a database anchors it afterwards, so an anchor without one is not an accident.
+    // In this order: a process that creates a database anchors it afterwards, so an anchor without one is not an
+    // accident.
     if let Some(anchored) = verify::load(anchor)?
         && !exists(path)?
     {
@@ -129,7 +130,7 @@ pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<Opened
     }
     let mut store = Store::open(path, options.durability, options.lock_wait)?;
     make_chain(&mut store, anchor)?;
-    // Nobody else writes while this looks, so the anchor cannot be newer than the entries.
+    // No other process writes while this reads, so the anchor cannot be newer than the entries.
     let transaction = store.begin()?;
     store::check_schema(&transaction, path)?;
     let chain = store::chain(&transaction, path)?;
@@ -180,7 +181,7 @@ fn exists(path: &Path) -> Result<bool, Failure> {
     path.try_exists().doing("cannot look at", path)
 }
 
-/// Says that nobody writes any more, however the thread ends.
+/// Marks the writer as gone, however the thread ends.
 struct MarkDeadOnDrop(Arc<Shared>);
 
 impl Drop for MarkDeadOnDrop {
@@ -288,7 +289,7 @@ impl Writer {
                 Ok(count) => {
                     self.shared.set(None);
                     self.is_anchored = false;
-                    // Nobody else has written behind these, so the last of them is the newest entry.
+                    // No other process has written after these, so the last of them is the newest entry.
                     let first = (self.known.sequence + 1).saturating_sub(count as u64);
                     for (seq, pending) in (first..).zip(self.pending.drain(..count)) {
                         pending.span.record("seq", seq);
@@ -322,7 +323,7 @@ impl Writer {
         }
     }
 
-    /// One transaction: reads where the chain ends, whoever wrote there, and goes on from it.
+    /// One transaction: reads where the chain ends, whichever process wrote there, and continues from it.
     fn write_some(&mut self) -> Result<usize, Failure> {
         self.store.check_identity()?;
         let path = self.store.path.clone();
@@ -337,7 +338,7 @@ impl Writer {
                 .doing("cannot write", &path)?;
             head = Head { sequence: head.sequence + 1, hash: placed.hash, ..head };
         }
-        // Held until they are committed, so that nobody finds an entry whose writer is not known yet.
+        // Held until they are committed, so that no reader finds an entry whose writer is not known yet.
         let mut own = self.shared.own();
         transaction.commit().doing("cannot write", &path)?;
         let first = (head.sequence + 1).saturating_sub(count as u64);
@@ -353,8 +354,8 @@ impl Writer {
         Ok(count)
     }
 
-    /// Anchors the newest entry, and sets the checkpoint to it. A failure to anchor is told to whoever flushes; the
-    /// records are kept all the same.
+    /// Anchors the newest entry, and sets the checkpoint to it. A failure to anchor is reported to the caller that
+    /// flushes; the records are kept all the same.
     fn store_anchor(&mut self) -> Result<(), ToolError> {
         self.anchor_tried = Instant::now();
         let stored = self.try_anchor();

@@ -15,7 +15,7 @@ use crate::{ChronicleSync, lock};
 /// How often a chronicle is opened again because it was replaced in the meantime, as git does when it changes branch.
 const MAX_TRIES: usize = 16;
 
-/// What became of an event, and of what was found at the end of its chronicle.
+/// The result of an append, and what was found at the end of the chronicle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendOutcome {
     pub appended: AppendResult,
@@ -71,7 +71,7 @@ fn open(keeper: &ChronicleInner, path: &RelativePath) -> Result<Locked, Failure>
     Err(Failure::Restless(path.clone()))
 }
 
-/// Writes the line, unless it is there. Answers whether it did.
+/// Writes the line, unless it is there. Returns whether it did.
 fn add_once(
     keeper: &ChronicleInner,
     path: &RelativePath,
@@ -79,7 +79,7 @@ fn add_once(
     whole: u64,
     event: &Encoded,
 ) -> Result<bool, Failure> {
-    // Should anything fail from here, what was known is dropped, and found out anew the next time.
+    // Should anything fail from here, what was known is dropped, and found out again the next time.
     let mut known = keeper.known.take(path);
     keeper.known.refresh(&mut known, file, whole).doing("cannot read", path)?;
     let is_there = keeper.known.contains(&known, file, whole, &event.line).doing("cannot read", path)?;
@@ -91,7 +91,7 @@ fn add_once(
     Ok(!is_there)
 }
 
-/// One write, so that nobody sees the lines of two writers mixed, whatever they think of locks.
+/// One write, so that the lines of two writers are never mixed, even if one ignores locks.
 fn write(mut file: &File, whole: u64, line: &[u8]) -> io::Result<()> {
     let outcome = loop {
         match file.write(line) {
@@ -103,14 +103,14 @@ fn write(mut file: &File, whole: u64, line: &[u8]) -> io::Result<()> {
             Err(error) => break error,
         }
     };
-    // These bytes are our own and nobody was told of them. If they cannot be taken back, they are a torn line.
+    // These bytes are our own and were not reported. If they cannot be removed, they are a torn line.
     let _ = file.set_len(whole);
     Err(outcome)
 }
 
 fn settle(keeper: &ChronicleInner, path: &RelativePath, file: &File, is_new: bool) -> Result<(), Failure> {
     match keeper.durability {
-        // Also for an event that was there: whoever wrote it may not have waited for the disk.
+        // Also for an event that was there: its writer may not have waited for the disk.
         ChronicleSync::Event => file.sync_data().doing("cannot sync", path),
         ChronicleSync::Batch if is_new && keeper.unsynced(path) => keeper.sync(),
         ChronicleSync::Batch => Ok(()),

@@ -20,7 +20,7 @@ use crate::verify::{self, ChronicleReport};
 
 /// Events that may wait for the disk together when they are kept in batches.
 const MAX_UNSYNCED: usize = 64;
-/// Notes of torn lines that are kept for whoever asks. More of them in one process is a disk that fails.
+/// Notes of torn lines that are kept for callers. More of them in one process is a disk that fails.
 const MAX_NOTES: usize = 256;
 
 /// The chronicles of a project, as files. Clones are the same chronicle.
@@ -102,7 +102,7 @@ impl FileChronicle {
     /// Reads a whole chronicle, and says what is wrong with it. Blocks as files do.
     ///
     /// # Errors
-    /// `ENOTFOUND` where there is no such chronicle; what is wrong with its lines stands in the report.
+    /// `ENOTFOUND` where there is no such chronicle; what is wrong with its lines is in the report.
     pub fn verify(&self, file: &RelativePath) -> Result<ChronicleReport, ToolError> {
         Ok(verify::verify(&self.keeper, file)?)
     }
@@ -115,16 +115,16 @@ impl FileChronicle {
         Ok(self.keeper.file_of(name)?)
     }
 
-    /// Moves the chronicles whose files are where the other layout has them. Only a person may want that: nobody knows
-    /// who wrote them.
+    /// Moves the chronicles whose files are where the other layout has them. Only a person may want that: their author
+    /// is unknown.
     ///
     /// # Errors
-    /// When the project cannot be read or written; what is wrong with one file stands in the report.
+    /// When the project cannot be read or written; what is wrong with one file is in the report.
     pub fn migrate(&self, extent: Migration) -> Result<MigrationReport, ToolError> {
         Ok(migrate::migrate(&self.keeper, extent)?)
     }
 
-    /// The files that [`FileChronicle::migrate`] would look at: those of the other layout that begin as a chronicle does.
+    /// The files that [`FileChronicle::migrate`] would read: those of the other layout that begin as a chronicle does.
     ///
     /// # Errors
     /// When the project cannot be read.
@@ -203,7 +203,7 @@ impl ChronicleInner {
         }
     }
 
-    /// Counts an event that waits for the disk. Answers whether enough of them wait.
+    /// Counts an event that waits for the disk. Returns whether enough of them wait.
     pub(crate) fn unsynced(&self, file: &RelativePath) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.files.insert(file.clone());
@@ -235,7 +235,7 @@ impl ChronicleInner {
         let Some(directory) = self.project.directory(&path.parent(), Missing::Refuse)? else { return Ok(()) };
         match directory.open(path.name().unwrap_or_default())? {
             Some(file) => file.sync_data().doing("cannot sync", path),
-            // Somebody removed it, and there is nothing left to lose.
+            // It was removed, and there is nothing left to lose.
             None => Ok(()),
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct DedupCache {
 #[derive(Debug, Default)]
 struct Remembered {
     files: HashMap<RelativePath, Known>,
-    /// Counts uses, so that the one that was used longest ago can be told.
+    /// Counts uses, so that the one that was used longest ago is known.
     clock: u64,
 }
 
@@ -51,7 +51,8 @@ pub(crate) struct Known {
 }
 
 impl DedupCache {
-    /// Takes out what is known of `path`. The caller holds the lock of the file, so nobody else asks meanwhile.
+    /// Takes out what is known of `path`. The caller holds the lock of the file, so no other caller asks
+    /// meanwhile.
     pub(crate) fn take(&self, path: &RelativePath) -> Known {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).files.remove(path).unwrap_or_default()
     }
@@ -107,7 +108,7 @@ impl DedupCache {
         if known.is_large || (known.upto == whole && before.ctime_ns == stamp.ctime_ns) {
             return Ok(true);
         }
-        // Of the same length and yet changed: somebody wrote into it.
+        // Of the same length and yet changed: something wrote into it.
         if known.upto >= whole {
             return Ok(false);
         }
@@ -128,7 +129,7 @@ impl DedupCache {
                 return Ok(true);
             }
         }
-        // The table cannot tell, so the file does.
+        // The table does not know, so the file is read.
         let mut lines = Lines::new(file, 0, whole)?;
         while let Some(found) = lines.next()? {
             if found.bytes == Some(bare) {

@@ -12,7 +12,8 @@ use tgp_fs::{HardLinks, Replace};
 use crate::failure::{Doing, Failure};
 use crate::scope::{Scope, is_git};
 
-/// Entries that a look for chronicles meets; a scope that holds more than a large project does is a mistake.
+/// Entries that a search for chronicles visits; a scope that holds more than a large project does is a
+/// mistake.
 const MAX_ENTRIES: usize = 1_000_000;
 /// Directories within directories; deeper than any project, and not too deep for the stack.
 const MAX_DEPTH: usize = 128;
@@ -129,7 +130,7 @@ impl Directory {
         Ok(self.0.open_to_append(name)?)
     }
 
-    /// Gives the file `from` of this directory another name. Answers whether it did.
+    /// Gives the file `from` of this directory another name. Returns whether it did.
     pub(crate) fn rename(&self, from: &str, to: &str, replace: Replace) -> Result<bool, Failure> {
         Ok(self.0.rename(from, to, replace)?)
     }

@@ -38,7 +38,7 @@ pub struct ChronicleEntry {
 }
 
 /// The events of a chronicle as it was when it was opened, in memory for one at a time. A line that is not an event is an
-/// error; whoever wants to can ask for the one after it.
+/// error; the caller can ask for the one after it.
 #[derive(Debug)]
 pub struct Events {
     /// Of the file, so that an error leads to it.
@@ -100,7 +100,7 @@ impl Iterator for Events {
             }
             Ok(None) => None,
             Err(failure) => {
-                // After a failure of the disk there is no telling where the next line is.
+                // After a failure of the disk it is unknown where the next line is.
                 if matches!(failure, Failure::Disk { .. }) {
                     self.source = None;
                 }

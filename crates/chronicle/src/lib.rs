@@ -1,12 +1,13 @@
 //! Append-only NDJSON events about the files of a project.
 //!
 //! A chronicle is a file of lines. Each line is the canonical JSON of one event with its `eventId`, and nothing else is
-//! a line: whoever can hash can check it. Files only ever grow, by whole lines, under a lock that all processes share.
+//! a line: any program with a hash function can check it. Files only ever grow, by whole lines, under a lock that all
+//! processes share.
 //!
 //! What a crash leaves at the end of a file, a line that was not finished, is not an event. Readers stop before it and say
-//! so. The next who appends moves it, byte for byte, to `<file>.torn-<hash>` beside the chronicle's file, and goes on after
-//! the last whole line; where the end does not look like the beginning of an event, the file is not ours, and nobody
-//! appends to it.
+//! so. The next who appends moves it, byte for byte, to `<file>.torn-<hash>` beside the chronicle's file, and continues
+//! after the last whole line; where the end does not look like the beginning of an event, the file is not ours, and
+//! nothing is appended to it.
 #![forbid(unsafe_code)]
 
 mod append;

@@ -56,7 +56,7 @@ impl<R: Read> Lines<R> {
         Ok(Some(Line { offset, bytes: None }))
     }
 
-    /// Passes over `count` lines without looking at them.
+    /// Skips `count` lines without reading them.
     pub(crate) fn skip(&mut self, count: u64) -> io::Result<()> {
         for _ in 0..count {
             if self.position >= self.end {
@@ -70,7 +70,7 @@ impl<R: Read> Lines<R> {
     fn finish_line(&mut self) -> io::Result<()> {
         let passed = self.reader.skip_until(b'\n')? as u64;
         self.position += passed;
-        // There is a line before the end, or somebody has made the file shorter since.
+        // There is a line before the end, or the file was shortened since.
         if passed == 0 {
             return Err(io::Error::new(
                 ErrorKind::UnexpectedEof,
@@ -82,7 +82,7 @@ impl<R: Read> Lines<R> {
 }
 
 /// The beginning of the last `count` lines before `end`; of all, when there are fewer. What follows the last line end
-/// counts for nothing. Looks at no more than `most` bytes, and answers nothing when that was not enough.
+/// counts for nothing. Reads no more than `most` bytes, and returns nothing when that was not enough.
 pub(crate) fn start_of_last(file: &File, end: u64, count: usize, most: u64) -> io::Result<Option<u64>> {
     let floor = end.saturating_sub(most);
     let mut left = count;
@@ -93,7 +93,7 @@ pub(crate) fn start_of_last(file: &File, end: u64, count: usize, most: u64) -> i
         position -= size;
         let Some(bytes) = usize::try_from(size).ok().and_then(|size| block.get_mut(..size)) else { break };
         file.read_exact_at(bytes, position)?;
-        // Faster than looking from behind, and most blocks of a long line hold no end.
+        // Faster than searching backwards, and most blocks of a long line hold no end.
         if !bytes.contains(&b'\n') {
             continue;
         }
@@ -109,8 +109,7 @@ pub(crate) fn start_of_last(file: &File, end: u64, count: usize, most: u64) -> i
     Ok((floor == 0).then_some(0))
 }
 
-/// The number of the line that begins at `offset`, counted from 1. Whoever reads the same handle in order finds it
-/// where it was.
+/// The number of the line that begins at `offset`, counted from 1. The position of the handle is restored.
 pub(crate) fn number_at(mut file: &File, offset: u64) -> io::Result<u64> {
     let before = file.stream_position()?;
     let mut lines = Lines::new(file, 0, offset)?;

@@ -12,7 +12,7 @@ use tgp_fs::{LockWait, take_lock};
 
 use crate::failure::{Doing, Failure};
 
-/// An append takes well below a millisecond, so waiting is looking again soon.
+/// An append takes well below a millisecond, so a waiter tries again soon.
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 

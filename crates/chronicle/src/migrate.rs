@@ -2,7 +2,7 @@
 //!
 //! Each chronicle is moved by itself: its lines are checked one by one and copied to a new file, which takes its place
 //! with one rename, and only then is the old file removed. So whenever the process ends, every event is in the old file,
-//! in the new one, or in both, and the next migration goes on from there.
+//! in the new one, or in both, and the next migration continues from there.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -55,7 +55,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// What became of the chronicles of the other layout.
+/// The results for the chronicles of the other layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MigrationReport {
     pub moved: Vec<Migrated>,
@@ -161,7 +161,7 @@ fn move_one(
         return Err(Failure::Restless(to));
     };
     for _ in 0..MAX_TRIES {
-        // Held until the new file is in its place, so that nobody appends to the one that it replaces.
+        // Held until the new file is in its place, so that no writer appends to the one that it replaces.
         let present = Opened::present(keeper, &directory, &to)?;
         let (events, temporary) =
             write(&directory, &old.file, old_extent.whole, from, &to, present.as_ref())?;
@@ -237,7 +237,7 @@ struct Present {
     whole: u64,
 }
 
-/// Writes the new file under a name of its own. Answers the events of the old one, and that name.
+/// Writes the new file under its own name. Returns the events of the old one, and that name.
 fn write(
     directory: &Directory,
     old: &File,
@@ -293,7 +293,7 @@ struct Copied {
     leaves_out: bool,
 }
 
-/// Copies the whole lines of a chronicle, each of which must be an event. Answers how many there are.
+/// Copies the whole lines of a chronicle, each of which must be an event. Returns how many there are.
 fn copy(
     file: &File,
     whole: u64,
@@ -322,7 +322,7 @@ fn copy(
     Ok(number)
 }
 
-/// Half of an id: nobody finds two events that share it.
+/// Half of an id: finding two events that share it is infeasible.
 fn short(id: &str) -> u128 {
     id.get(..32).and_then(|digits| u128::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }

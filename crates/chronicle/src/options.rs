@@ -23,7 +23,7 @@ pub enum ChronicleSync {
     Event,
 }
 
-/// Where chronicles may stand, and how they are kept.
+/// Where chronicles may be, and how they are kept.
 #[derive(Clone, Debug)]
 pub struct ChronicleOptions {
     /// The root that all paths are relative to.

@@ -62,7 +62,7 @@ impl Scope {
     }
 }
 
-/// Whether `name` is git's directory, on a file system that does not tell cases apart too.
+/// Whether `name` is git's directory, on a file system that does not distinguish case too.
 pub(crate) fn is_git(name: &str) -> bool {
     name.eq_ignore_ascii_case(GIT)
 }

@@ -45,14 +45,14 @@ pub struct Quarantined {
 pub(crate) struct Extent {
     pub(crate) whole: u64,
     pub(crate) torn: Option<Torn>,
-    /// Whether the torn line could never have been the beginning of an event: then somebody else wrote it.
+    /// Whether the torn line could never have been the beginning of an event: then another program wrote it.
     pub(crate) is_foreign: bool,
 }
 
 /// How a foreign end is called.
 pub(crate) const FOREIGN: &str = "its last line is not an event, and not the beginning of one";
 
-/// Looks at the end of `file`. A last line is torn when it has no end, or is not JSON: a disk that lost power may keep
+/// Examines the end of `file`. A last line is torn when it has no end, or is not JSON: a disk that lost power may keep
 /// the end of a line and not its middle.
 pub(crate) fn extent(file: &File) -> io::Result<Extent> {
     let size = file.metadata()?.len();
@@ -127,7 +127,7 @@ fn keep(
     };
     let copied = bytes_of(file, torn).and_then(|mut bytes| io::copy(&mut bytes, &mut copy));
     if let Err(error) = copied.and_then(|_| copy.flush()).and_then(|()| copy.sync_all()) {
-        // Half a copy is no use to anybody, and the bytes are still where they were.
+        // Half a copy is useless, and the bytes are still where they were.
         let _ = directory.remove(name);
         return Err(error).doing(DOING, path);
     }
@@ -141,7 +141,7 @@ pub(crate) fn is_named_by_hash(name: &str, file: &File) -> io::Result<bool> {
     Ok(hash(file, &whole)?.starts_with(digits))
 }
 
-/// Copies a file that holds a torn line. Answers whether its bytes are there now.
+/// Copies a file that holds a torn line. Returns whether its bytes are there now.
 pub(crate) fn keep_whole(
     directory: &Directory,
     name: &str,

@@ -107,7 +107,7 @@ struct Part {
     parts: u64,
 }
 
-/// Answers how many lines there are.
+/// Returns how many lines there are.
 fn read(file: &File, whole: u64, part: Part, report: &mut ChronicleReport) -> std::io::Result<u64> {
     let mut seen = HashSet::new();
     let mut lines = Lines::new(file, 0, whole)?;
@@ -142,7 +142,7 @@ fn first_digits(id: &str) -> u64 {
     id.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
-/// Half of an id: nobody finds two events that share it.
+/// Half of an id: finding two events that share it is infeasible.
 fn short(id: &str) -> u128 {
     id.get(..32).and_then(|digits| u128::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }

@@ -10,10 +10,10 @@ use crate::conversation::{
     Answer, ApprovalQuestion, ApprovalView, Keyboard, Offer, StandardError, TerminalKeyboard, interview,
 };
 
-/// There is one terminal, so whoever serves several callers asks about one call at a time.
+/// There is one terminal, so a server with several callers asks about one call at a time.
 static TERMINAL: Mutex<()> = Mutex::const_new(());
 
-/// Waits until no question stands on the terminal, and keeps the next one away while something else is said.
+/// Waits until no question is on the terminal, and holds back the next one while something else is printed.
 pub async fn silence() -> MutexGuard<'static, ()> {
     TERMINAL.lock().await
 }
@@ -40,7 +40,7 @@ pub async fn confirm(text: &str, question: &str) -> bool {
     }
 }
 
-/// Asks on the terminal when there is one, and refuses otherwise. There is no session, so each call is asked for.
+/// Asks on the terminal when there is one, and refuses otherwise. There is no session, so it asks for each call.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalApprover;
 

@@ -1,8 +1,8 @@
 //! What happens along the path of a call, for finding faults: `TGP_LOG` and `--log`.
 //!
-//! Nothing is logged unless somebody asks. Lines go to standard error or to a file, never to standard output, and secrets
-//! are taken out of them as they are taken out of the audit. A log that cannot be written any more is reported once; no
-//! command fails for it.
+//! Nothing is logged unless the user asks. Lines go to standard error or to a file, never to standard output, and
+//! secrets are taken out of them as they are taken out of the audit. A log that cannot be written any more is reported
+//! once; no command fails for it.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, Permissions};
@@ -94,7 +94,7 @@ impl Log {
         } else {
             lines.boxed()
         };
-        // Somebody who embeds this program may have a subscriber already; then that one has the say.
+        // A program that embeds this one may have a subscriber already; then that one is used.
         let _ = tracing_subscriber::registry().with(layer.with_filter(targets)).try_init();
         Ok(Self { sink: Some(sink), redaction })
     }
@@ -295,7 +295,7 @@ pub fn is_log_line(line: &str) -> bool {
     is_time(time) && is_level(level) && (is_cut || PARTS.iter().any(|part| is_part(part)))
 }
 
-/// What somebody else wrote must not look like a line of the log, nor move the cursor of a terminal.
+/// Text from outside must not look like a line of the log, nor move the cursor of a terminal.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len() + 1);
     for character in text.chars() {

@@ -82,7 +82,7 @@ fn interrupted(interrupts: &Interrupts) -> ToolError {
     let signal = interrupts.signal().unwrap_or("a signal");
     ToolError::new(Code::Runtime, format!("the command was ended by {signal}"))
         .detail("signal", signal)
-        // A call that took effect already was not taken back.
+        // A call that took effect already was not rolled back.
         .detail("outcome", "unknown")
         .help("`tgp audit tail` shows how its calls ended")
 }
@@ -96,7 +96,7 @@ fn run(command: Command, global: &Global, printer: &Printer, interrupts: &Interr
     let runtime = runtime(&command)
         .map_err(|error| ToolError::new(Code::Internal, format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(async {
-        // Signals are looked at first, so that nothing has begun before they are caught.
+        // Signals are polled first, so that nothing has begun before they are caught.
         let outcome = tokio::select! {
             biased;
             () = interrupts.ended() => None,

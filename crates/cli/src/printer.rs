@@ -101,7 +101,7 @@ impl Printer {
         self.write(text);
     }
 
-    /// One line of our own words.
+    /// One line of our own text.
     pub fn line(&self, text: &str) {
         let text = format!("{text}\n");
         if self.out.terminal { self.write(&screened(&text)) } else { self.write(&text) }

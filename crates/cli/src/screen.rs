@@ -37,7 +37,7 @@ pub fn error(error: &ToolError, source: Option<&str>, look: Look) -> String {
     if source.is_some() && place.is_some() { screen } else { without_gutter(&screen) }
 }
 
-/// The message without what the rest of the screen says: the place, and the problems when they have lines of their own.
+/// The message without what the rest of the screen says: the place, and the problems when they have their own lines.
 fn title(error: &ToolError, problems: &[String]) -> String {
     let mut message = error.message.clone();
     if let Some(place) = error.place_of() {
@@ -125,7 +125,7 @@ fn end_of(place: &SourceLocation, column: u32) -> SourceLocation {
 
 /// A line below the source, broken so that it stays inside the terminal.
 fn note(look: Look, level: Level<'static>, name: &'static str, text: &str) -> Message<'static> {
-    // The gutter of up to four digits, ` = `, the name and `: ` stand before the text.
+    // The gutter of up to four digits, ` = `, the name and `: ` precede the text.
     let width = look.width.map(|width| width.saturating_sub(4 + 3 + name.len() + 2));
     level.with_name(name).message(wrap(&visible(text), width))
 }
@@ -135,7 +135,7 @@ fn renderer(look: Look) -> Renderer {
     look.width.map_or(renderer.clone(), |width| renderer.term_width(width))
 }
 
-/// The place as lines of source, or as an empty snippet that names it when the source is not at hand.
+/// The place as lines of source, or as an empty snippet that names it when the source is not available.
 fn snippet(
     place: &SourceLocation,
     end: Option<&SourceLocation>,
@@ -148,7 +148,7 @@ fn snippet(
     };
     let start = offset(source, place);
     let end = end.map_or(start, |end| offset(source, end));
-    // A caret needs something to stand under.
+    // A caret needs something above it.
     let next =
         source.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |one| start + one.len_utf8());
     Snippet::source(source.to_owned())

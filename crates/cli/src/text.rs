@@ -76,7 +76,7 @@ pub fn json_on_terminal(document: &str) -> String {
 }
 
 /// The same for what a model says. Characters that only shape their neighbours, as in emoji and in some scripts, stay:
-/// nobody agrees to anything by this text. Each character is looked at alone, so a text may come in pieces.
+/// the user approves nothing by this text. Each character is checked alone, so a text may come in pieces.
 pub fn spoken(text: &str) -> String {
     escaped(text, |character| matches!(character, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0f}'))
 }
@@ -97,12 +97,12 @@ fn push_escaped(shown: &mut String, character: char, stays: impl Fn(char) -> boo
     }
 }
 
-/// Characters that a terminal acts on or that nobody sees.
+/// Characters that a terminal acts on or that are invisible.
 pub fn is_unseen(character: char) -> bool {
     character.is_control() || is_invisible(character)
 }
 
-/// Characters without a shape of their own that change how their neighbours look, or look like nothing.
+/// Characters without their own glyph that change how their neighbours look, or look like nothing.
 fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -111,10 +111,10 @@ fn is_invisible(character: char) -> bool {
         | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Characters looked at for each column of a short line: marks without a width of their own must not make it endless.
+/// Characters considered for each column of a short line: marks without a width must not make it endless.
 const MAX_MARKS: usize = 8;
 
-/// A text on one line of at most so many columns, with nothing hidden; where it was cut stands `mark`.
+/// A text on one line of at most so many columns, with nothing hidden; `mark` is put where it was cut.
 pub fn short_line(text: &str, columns: usize, mark: &str) -> String {
     let room = columns.saturating_sub(console::measure_text_width(mark));
     let (mut shown, mut width, mut kept) = (String::new(), 0, 0);

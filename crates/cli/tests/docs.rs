@@ -1,8 +1,8 @@
 //! Every `console` block of the README, of `docs/` and of `examples/` is run, and says what really happens.
 //!
 //! A page is one session in an empty folder. `$ ` begins a command, `> ` continues it; the lines below are its output,
-//! standard error included. `...` stands for any number of lines, or for a piece of one; `[exit N]` for a status
-//! other than 0.
+//! standard error included. `...` matches any number of lines, or for a piece of one; `[exit N]` for a status other
+//! than 0.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, reason = "skipped pages are told")]
 
@@ -95,7 +95,7 @@ fn matches(expected: &[String], actual: &[String]) -> bool {
     }
 }
 
-/// Whether `line` is `expected`, where `...` stands for anything.
+/// Whether `line` is `expected`, where `...` matches anything.
 fn same_line(expected: &str, line: &str) -> bool {
     match expected.split_once("...") {
         None => line == expected,

@@ -9,7 +9,7 @@ use tokio::task::JoinError;
 use crate::{Code, ToolError};
 
 /// Pieces of blocking work at a time in this process; more wait for their turn. Each takes a thread and may hold a whole
-/// file in memory. The pool itself has 512 threads, so work that has a bound of its own always finds one.
+/// file in memory. The pool itself has 512 threads, so work that has its own bound always finds one.
 const MAX_PARALLEL: usize = 64;
 
 static PARALLEL: Semaphore = Semaphore::const_new(MAX_PARALLEL);
@@ -43,7 +43,7 @@ pub async fn run_bounded<T: Send + 'static>(
 }
 
 /// Runs short blocking work in a function that is not asynchronous. On a multi-threaded runtime the other tasks of this
-/// thread go on elsewhere meanwhile.
+/// thread continue elsewhere meanwhile.
 pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

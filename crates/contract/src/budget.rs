@@ -1,4 +1,4 @@
-//! How much a piece of work may use, shared by everyone who does a part of it at the same time.
+//! How much a piece of work may use, shared by all that do a part of it at the same time.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ struct State {
     tokens: AtomicU64,
     refusal: OnceLock<BudgetExceeded>,
     outer: Option<SharedBudget>,
-    /// One for all that belong together: nobody takes a call between another's look and its taking.
+    /// One lock for the whole hierarchy: no call is taken between another's check and its taking.
     turn: Arc<Mutex<()>>,
 }
 
@@ -56,7 +56,7 @@ impl PartialEq for SharedBudget {
 }
 
 impl SharedBudget {
-    /// `spent` was used before, by work that is gone on with.
+    /// `spent` was used before, by work that is resumed.
     #[must_use]
     pub fn new(owner: &str, bounds: BudgetLimits, spent: BudgetUsage) -> Self {
         Self::with(owner, bounds, spent, None)
@@ -109,7 +109,7 @@ impl SharedBudget {
         let mut levels = self.chain().enumerate();
         let refused = levels.find_map(|(levels_up, state)| Some((levels_up, against(state)?)));
         let Some((levels_up, error)) = refused else { return Ok(()) };
-        // The first one tells why the work has failed.
+        // The first one explains why the work has failed.
         let _ = self.0.refusal.set(BudgetExceeded { levels_up, error: error.clone() });
         Err(error)
     }
@@ -216,11 +216,11 @@ impl ModelProvider for MeteredProvider {
     }
 }
 
-/// A turn whose tokens are counted when it ends, or when nobody listens any more.
+/// A turn whose tokens are counted when it ends, or when its reader is gone.
 struct MeteredStream {
     stream: EventStream,
     allowance: SharedBudget,
-    /// A provider may say several times what it has used so far; the last word counts.
+    /// A provider may say several times what it has used so far; the last number counts.
     last: Option<Usage>,
 }
 

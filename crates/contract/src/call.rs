@@ -133,7 +133,7 @@ impl Consent {
     }
 }
 
-/// Everything a call carries besides its arguments.
+/// Everything a call carries in addition to its arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallContext {
     pub actor: Actor,
@@ -141,9 +141,9 @@ pub struct CallContext {
     pub consent: Consent,
     /// Show what would happen and change nothing.
     pub dry_run: bool,
-    /// How many tool runs stand above this call; a person's or agent's own call is at 0.
+    /// How many tool runs are above this call; a person's or agent's own call is at 0.
     pub depth: u32,
-    /// What narrows the caller further than its rules. It is a secret, so it stands in no record.
+    /// What narrows the caller further than its rules. It is a secret, so it is in no record.
     #[serde(skip)]
     pub token: Option<CapabilityToken>,
 }

@@ -15,7 +15,7 @@ pub enum CanonicalError {
 /// The canonical text of `value`.
 ///
 /// # Errors
-/// When an integer is too large to be written exactly: canonical JSON would round it without a word.
+/// When an integer is too large to be written exactly: canonical JSON would round it silently.
 pub fn to_string(value: &Value) -> Result<String, CanonicalError> {
     check(value)?;
     Ok(serde_json_canonicalizer::to_string(value)?)

@@ -15,7 +15,7 @@ pub struct EventActor {
     pub id: String,
 }
 
-/// One event. Fields that a type of event adds are kept in `fields` and stand beside the others on the wire.
+/// One event. Fields that a type of event adds are kept in `fields` and are beside the others on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChronicleEvent {
@@ -47,7 +47,7 @@ impl ChronicleEvent {
     }
 }
 
-/// What became of an event that was given to a chronicle.
+/// The result of an event that was given to a chronicle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendResult {

@@ -1,4 +1,4 @@
-//! Where chronicles are. Every crate that has to tell a chronicle from another file asks here.
+//! Where chronicles are. Every crate that has to distinguish a chronicle from another file asks here.
 //!
 //! A chronicle has a *name*, which rules, tools and the relay use: `src/a.ts.sage` for the story of `src/a.ts`,
 //! `.sage/project.sage` for that of the project. Where its file is depends on the layout, see [`ChronicleLayout`].
@@ -15,7 +15,7 @@ pub const CHRONICLE_SUFFIX: &str = ".sage";
 pub const CHRONICLE_DIRECTORY: &str = ".sage";
 /// The directory in [`CHRONICLE_DIRECTORY`] that holds the chronicles of single files.
 const TREE: &str = "files";
-/// The chronicle of whatever has none of its own.
+/// The chronicle of whatever does not have its own.
 pub const PROJECT_CHRONICLE: &str = ".sage/project.sage";
 /// Added in the tree to a directory whose name ends as a chronicle's does, so that a directory `a.ts.sage` and the
 /// chronicle of `a.ts` never need the same name.
@@ -174,14 +174,14 @@ pub fn chronicle_of(file: &RelativePath) -> Result<RelativePath, PathError> {
 }
 
 /// Whether a path is the tree of chronicles or a directory in it. Such directories are there because files of the project
-/// are, or were: their names tell of them.
+/// are, or were: their names reveal them.
 #[must_use]
 pub fn is_chronicle_tree_directory(path: &RelativePath) -> bool {
     is_in_chronicle_tree(path) && !has_chronicle_name(path)
 }
 
 /// The file that a chronicle is about, given its name or its file in either layout, and the directory of the project that a
-/// directory in the tree of chronicles stands for; `None` for every other path, and for the chronicles of the project,
+/// directory in the tree of chronicles mirrors; `None` for every other path, and for the chronicles of the project,
 /// which are about no single file.
 #[must_use]
 pub fn chronicled(path: &RelativePath) -> Option<RelativePath> {
@@ -204,7 +204,7 @@ pub fn chronicled(path: &RelativePath) -> Option<RelativePath> {
 }
 
 /// Whether a file with this content, or this beginning of it, is a chronicle: its first line is an event with its own
-/// id. Bytes beyond [`MAX_CHRONICLE_LINE_BYTES`] are not looked at.
+/// id. Bytes beyond [`MAX_CHRONICLE_LINE_BYTES`] are not read.
 #[must_use]
 pub fn is_chronicle_content(content: &[u8]) -> bool {
     let beginning = content.get(..MAX_CHRONICLE_LINE_BYTES).unwrap_or(content);
@@ -216,8 +216,8 @@ pub fn is_chronicle_content(content: &[u8]) -> bool {
     decode_line(line).is_ok()
 }
 
-/// Tells what a path is by what is there, such as whether a file is a chronicle. It answers `true` in doubt, and `false`
-/// where there is nothing.
+/// Reports what a path is by what is there, such as whether a file is a chronicle. It returns `true` in doubt, and
+/// `false` where there is nothing.
 #[derive(Clone)]
 pub struct PathProbe(std::sync::Arc<Probe>);
 

@@ -13,7 +13,7 @@
 
 /// A program at the local socket.
 const SOCKET: &str = "socket";
-/// Whoever shows a token.
+/// A client that presents a token.
 const TOKEN: &str = "token";
 /// The command line without a token.
 const COMMAND_LINE: &str = "cli";

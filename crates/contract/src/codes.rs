@@ -18,7 +18,7 @@ macro_rules! codes {
             /// Every code, in the order of the documentation.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
 
-            /// The code as it stands on every wire.
+            /// The code as it is on every wire.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $text,)+ }

@@ -61,7 +61,7 @@ impl ToolError {
     }
 
     /// Marks an error after which it cannot be known whether the effect is in place: a connection that broke during
-    /// COMMIT. `details.outcome` tells a reader.
+    /// COMMIT. `details.outcome` says so.
     #[must_use]
     pub fn of_unknown_outcome(mut self) -> Self {
         self.interruption = Some(Interruption::UnknownOutcome);
@@ -75,7 +75,7 @@ impl ToolError {
     }
 
     /// Marks an error of something that came after the effect, which is in place: a caller must not make the call
-    /// again. `details.outcome` tells a reader.
+    /// again. `details.outcome` says so.
     #[must_use]
     pub fn after_effect(mut self) -> Self {
         self.interruption = Some(Interruption::TookEffect);
@@ -88,7 +88,7 @@ impl ToolError {
         self.interruption == Some(Interruption::TookEffect)
     }
 
-    /// Marks the error of work that was cancelled before it took effect. `details.cancelled` tells a reader.
+    /// Marks the error of work that was cancelled before it took effect. `details.cancelled` says so.
     #[must_use]
     pub fn of_cancellation(mut self) -> Self {
         self.interruption = Some(Interruption::Cancelled);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Code, PathError, RelativePath, ToolError};
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -109,7 +109,7 @@ impl From<FsError> for ToolError {
     }
 }
 
-/// Has the last word on a batch, while it can still be undone; `false` undoes it.
+/// Decides on a batch, while it can still be undone; `false` undoes it.
 pub type CommitVote<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A tree of files below one root. No operation reaches anything outside it.
@@ -120,7 +120,7 @@ pub trait FileSystem: Send + Sync {
     /// `NotFound`, `IsDirectory`, or a violation.
     fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError>;
 
-    /// What stands at `path`, without following links; `None` when nothing does.
+    /// What is at `path`, without following links; `None` when nothing is.
     ///
     /// # Errors
     /// When a part of the way leaves the root or cannot be read.
@@ -133,8 +133,9 @@ pub trait FileSystem: Send + Sync {
     fn list(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError>;
 
     /// Applies all changes or none of them. A write makes the missing parents and replaces the file atomically;
-    /// removing what is not there is no error. `last_word` is asked once, when nothing of the files can fail any
-    /// more: so the files can be committed together with something else. Answers whether the changes stand.
+    /// removing what does not exist is not an error. `last_word` is asked once, when nothing of the files can
+    /// fail any more: so the files can be committed together with something else. Returns whether the changes
+    /// were kept.
     ///
     /// # Errors
     /// The first failure; nothing half-done stays, and `last_word` was not asked.

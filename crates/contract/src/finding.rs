@@ -42,7 +42,7 @@ pub enum TypeCheck {
 /// The answer of `check_tool`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
-    /// True when no error-level finding stands.
+    /// True when there is no error-level finding.
     pub valid: bool,
     /// The error-level findings as plain text.
     pub errors: Vec<String>,

@@ -1,4 +1,4 @@
-//! What stands between a valid call and its effect.
+//! What is between a valid call and its effect.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub enum Stage {
 /// What a gate is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct GateRequest<'a> {
-    /// Tells this call from every other one of its router; ids of callers may repeat.
+    /// Distinguishes this call from every other one of its router; ids of callers may repeat.
     pub serial: u64,
     pub call: &'a ToolCall,
     pub definition: &'a ToolDefinition,
@@ -57,7 +57,7 @@ pub trait Gate: Send + Sync {
     async fn judge(&self, request: GateRequest<'_>) -> Verdict;
 
     /// Judges files that a running call turned out to change: what a command or a forged tool wrote. They are the
-    /// targets of the request, and nothing of them has taken effect. A gate that does not look at files lets them pass.
+    /// targets of the request, and nothing of them has taken effect. A gate that does not check files lets them pass.
     async fn judge_changes(&self, _request: GateRequest<'_>) -> Verdict {
         Verdict::Allow { rule: "none".to_owned() }
     }
@@ -69,8 +69,8 @@ pub trait Gate: Send + Sync {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
-    /// Judges what a running call goes on to, before it does: the next stop of a redirect. The request has the arguments and
-    /// the targets that a call of its own would have. A gate that counts calls must not count one for it.
+    /// Judges what a running call does next, before it does it: the next stop of a redirect. The request has the
+    /// arguments and the targets that a separate call would have. A gate that counts calls must not count one for it.
     async fn judge_further(&self, request: GateRequest<'_>) -> Verdict {
         self.judge(request).await
     }
@@ -87,8 +87,8 @@ pub trait Gate: Send + Sync {
         false
     }
 
-    /// What else of the project a call's change would reach, for whoever is asked to agree to it: as much of it as the
-    /// caller may see.
+    /// What else of the project a call's change would reach, for the user who is asked to approve it: as much of it as
+    /// the caller may see.
     async fn blast_radius(&self, _request: GateRequest<'_>, _visible: &Visibility) -> Option<Value> {
         None
     }
@@ -99,9 +99,9 @@ pub trait Gate: Send + Sync {
         error
     }
 
-    /// What a running call may see and touch besides what its arguments name: asked for every file that a search, a
-    /// command or a forged tool comes across. `None` when the gate has nothing against any file. The targets of the
-    /// request are those that a rule wanted to be asked about, and somebody has agreed to.
+    /// What a running call may see and touch in addition to what its arguments name: asked for every file that a
+    /// search, a command or a forged tool comes across. `None` when the gate refuses no file. The targets of the
+    /// request are those that a rule wanted to be asked about, and the user has agreed to.
     async fn file_filter(&self, _request: GateRequest<'_>) -> Option<FileFilter> {
         None
     }
@@ -118,8 +118,8 @@ pub trait Gate: Send + Sync {
         self.file_filter(request).await.is_some()
     }
 
-    /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return
-    /// soon: the caller waits, or is gone.
+    /// Reports the result of a call that reached the gates, whether it ran, was refused or was cancelled. Must
+    /// return soon: the caller waits, or is gone.
     fn on_finished(&self, _record: &CallRecord) {}
 }
 
@@ -133,7 +133,7 @@ pub struct ApprovalRequest<'a> {
     /// Why this call needs approval, one reason for each gate that asks.
     pub reasons: Vec<ApprovalReason>,
     /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
-    /// run to know, and where it cannot tell.
+    /// run to know, and where this is unknown.
     pub preview: Option<Value>,
     /// Why there is no preview, where one was expected.
     pub no_preview: Option<String>,
@@ -157,11 +157,11 @@ impl ApprovalRequest<'_> {
 pub enum ApprovalAnswer {
     /// Agreed, by whom, and to the request of which hash.
     Approved { by: String, hash: String },
-    /// Refused, or nobody could be asked; the reason is shown.
+    /// Refused, or there was no user to ask; the reason is shown.
     Refused { reason: String },
 }
 
-/// Whoever can be asked.
+/// Decides on approvals, usually by asking the user.
 #[async_trait]
 pub trait Approver: Send + Sync {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer;

@@ -1,4 +1,5 @@
-//! The code graph as everyone above it sees it: a question about a commit, and an answer that says which commit it was.
+//! The code graph as every crate above it sees it: a question about a commit, and an answer that says which commit it
+//! was.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,8 @@ pub struct GraphQuery {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Which files whoever asks may see. What belongs to others is left out before anything is matched. No wire
-    /// carries it: it is the kernel's word on the caller.
+    /// Which files the caller may see. What belongs to others is left out before anything is matched. No wire
+    /// carries it: it is the kernel's statement about the caller.
     #[serde(skip)]
     pub visible: Visibility,
 }

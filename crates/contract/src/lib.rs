@@ -1,4 +1,4 @@
-//! The words everyone speaks: types, codes, traits and canonical JSON.
+//! The shared vocabulary: types, codes, traits and canonical JSON.
 //!
 //! This is the lowest layer. It does no input or output; it only defines what a call, a result, an error, a file
 //! system, a gate and a record are, so that the crates above need not import each other. `background` is where all of them

@@ -21,7 +21,7 @@ pub enum GateDecision {
 }
 
 impl GateDecision {
-    /// The word on the wire.
+    /// The text on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ pub enum CallVerdict {
 }
 
 impl CallVerdict {
-    /// The word on the wire.
+    /// The text on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -90,8 +90,8 @@ impl fmt::Display for CallVerdict {
 
 /// How far the execution of a call went.
 ///
-/// It describes the call itself. A call that it made inside has a record of its own: a request that a run sent to a host
-/// is `done` there, even if the run is rolled back afterwards.
+/// It describes the call itself. A call that it made inside has its own record: a request that a run sent to a host is
+/// `done` there, even if the run is rolled back afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Execution {
@@ -107,7 +107,7 @@ pub enum Execution {
 }
 
 impl Execution {
-    /// The word on the wire.
+    /// The text on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -127,7 +127,7 @@ impl RelativePath {
         self.parts().next_back()
     }
 
-    /// The directory this path stands in; the root's is the root.
+    /// The directory this path is in; the root's is the root.
     #[must_use]
     pub fn parent(&self) -> Self {
         Self(self.0.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned()))
@@ -145,7 +145,7 @@ impl RelativePath {
         }
     }
 
-    /// True when this path is `directory` or stands below it. Whole names are compared: `/x/.tgp-evil` is not
+    /// True when this path is `directory` or is below it. Whole names are compared: `/x/.tgp-evil` is not
     /// inside `/x/.tgp`.
     #[must_use]
     pub fn is_inside(&self, directory: &RelativePath) -> bool {

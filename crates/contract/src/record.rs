@@ -35,7 +35,7 @@ pub struct FileEffect {
     pub path: RelativePath,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// SHA-256 of the unified diff, where whoever changed the file has seen both contents.
+    /// SHA-256 of the unified diff, where the tool that changed the file has seen both contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Whether the file can be executed afterwards, where the call has changed that.
@@ -75,12 +75,12 @@ pub struct CallRecord {
     pub exit_code: Option<i32>,
     /// How far the execution went.
     pub execution: Execution,
-    /// Its caller cancelled it, or the kernel ended, before it had a result of its own.
+    /// Its caller cancelled it, or the kernel ended, before it had a result.
     pub cancelled: bool,
     pub result: ToolResult,
     /// Milliseconds since the epoch at which the call entered the router.
     pub started_ms: u64,
-    /// Without the time that somebody has thought about it.
+    /// Without the time the user took to answer.
     pub duration_us: u64,
 }
 
@@ -179,30 +179,32 @@ pub trait Recorder: Send + Sync {
         self.check()
     }
 
-    /// Keeps the record of a call that was cancelled: its future was dropped, so nobody can wait. Must return at once.
+    /// Keeps the record of a call that was cancelled: its future was dropped, so no caller can wait. Must return at
+    /// once.
     fn record_cancelled(&self, record: CallRecord);
 }
 
-/// Completes when a call is not wanted any more; `Box::pin(std::future::pending())` for one that nobody cancels.
+/// Completes when a call is not wanted any more; `Box::pin(std::future::pending())` for one that is never
+/// cancelled.
 pub type Cancellation<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Called right before a call takes effect, and before whatever cannot be taken back; perhaps more than once. When it
+/// Called right before a call takes effect, and before whatever cannot be undone; perhaps more than once. When it
 /// fails, the call does not take effect.
 pub type BeforeEffectHook = Arc<dyn Fn() -> Result<(), ToolError> + Send + Sync>;
 
-/// Whoever takes calls through all gates: the router, as an agent sees it.
+/// Takes calls through all gates: the router, as an agent sees it.
 #[async_trait]
 pub trait ToolCaller: Send + Sync {
     /// Every tool, sorted by name.
     fn definitions(&self) -> Vec<ToolDefinition>;
 
     /// Makes one call and waits for it. The record is the one that was kept, with the result in it. When `cancelled`
-    /// completes before the call takes effect, it is taken back and its record is `cancelled`; later it is carried
+    /// completes before the call takes effect, it is rolled back and its record is `cancelled`; later it is carried
     /// out all the same.
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord;
 
-    /// The same for a caller who must know after a crash whether the call may have taken effect. Whoever cannot tell when
-    /// that begins calls the witness at once.
+    /// The same for a caller who must know after a crash whether the call may have taken effect. An implementation that
+    /// does not know when that begins calls the hook at once.
     async fn call_witnessed(
         &self,
         call: ToolCall,

@@ -113,8 +113,8 @@ pub trait Database: Send + Sync {
 /// A transaction. Dropped without a commit, it is rolled back.
 #[async_trait]
 pub trait SqlTransaction: Send {
-    /// Runs one statement. One that fails changes nothing, and the transaction goes on. One that would write in a
-    /// read-only transaction is refused with `details.access: "read-only"`.
+    /// Runs one statement. One that fails changes nothing, and the transaction continues. One that would write in
+    /// a read-only transaction is refused with `details.access: "read-only"`.
     ///
     /// # Errors
     /// `ESQL` with the database's own code as `details.sqlCode`, and the place where there is one.

@@ -30,7 +30,7 @@ pub enum StreamEvent {
     Text {
         value: String,
     },
-    /// The arguments are complete. Those that are no JSON are one string, as the model wrote them.
+    /// The arguments are complete. Those that are not JSON are one string, as the model wrote them.
     ToolCall {
         tool_name: String,
         call_id: String,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::RelativePath;
 
-/// The tree a path stands in.
+/// The tree a path is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Root {

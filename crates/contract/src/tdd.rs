@@ -1,4 +1,4 @@
-//! The words of test-driven work: how strictly it is held, and where a piece of work stands.
+//! The vocabulary of test-driven work: how strictly it is enforced, and the state of a piece of work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ words! {
 }
 
 words! {
-    /// Where a piece of work stands between a test and its code.
+    /// Where a piece of work is between a test and its code.
     TddState {
         /// Nothing is under way.
         Idle = "idle",

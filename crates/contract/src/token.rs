@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The text of a token. Whoever holds it has its rights, so it is never printed with the rest of a value.
+/// The text of a token. Its holder has its rights, so it is never printed with the rest of a value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CapabilityToken(String);
 

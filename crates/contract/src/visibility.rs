@@ -1,4 +1,4 @@
-//! Which files whoever asks a question may see.
+//! Which files a caller may see.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl Visibility {
             filters.into_iter().flatten().all(|filter| filter(root, path, Access::Read))
         };
         let is_open = self.fixed.is_none() && self.varying.is_none();
-        // Directories in the tree of chronicles tell of the files that they are about.
+        // Directories in the tree of chronicles reveal the files that they are about.
         (is_open || !is_chronicle_tree_directory(path))
             && shown(path)
             && chronicled(path).is_none_or(|file| shown(&file))

@@ -1,4 +1,4 @@
-//! Work that one agent does for a step of something larger, and whoever can have it done.
+//! Work that one agent does for a step of something larger, and the interface to have it done.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -9,18 +9,18 @@ use crate::{Cancellation, CapabilityToken, Consent, FileEffect, SharedBudget, To
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentTask {
-    /// The session it is done in. One that exists is gone on with: after a kill, or with a correction.
+    /// The session it is done in. One that exists is resumed: after a kill, or with a correction.
     pub session: String,
     /// Who the agent is, for the gates and the record.
     pub actor: String,
     /// `NAME`, `PROVIDER/NAME` or `script:FILE`; the configured one where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Said to the model before everything else, besides what the loop always says.
+    /// Said to the model before everything else, in addition to what the loop always says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     pub prompt: String,
-    /// The only tools it is told of and may call.
+    /// The only tools it knows of and may call.
     pub tools: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -29,15 +29,15 @@ pub struct AgentTask {
     /// Tokens in and out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// What was wrong with the last answer of this session, for the model to mend.
+    /// What was wrong with the last answer of this session, for the model to correct.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
     pub consent: Consent,
-    /// What the agent may do at most. It is a secret, so it stands in no record.
+    /// What the agent may do at most. It is a secret, so it is in no record.
     #[serde(skip)]
     pub token: Option<CapabilityToken>,
-    /// What it shares with all that works at the same time. Whoever runs the agent takes each call from it, begins no
-    /// turn without tokens and counts those of each turn; `max_tokens` is what was left of it at the beginning.
+    /// What it shares with all that works at the same time. The runner of the agent takes each call from it, begins
+    /// no turn without tokens and counts those of each turn; `max_tokens` is what was left of it at the beginning.
     #[serde(skip)]
     pub allowance: Option<SharedBudget>,
 }
@@ -79,11 +79,11 @@ impl From<ToolError> for AgentFailure {
     }
 }
 
-/// Whoever can have an agent do something.
+/// Has an agent do something.
 #[async_trait]
 pub trait AgentRunner: Send + Sync {
-    /// Works until the model is done. When `cancelled` completes the work stops; it can be gone on with by another task
-    /// of the same session.
+    /// Works until the model is done. When `cancelled` completes the work stops; it can be resumed by another task of
+    /// the same session.
     ///
     /// # Errors
     /// `EBUDGET` when a bound was reached, `EPROVIDER` and `ECONFIG` when no model answers, and the error of whatever

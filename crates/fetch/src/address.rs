@@ -1,7 +1,7 @@
 //! Which addresses are on the public internet, and which are not.
 //!
 //! The tables follow IANA's special-purpose registries. IPv6 is judged the other way round from IPv4: only global
-//! unicast (`2000::/3`) is public at all, so a range that is assigned tomorrow is refused until someone looks at it.
+//! unicast (`2000::/3`) is public at all, so a range that is assigned tomorrow is refused until it is reviewed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -66,7 +66,7 @@ impl FetchClient {
         self
     }
 
-    /// Trusts the certificates in `pem` (one or more, PEM) besides those of the system.
+    /// Trusts the certificates in `pem` (one or more, PEM) in addition to those of the system.
     #[must_use]
     pub fn with_extra_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.extra_roots = pem.into();
@@ -178,7 +178,7 @@ impl FetchClient {
         Ok(response)
     }
 
-    /// The HTTP library has caps of its own against a flood; these are the tighter ones of the configuration.
+    /// The HTTP library has its own caps against a flood; these are the tighter ones of the configuration.
     fn check_headers(&self, headers: &HeaderMap) -> Result<(), ToolError> {
         if headers.len() > self.limits.max_headers {
             return Err(too_large("list of response headers", self.limits.max_headers, "headers"));

@@ -54,7 +54,7 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn parse(index: usize, text: &str) -> Result<Self, AllowListError> {
         let fail = |problem: &str| AllowListError { index, entry: masked(text), problem: problem.to_owned() };
-        // The URL parser drops or mends these without a word; in a security setting that hides a mistake.
+        // The URL parser drops or repairs these silently; in a security setting that hides a mistake.
         if text.chars().any(|letter| letter.is_whitespace() || letter.is_control() || letter == '\\') {
             return Err(fail("has a blank, a control character or a backslash in it; remove it"));
         }

@@ -37,7 +37,7 @@ impl<'a> Hop<'a> {
         self.request.headers.iter().map(move |(name, value)| (name.as_str(), text(value.as_bytes())))
     }
 
-    /// Whether the body of the first request goes along.
+    /// Whether the body of the first request is sent along.
     #[must_use]
     pub fn has_body(&self) -> bool {
         self.request.body.is_some()

@@ -89,7 +89,7 @@ fn decode(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> Vec<u8> {
     decoded
 }
 
-/// The byte that the escape at the start of `bytes` stands for.
+/// The byte that the escape at the start of `bytes` encodes.
 fn escape(bytes: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = bytes else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);

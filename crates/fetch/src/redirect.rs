@@ -40,8 +40,8 @@ pub(super) fn rewrite(request: &mut Prepared, status: StatusCode, from: &Url, to
     }
 }
 
-/// Headers were given for one origin. Secrets hide under many names besides `Authorization` (`X-Api-Key`, `Cookie`,
-/// ...), so what goes along to another origin is a list of what is known to hold none.
+/// Headers were given for one origin. Secrets hide under many names in addition to `Authorization` (`X-Api-Key`,
+/// `Cookie`, ...), so what is sent to another origin is a list of what is known to hold none.
 fn keep_only_harmless(request: &mut Prepared) {
     const HARMLESS: &[HeaderName] = &[
         ACCEPT,

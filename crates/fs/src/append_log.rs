@@ -14,7 +14,7 @@ use crate::lock::{LockKind, LockWait, take_lock};
 
 /// A longer file could not be read again within the memory of a small machine.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-/// What one line may take; values have bounds of their own far below it.
+/// What one line may take; values have their own, much lower limits.
 const MAX_LINE_BYTES: usize = 32 << 20;
 /// A process that was just killed may take a moment to let go.
 const LOCK_WAIT: LockWait = LockWait {
@@ -31,7 +31,7 @@ pub struct AppendLog {
     what: &'static str,
 }
 
-/// Whole lines, and what stands behind the last of them.
+/// The complete lines of a log, and what follows the last of them.
 pub struct Rows {
     /// Without their ends.
     pub lines: Vec<String>,
@@ -59,7 +59,8 @@ impl AppendLog {
             .help("wait until it has ended, or stop it with Ctrl-C there"))
     }
 
-    /// Takes one up again. What a crash has left of a last line is set aside in a file of its own; the notice says so.
+    /// Reopens an existing log. The rest of a line that a crash interrupted is moved to its own file; the notice
+    /// reports it.
     ///
     /// # Errors
     /// As [`AppendLog::lock`], and `EINTEGRITY` for a line that is not UTF-8.
@@ -86,7 +87,7 @@ impl AppendLog {
         Ok((growing, lines, notice))
     }
 
-    /// Whether somebody works on it now.
+    /// Whether a process works on it now.
     #[must_use]
     pub fn is_held(path: &Path) -> bool {
         let Ok(file) = File::open(path) else { return false };
@@ -112,8 +113,8 @@ impl AppendLog {
         }
         // The file is in append mode: one call writes the whole line behind everything else.
         if let Err(error) = (&*file).write_all(line.as_bytes()) {
-            // A disk that is full has taken a part of the line. The next line must not go on in it.
-            // If it cannot be cut either, the next reader sets the torn line aside.
+            // A disk that is full has taken a part of the line. The next line must not continue it. If it
+            // cannot be cut either, the next reader sets the torn line aside.
             let _ = file.set_len(length);
             return Err(at(&self.path)(error));
         }
@@ -121,7 +122,7 @@ impl AppendLog {
     }
 }
 
-/// The whole lines of a file that nobody needs to hold.
+/// The complete lines of a file that does not have to be locked.
 ///
 /// # Errors
 /// `EINTEGRITY` for a line that is not UTF-8, and what the system says.

@@ -16,7 +16,7 @@ pub(crate) const TEMPORARY_PREFIX: &str = ".tgp-tmp-";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Planned<'a> {
     File(&'a [u8]),
-    /// A directory that is not there yet. It may stand where a file stood that the same batch removes.
+    /// A directory that does not exist yet. Its path may be that of a file that the same batch removes.
     Directory {
         replaces_file: bool,
     },
@@ -30,7 +30,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) nodes: BTreeMap<RelativePath, Planned<'a>>,
 }
 
-/// Says what stands at a path before the batch.
+/// Returns what is at a path before the batch.
 pub(crate) type Lookup<'l> = &'l dyn Fn(&RelativePath) -> Result<Option<EntryKind>, FsError>;
 
 impl<'a> Batch<'a> {
@@ -148,7 +148,7 @@ pub(crate) fn not_a_plain_file(path: &RelativePath) -> FsError {
     FsError::Security { path: path.to_string(), reason: "links and special files are not followed" }
 }
 
-/// What a failed read of `path` means when no file stands there: a file on the way says more than "not found".
+/// What a failed read of `path` means when there is no file: a file on the way says more than "not found".
 pub(crate) fn nothing_at(path: &RelativePath, lookup: Lookup<'_>) -> FsError {
     let mut parent = path.parent();
     while !parent.is_root() {
@@ -162,7 +162,7 @@ pub(crate) fn nothing_at(path: &RelativePath, lookup: Lookup<'_>) -> FsError {
     FsError::NotFound(path.clone())
 }
 
-/// The rows of a sorted map that stand below `directory`.
+/// The entries of a sorted map that are below `directory`.
 pub(crate) fn below<'m, V>(
     nodes: &'m BTreeMap<RelativePath, V>,
     directory: &'m RelativePath,

@@ -128,8 +128,8 @@ impl Directory {
     /// As [`Directory::open_file`].
     pub fn open_to_append(&self, name: &str) -> Result<Option<File>, FsError> {
         let path = self.named(name)?;
-        // The first look keeps us from opening a device, which can have effects of its own. The look at the open handle
-        // is the one that counts.
+        // The first check prevents opening a device, which can have side effects. The check of the open handle is the
+        // one that counts.
         let Some(before) = handle::stat(&self.handle, name, &path)? else { return Ok(None) };
         handle::refuse_all_but_files(&path, &before)?;
         let opened = openat(&self.handle, name, OFlag::O_RDWR | OFlag::O_APPEND | FILE, Mode::empty());
@@ -158,8 +158,8 @@ impl Directory {
         }
     }
 
-    /// Gives the file `from` of this directory another name in it. Answers whether it did: not where something has the name
-    /// and nothing may be replaced.
+    /// Gives the file `from` of this directory another name in it. Returns whether it did: not where something has the
+    /// name and nothing may be replaced.
     ///
     /// # Errors
     /// What the system says.
@@ -171,7 +171,7 @@ impl Directory {
         match renameat2(&self.handle, from, &self.handle, to, flags) {
             Ok(()) => Ok(true),
             Err(Errno::EEXIST) if replace == Replace::Nothing => Ok(false),
-            // A file system that cannot tell; the look before is all that can be had there.
+            // This file system cannot report it; the earlier check is all that is available there.
             Err(Errno::EINVAL | Errno::ENOSYS) if replace == Replace::Nothing => match self.entry(to)? {
                 Some(_) => Ok(false),
                 None => self.rename(from, to, Replace::Anything),
@@ -189,7 +189,7 @@ impl Directory {
         removed.or_else(|errno| Err(handle::io(&self.named(name)?, errno)))
     }
 
-    /// Removes a directory, if it is empty. Answers whether it was.
+    /// Removes a directory, if it is empty. Returns whether it was.
     ///
     /// # Errors
     /// `NotDirectory`, and what the system says.

@@ -30,9 +30,10 @@ use crate::batch::{Batch, refuse_reserved};
 pub struct DiskFs {
     root: OwnedFd,
     options: DiskOptions,
-    /// One batch at a time, until its last word is said: a batch is applied on a thread that may wait.
+    /// One batch at a time, until its commit vote is cast: a batch is applied on a thread that may wait.
     writer: Mutex<()>,
-    /// Held for writing only while the staged files take their places, or are taken back; never while a database answers.
+    /// Held for writing only while the staged files take their places, or are rolled back; never while a database
+    /// answers.
     visible: RwLock<()>,
 }
 
@@ -43,7 +44,7 @@ pub struct DiskOptions {
     pub hard_links: HardLinks,
 }
 
-/// Whether a file with more than one name may be read. Its other name may stand outside the root.
+/// Whether a file with more than one name may be read. Its other name may be outside the root.
 ///
 /// Writing never changes what the other name shows: a write makes a new file and leaves the old one to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

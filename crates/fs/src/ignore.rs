@@ -1,9 +1,9 @@
-//! Which files of a project are ignored: one answer for everyone who asks.
+//! Which files of a project are ignored: one answer for every caller.
 //!
 //! Rules come from `.ignore` and `.gitignore` files, from the top of the git repository down to the file, and from git's
 //! `info/exclude`. The nearest file decides; any `.ignore` file beats any `.gitignore` file, and both beat `info/exclude`.
-//! What is below an ignored directory is ignored. Nobody's own rules for all repositories count: two people on one project
-//! get the same answer. Whether git tracks a file that a rule names makes no difference either.
+//! What is below an ignored directory is ignored. A user's global rules do not count: two people on one project get the
+//! same answer. Whether git tracks a file that a rule names makes no difference either.
 //!
 //! Listing, graph and valve go by the rules as they are in the work tree ([`IgnoreRules`], [`outside_rules`]). The chronicle
 //! asks [`ignored`], which hides a file only where the rules of the last commit ignore it too: a rule that an agent has just
@@ -54,7 +54,7 @@ pub struct OutsideRules {
 }
 
 impl IgnoreRules {
-    /// Takes in a file of rules. A path that is none changes nothing. Answers whether it is one.
+    /// Takes in a file of rules. A path that is none changes nothing. Returns whether it is one.
     pub fn set(&mut self, file: &RelativePath, text: &[u8]) -> bool {
         let Some(kind) = kind_of(file) else { return false };
         let rules = parse(text);
@@ -168,9 +168,9 @@ pub fn outside_rules(project: &Path) -> Vec<OutsideRules> {
 /// Which of `paths` the chronicle leaves out: those that are ignored both by the rules that are on the disk now and by those
 /// of the last commit. `read` gives the content of a file of the project as it is now.
 ///
-/// So a change of the rules that nobody has committed yet can only bring files in. Git's `info/exclude`, which no agent can
-/// write, counts as it is. Where there is no commit there are no committed rules, and where there is no repository nothing
-/// is left out. Nor is anything where there are more rules than a person writes.
+/// So a change of the rules that is not committed yet can only bring files in. Git's `info/exclude`, which no agent can
+/// write, counts as it is. Where there is no commit there are no committed rules, and where there is no repository
+/// nothing is left out. Nor is anything where there are more rules than a person writes.
 #[must_use]
 pub fn ignored(
     project: &Path,

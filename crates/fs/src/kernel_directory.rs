@@ -1,4 +1,4 @@
-//! Which files of a project are the kernel's own: one answer for everyone who asks.
+//! Which files of a project are the kernel's own: one answer for every caller.
 
 /// The directory of the kernel at the top of a project: the tool repository, and the kernel's state.
 pub const KERNEL_DIRECTORY: &str = ".tgp";

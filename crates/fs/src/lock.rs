@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 pub enum LockKind {
     /// Any number of readers.
     Shared,
-    /// One writer and nobody else.
+    /// One writer and no other holder.
     Exclusive,
 }
 
-/// How long a lock is waited for, and how often it is looked at.
+/// How long a lock is waited for, and how often it is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct LockWait {
     pub patience: Duration,
-    /// The first pause between two looks; each pause is twice the one before it.
+    /// The first pause between two tries; each pause is twice the one before it.
     pub first_pause: Duration,
     pub longest_pause: Duration,
 }
 
-/// Takes the lock of an open file. It ends when the file is closed. Blocks its thread. Answers false when somebody held it
-/// all the time.
+/// Takes the lock of an open file. The lock ends when the file is closed. Blocks its thread. Returns false when another
+/// holder kept it all the time.
 ///
 /// # Errors
 /// What the system says.
@@ -49,7 +49,7 @@ pub fn take_lock(file: &File, kind: LockKind, wait: LockWait) -> io::Result<bool
     }
 }
 
-/// Between half of `pause` and one and a half, so that those who wait do not all look at once.
+/// Between half of `pause` and one and a half, so that waiting processes do not all try at the same time.
 #[must_use]
 pub fn jittered(pause: Duration) -> Duration {
     let thousandths =

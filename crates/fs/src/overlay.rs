@@ -62,13 +62,14 @@ impl OverlayFs {
         self.commit_if(None).map(|_| ())
     }
 
-    /// The same, where `last_word` decides at the very end. Answers whether the changes stand; if not, they stay here.
+    /// The same, where `last_word` decides at the very end. Returns whether the changes were kept; if not, they stay
+    /// here.
     ///
     /// # Errors
     /// As [`FileSystem::apply_if`] of the base.
     pub fn commit_if(&self, last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
-        // The lock is not held over the base's work, which may wait for a database: whoever looks at this overlay
-        // meanwhile need not. What is written meanwhile is not part of this commit and stays here.
+        // The lock is not held over the base's work, which may wait for a database: a reader of this overlay need
+        // not wait for it. What is written meanwhile is not part of this commit and stays here.
         let changes = self.pending().changes();
         let stands = if changes.is_empty() {
             last_word.is_none_or(|agree| agree())
@@ -186,7 +187,7 @@ impl FileSystem for OverlayFs {
         }
         pending.bytes = bytes;
         drop(pending);
-        // As on the disk, the changes are in place and can still be taken back: the last word may take a while, and no
+        // As on the disk, the changes are in place and can still be rolled back: `last_word` may take a while, and no
         // lock is held meanwhile.
         if !last_word.is_none_or(|agree| agree()) {
             self.pending_mut().restore(replaced);

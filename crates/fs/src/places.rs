@@ -36,7 +36,7 @@ pub fn real_place(path: &Path) -> PathBuf {
     place
 }
 
-/// The links on the way of a path, and where it leads: whoever replaces one of them replaces the file.
+/// The links on the way of a path, and where it leads: replacing one of them replaces the file.
 #[must_use]
 pub fn links_and_place(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = path

@@ -1,14 +1,14 @@
-//! By which signs one tells that a file holds the same as before without reading it.
+//! The metadata that shows, without reading a file, that its contents are unchanged.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file that was changed so shortly before it was looked at may be changed again within the same tick of its file
-/// system's clock, and the stamp would not show it. Two seconds is the coarsest clock in use.
+/// A file that was changed so shortly before its stamp was taken may be changed again within the same tick of its
+/// file system's clock, and the stamp would not show it. Two seconds is the coarsest clock in use.
 const TICK: Duration = Duration::from_secs(2);
 
-/// The signs of a file. Whoever changes a file changes its `ctime`, and cannot set it back.
+/// The metadata of a file. Every change of a file changes its `ctime`, which cannot be set back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     pub size: u64,
@@ -16,7 +16,8 @@ pub struct Stamp {
     pub ctime_ns: i64,
     pub device: u64,
     pub inode: u64,
-    /// When the inode was made, where the file system knows. Numbers of inodes are used again; this tells them apart.
+    /// When the inode was made, where the file system knows. Numbers of inodes are used again; this distinguishes
+    /// them.
     pub born_ns: Option<i64>,
 }
 

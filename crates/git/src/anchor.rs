@@ -1,8 +1,9 @@
 //! A few words that are kept in the repository beside the tools, and pushed with them: the newest hash of the audit.
 //!
 //! They are the message of a commit without parents and without files behind `refs/tgp/audit/head`. A commit and not a
-//! blob, because a tool may have any content, and removing the former words must never remove a file of somebody else.
-//! The reference is replaced by a rename and needs neither git's lock nor our own, so nobody waits for a writer.
+//! blob, because a tool may have any content, and removing the previous anchor must never remove another file's
+//! content. The reference is replaced by a rename and needs neither git's lock nor our own, so it never waits for a
+//! writer.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -103,7 +104,7 @@ impl RepositoryAnchor {
         }
         check_written(&repo, commit)?;
         check_written(&repo, tree.id())?;
-        // A reference to an object that a power failure has emptied would look like somebody's work.
+        // A reference to an object that a power failure has emptied would look like a user's work.
         let mut fresh = vec![self.loose(commit)];
         if former.is_none() {
             fresh.push(self.loose(tree.id()));
@@ -130,7 +131,7 @@ impl RepositoryAnchor {
         }
     }
 
-    /// Moves the reference by a rename: whoever reads it sees the old or the new one.
+    /// Moves the reference by a rename: a reader sees the old or the new one.
     fn point_to(&self, commit: Oid) -> Result<(), ToolError> {
         const DOING: &str = "cannot write the anchor of the audit";
         let number = ISSUED.fetch_add(1, Ordering::Relaxed);
@@ -191,13 +192,13 @@ impl RepositoryAnchor {
         Repository::from_odb(odb)
     }
 
-    /// Where the reference leads. It is a file of our own; only somebody who packs references moves it elsewhere.
+    /// Where the reference leads. It is our own file; only packing references moves it elsewhere.
     fn target(&self) -> Result<Option<Oid>, ToolError> {
         const DOING: &str = "cannot read the anchor of the audit";
         if let Ok(text) = fs::read_to_string(self.root.join(".git").join(REFERENCE)) {
             return Oid::from_str(text.trim()).map(Some).doing(DOING);
         }
-        // A repository that cannot be opened has no packed references that anybody could read.
+        // A repository that cannot be opened has no readable packed references.
         let Ok(repo) = open_repository_at(&self.root) else { return Ok(None) };
         match repo.refname_to_id(REFERENCE) {
             Ok(id) => Ok(Some(id)),
@@ -215,7 +216,7 @@ impl RepositoryAnchor {
         let (folder, name) = (own.parent()?.file_name()?, own.file_name()?);
         fs::create_dir_all(objects.join(folder)).ok()?;
         match fs::copy(&own, objects.join(folder).join(name)) {
-            // It is in a pack, which nobody takes away.
+            // It is in a pack, which is never removed.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 repo.find_commit(anchored.commit).is_ok().then_some(anchored)
             }

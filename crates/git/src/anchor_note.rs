@@ -1,7 +1,8 @@
 //! What this machine knows of the anchor that the remote has.
 //!
 //! The note lies beside the audit. Who puts back an old copy of one puts back the other too, and then the remote has an
-//! anchor that the note does not name. An anchor is noted before it is sent, because nobody may be left to note it after.
+//! anchor that the note does not name. An anchor is noted before it is sent, because the process may be gone before it
+//! could note it afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::fsync::sync_each;
 use crate::worktree::TEMPORARY_PREFIX;
 
 const NAME: &str = "git-anchor-pushed";
-/// Stands where the remote is not known to have any.
+/// Written where the remote is not known to have any.
 const NONE: &str = "none";
 /// Anchors whose way to the remote was broken off. Few are: a remote that is away is not sent anything.
 const MAX_SENT: usize = 16;

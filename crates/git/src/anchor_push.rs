@@ -77,8 +77,8 @@ impl Network {
         blocking(move || Ok(prepare())).await.ok().flatten()
     }
 
-    /// Notes that the anchor is about to be sent, and answers what the remote is known to have. One that cannot be
-    /// noted is not sent: it would be taken for somebody else's later.
+    /// Notes that the anchor is about to be sent, and returns what the remote is known to have. One that cannot be
+    /// noted is not sent: it would later be taken for another writer's.
     pub(crate) async fn announce(&self, anchored: &Anchored) -> Option<Lease> {
         let (state, anchor) = (self.state.clone(), anchored.commit);
         let announce = move || {
@@ -92,7 +92,7 @@ impl Network {
         blocking(announce).await.ok()
     }
 
-    /// Takes note of what the remote said of the anchor, and looks into it where the remote has another one.
+    /// Takes note of what the remote said of the anchor, and investigates where the remote has another one.
     pub(crate) async fn heard(&self, scratch: &ScratchRepo, answer: &Finished, anchored: &Anchored) {
         self.take_down(answer, anchored).await;
         if lines_of(answer, &anchored.remote_reference()).any(|line| line.contains("stale info")) {
@@ -100,8 +100,8 @@ impl Network {
         }
     }
 
-    /// Compares the remote's anchor with ours, and brings ours there if it is not. Whether it arrives is nobody's
-    /// concern, because the next push takes it along; but a remote that has somebody else's is remembered.
+    /// Compares the remote's anchor with ours, and brings ours there if it is not. Whether it arrives is not
+    /// checked, because the next push takes it along; but a remote that has another writer's is remembered.
     pub(crate) async fn settle_anchor(&self) {
         if self.refuses_anchors.load(Ordering::Relaxed) {
             return;

@@ -1,7 +1,7 @@
 //! How large a version of the tool repository may be, checked before anything of it is read.
 //!
 //! A tree of a few kilobytes can name a hundred million paths, and a packed blob of a megabyte can be gigabytes of
-//! zeros. So trees are walked with a budget, and the header of an object is looked at before its content.
+//! zeros. So trees are walked with a budget, and the header of an object is read before its content.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ pub(crate) const MAX_TOTAL_BYTES: u64 = 512 << 20;
 const MAX_TREE_BYTES: usize = 16 << 20;
 /// A commit is a page of text.
 const MAX_COMMIT_BYTES: usize = 1 << 20;
-/// The newest commits whose size is looked at before the history is walked. What is older was bounded when it was
+/// The newest commits whose size is checked before the history is walked. What is older was bounded when it was
 /// fetched: a `git` that needs too much memory is ended.
 const MAX_SIZED_COMMITS: usize = 10_000;
 /// A path in a message.
@@ -251,7 +251,7 @@ pub(crate) fn blob<'r>(repo: &'r Repository, id: Oid, path: &Path) -> Result<git
     repo.find_blob(id).doing(READING)
 }
 
-/// Looks at a version before it is taken over: its newest commits, its entries, and the size of each file.
+/// Checks a version before it is taken over: its newest commits, its entries, and the size of each file.
 pub(crate) fn check_version(repo: &Repository, tip: Oid, known: &[Oid]) -> Result<(), Stop> {
     check_commits(repo, tip, known)?;
     let tree = repo.find_commit(tip).doing("cannot read a commit")?.tree_id();
@@ -279,7 +279,7 @@ pub(crate) fn check_version(repo: &Repository, tip: Oid, known: &[Oid]) -> Resul
     Ok(())
 }
 
-/// Looks at the sizes of the newest commits, from `tip` back to what is `known`.
+/// Checks the sizes of the newest commits, from `tip` back to what is `known`.
 fn check_commits(repo: &Repository, tip: Oid, known: &[Oid]) -> Result<(), Stop> {
     const READING: &str = "cannot read a commit";
     let odb = repo.odb().doing(READING)?;

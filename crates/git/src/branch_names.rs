@@ -12,7 +12,7 @@ pub(crate) const PENDING: &str = "refs/tgp/pending/";
 
 /// The folder of state that is not source, below the root. Git never sees it.
 pub(crate) const STATE: &str = ".state";
-/// A file in here is a tool, and is committed when somebody says so.
+/// A file in here is a tool, and is committed when the user or an agent asks for it.
 const TOOLS_DIRECTORY: &str = "tools";
 /// Keeps an empty directory in git.
 const PLACEHOLDER: &str = ".gitkeep";
@@ -45,7 +45,7 @@ pub(crate) fn is_tool(path: &RelativePath) -> bool {
     path.parts().next() == Some(TOOLS_DIRECTORY) && path.name() != Some(PLACEHOLDER)
 }
 
-/// Whether nobody expects such a name to be committed: it is git's, ours, or a file that is being written.
+/// Whether such a name is never committed: it is git's, ours, or a file that is being written.
 pub(crate) fn is_private(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path == Path::new(".git") || path == Path::new(STATE) || name.starts_with(TEMPORARY)

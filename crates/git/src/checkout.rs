@@ -18,10 +18,10 @@ use crate::local::{LockedRepo, open_repository};
 use crate::rebase::{self, ToolEdit};
 use crate::worktree::{Executable, Standing};
 
-/// What happens to a file in the way of the move that has content nobody committed.
+/// What happens to a file in the way of the move that has uncommitted content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uncommitted {
-    /// It is kept on a branch and gives way: the move comes from the remote.
+    /// It is kept on a branch and is replaced: the move comes from the remote.
     Keep,
     /// It stays: it is newer than the commit that is being made.
     Leave,
@@ -62,7 +62,7 @@ impl LockedRepo {
         rebase::changes(&self.repo, Some(&old), Some(&new))
     }
 
-    /// Commits what the move would overwrite, on a branch of its own.
+    /// Commits what the move would overwrite, on its own branch.
     fn keep_uncommitted(
         &self,
         changes: &[Change],
@@ -82,7 +82,7 @@ impl LockedRepo {
             if is(change.old) || is(change.new) {
                 continue;
             }
-            // What stands on the branch of its request is safe there, and the remote's version is what came of it.
+            // What is on the branch of its request is safe there, and the remote's version is what came of it.
             if !is(self.requested(&path)?) {
                 edits.push((change.path.clone(), Some(Entry { id, mode: i32::from(FileMode::Blob) })));
                 lost.push(path.clone());
@@ -91,7 +91,7 @@ impl LockedRepo {
         }
         let Some(first) = lost.first() else { return Ok((kept, Vec::new())) };
         let parent = from.unwrap_or(to);
-        // A folder may have become a file in the working tree; then the draft stands alone in its commit.
+        // A folder may have become a file in the working tree; then the draft is alone in its commit.
         let tree = rebase::edit(&self.repo, &self.tree(Some(parent))?, &edits)
             .or_else(|_| rebase::edit(&self.repo, &rebase::empty_tree(&self.repo)?, &edits))?;
         let text = format!("Keep: {first}\n\nIt was not committed here when the remote's version arrived.\n");
@@ -108,7 +108,7 @@ impl LockedRepo {
         Ok((kept, conflicts))
     }
 
-    /// The file as it stands on the branch of its request.
+    /// The file as it is on the branch of its request.
     pub(crate) fn requested(&self, path: &RelativePath) -> Result<Option<Entry>, ToolError> {
         match self.reference(&self.context.local(&request_branch(path)))? {
             Some(tip) => rebase::entry(&self.tree(Some(tip))?, Path::new(path.as_str())),
@@ -227,7 +227,7 @@ impl LockedRepo {
         index.write().doing(DOING)
     }
 
-    /// Makes the index anew from the branch.
+    /// Rebuilds the index from the branch.
     pub(crate) fn rebuild_index(&mut self) -> Result<(), ToolError> {
         const DOING: &str = "cannot write the index";
         let path = self.context.git().join("index");

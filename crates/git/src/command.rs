@@ -77,7 +77,7 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
     let mut child = command.spawn().map_err(CommandError::Start)?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     let mut group = Group(leader);
-    // Its own children inherit the limits; it starts them only when it has heard from the remote.
+    // Its own children inherit the limits; it starts them only when it has got an answer from the remote.
     limit(leader, Resource::Fsize, invocation.most.received_bytes)?;
     limit(leader, Resource::Data, invocation.most.memory_bytes)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -91,7 +91,7 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
         .await
         .unwrap_or(Err(CommandError::TimedOut(invocation.limit)));
     if finished.is_ok() {
-        // The leader is gone and its number may be somebody else's by now.
+        // The leader is gone and its number may belong to another process by now.
         group.0 = None;
     }
     finished

@@ -1,7 +1,7 @@
-//! Changing one file from what stands there, so that no change of anybody else is lost on the way.
+//! Changing one file from its current content, so that no concurrent change is lost.
 //!
-//! Reading, changing and committing happen under one lock. Whoever reads a file first and persists it later can
-//! overwrite what another process made of it in between; an edit cannot.
+//! Reading, changing and committing happen under one lock. A caller that reads a file first and persists it
+//! later can overwrite what another process made of it in between; an edit cannot.
 
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
@@ -63,7 +63,7 @@ impl LockedRepo {
         if let Some(content) = &before
             && let Some(verb) = self.verb_of_draft(path, content, strategy)?
         {
-            // Somebody wrote it by hand and did not commit it. It belongs into the history before it is replaced.
+            // A person wrote it by hand and did not commit it. It belongs in the history before it is replaced.
             self.commit_edit(path, content, verb, strategy).map_err(|error| before_edit(&error))?;
         }
         let verb = if before.is_some() { CommitKind::Refactor } else { CommitKind::Forge };
@@ -87,7 +87,7 @@ impl LockedRepo {
         Ok(Made { commit, before, after })
     }
 
-    /// How to commit what stands in the working tree, when it is in no commit yet.
+    /// How to commit what is in the working tree, when it is in no commit yet.
     fn verb_of_draft(
         &self,
         path: &RelativePath,
@@ -96,7 +96,7 @@ impl LockedRepo {
     ) -> Result<Option<CommitKind>, ToolError> {
         let blob = Oid::hash_object(ObjectType::Blob, content).ok();
         let committed = rebase::entry(&self.tree(self.head()?)?, std::path::Path::new(path.as_str()))?;
-        // A request goes on from what stands on its branch. Where the working tree went back to the version of the
+        // A request continues from what is on its branch. Where the working tree went back to the version of the
         // main branch, that becomes a version of the request too, so that its delivery knows what the edit was made
         // from (see `rebase::settled`).
         let requested = match strategy {
@@ -162,7 +162,7 @@ impl LockedRepo {
     }
 }
 
-/// The error of keeping what a person wrote: the edit itself has not begun, whatever became of that.
+/// The error of keeping what a person wrote: the edit itself has not begun, whatever the result of that.
 fn before_edit(error: &ToolError) -> ToolError {
     let message = format!("what stood in the file could not be kept: {}", error.message);
     ToolError::new(error.code, message).help("see that the disk has room, and write it again")

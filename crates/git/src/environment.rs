@@ -7,7 +7,7 @@ use crate::GitEnv;
 use crate::remote::{Endpoint, Transport};
 
 /// The file, in the directory that git works in, to which ssh writes its own messages. On standard error they could not be
-/// told from those of the server.
+/// distinguished from those of the server.
 pub(crate) const SSH_MESSAGES: &str = "ssh-messages";
 
 /// For a conversation with `endpoint`; `repository` and `objects` are what git works on.

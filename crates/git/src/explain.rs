@@ -21,7 +21,7 @@ const KEY_NOT_VERIFIED: &str = "Host key verification failed.";
 /// Where ssh has its known hosts unless it is configured otherwise.
 const USUAL_KNOWN_HOSTS: &str = "~/.ssh/known_hosts";
 
-/// What an explanation needs to know besides the messages of git.
+/// What an explanation needs in addition to the messages of git.
 pub(crate) struct Circumstances<'a> {
     pub(crate) endpoint: &'a Endpoint,
     /// The file of `SSL_CERT_FILE`.
@@ -75,7 +75,7 @@ fn ssh(lines: &[&str], endpoint: &Endpoint, settings: &SshSettings) -> String {
     connection(lines, endpoint).unwrap_or_else(|| repository(lines, endpoint))
 }
 
-/// The ways to log in that the server has, when ssh reports that it let nobody in: `user@host: Permission denied (…).`
+/// The ways to log in that the server has, when ssh reports a refused login: `user@host: Permission denied (…).`
 fn refused_key<'a>(lines: &[&'a str]) -> Option<&'a str> {
     let methods = |line: &&'a str| {
         let (who, methods) = line.split_once(": Permission denied (")?;
@@ -170,7 +170,7 @@ fn said(lines: &[&str]) -> String {
     line.map_or_else(|| "git failed without a word".to_owned(), quoted)
 }
 
-/// What somebody else said. In it nothing looks like the end of the quotation, nor like a command of ours.
+/// Text from the server. In it nothing looks like the end of the quotation, nor like a command of ours.
 fn quoted(line: &str) -> String {
     let plain = |letter: char| match letter {
         '`' | '"' => '\'',
@@ -216,7 +216,7 @@ mod tests {
         explained(url, None, "", stderr)
     }
 
-    /// Each cause has a next step of its own; only where time helps, the user is sent to `tgp sync`.
+    /// Each cause has its own next step; only where time helps, the user is sent to `tgp sync`.
     #[test]
     fn bug_every_failure_was_to_be_tried_again_later() {
         let access = "fatal: unable to access 'https://host/a.git/': ";

@@ -1,4 +1,4 @@
-//! What was written outlives a power failure before anybody is told of it.
+//! What was written outlives a power failure before it is reported.
 //!
 //! git2 can sync each object by itself, one after the other, and each costs a turn of the disk's journal. Here all of
 //! them are written first and then synced side by side, which the disk answers in one turn. The order is the same:
@@ -65,9 +65,9 @@ pub(crate) fn check_written(repo: &Repository, id: Oid) -> Result<(), ToolError>
     Err(ToolError::new(Code::Git, message).help("the disk may be full: free some space and try again"))
 }
 
-/// Syncs files and folders side by side. One that is gone by now is somebody else's business.
+/// Syncs files and folders side by side. One that is gone by now is skipped.
 pub(crate) fn sync_each(paths: &[PathBuf]) -> Result<(), ToolError> {
-    // What stands there may have been replaced by a link or a pipe; neither is followed or waited for.
+    // What is there may have been replaced by a link or a pipe; neither is followed or waited for.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let open = |path: &Path| OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
     let sync = |path: &Path| match open(path) {
@@ -88,7 +88,7 @@ pub(crate) fn sync_each(paths: &[PathBuf]) -> Result<(), ToolError> {
     })
 }
 
-/// Answers false when there are too many to look at.
+/// Returns false when there are too many to read.
 fn new_objects(
     repo: &Repository,
     tips: &[Oid],

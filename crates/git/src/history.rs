@@ -1,4 +1,4 @@
-//! Looking back: versions and where the repository stands. Nothing here writes.
+//! Versions and the state of the repository. Nothing here writes.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::local::{Context, open_repository};
 use crate::rebase;
 use crate::{History, RepositoryStatus, Strategy, Version};
 
-/// Commits that are looked through for one file; a search that ends here says that it is not complete.
+/// Commits that are searched for one file; a search that ends here says that it is not complete.
 const MAX_WALKED: usize = 50_000;
 /// More files of one commit are not listed.
 const MAX_PATHS: usize = 100;
@@ -50,8 +50,8 @@ pub(crate) fn history(context: &Context, question: &Question) -> Result<History,
     Ok(history)
 }
 
-/// What the branch of the file's request has and `head` has not yet, however it was merged: from where the file stands
-/// there as it stands in `head`, all that is older is merged.
+/// What the branch of the file's request has and `head` has not yet, however it was merged: from the version of the
+/// file that `head` has, all that is older is merged.
 fn requested_versions(
     repo: &Repository,
     context: &Context,
@@ -138,7 +138,7 @@ fn version(
     }))
 }
 
-/// The files that differ between two commits; `None` when that cannot be told.
+/// The files that differ between two commits; `None` when that is unknown.
 pub(crate) fn changed(
     context: &Context,
     from: &str,
@@ -156,7 +156,7 @@ pub(crate) fn changed(
         Err(Stop::Limit(_)) => return Ok(None),
         Err(Stop::Failed(error)) => return Err(error),
     }
-    // A name that no working tree may hold is nobody's file.
+    // A name that no working tree may hold is not a file of ours.
     Ok(Some(changes.iter().filter_map(|change| writable(&change.path)).collect()))
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Reposi
             .map(|prefix| names(&format!("refs/heads/{prefix}*"), "refs/heads/"))
             .collect::<Result<Vec<_>, _>>()?
             .concat(),
-        // Marks of a time when there was an API are nobody's business now.
+        // Marks of a time when there was an API do not count now.
         pending: if context.opens_requests { names(&format!("{PENDING}*"), PENDING)? } else { Vec::new() },
     })
 }

@@ -20,7 +20,7 @@ use crate::{Conflict, HydrateOutcome, Hydrated};
 
 /// Commits are counted for people; beyond this the number says nothing more.
 const MAX_COUNTED: usize = 100_000;
-/// A start waits this long for another process that talks to the remote; then it goes on with what is here.
+/// A start waits this long for another process that talks to the remote; then it continues with what is here.
 const BOOT_LANE_WAIT: Duration = Duration::from_secs(2);
 
 /// What taking in the remote's branch did.
@@ -35,7 +35,7 @@ pub(crate) struct Integrated {
     pub(crate) set_aside: Vec<(RelativePath, Oid, Conflict)>,
 }
 
-/// What a look at the remote came to.
+/// The result of contacting the remote.
 #[derive(Debug)]
 pub(crate) enum Pull {
     Done(Integrated),
@@ -56,7 +56,7 @@ impl Inner {
         let (outcome, conflicts) = match self.boot(network).await? {
             None => (HydrateOutcome::Unchanged, Vec::new()),
             Some(Pull::Unborn) => (HydrateOutcome::Local, Vec::new()),
-            // A start goes on with what is here, also where that is nothing.
+            // A start continues with what is here, also where that is nothing.
             Some(Pull::Offline(Unreachable { why, missing: Missing::Room })) => {
                 (HydrateOutcome::Refused { why }, Vec::new())
             }
@@ -88,9 +88,9 @@ impl Inner {
         Ok(Hydrated { outcome, conflicts, repaired: self.take_notes() })
     }
 
-    /// Looks at the remote without letting a program wait for its start. Where nothing is here yet there is nothing
-    /// to go on with, so only then it waits for whoever fetches it, and asks a remote that was silent just now.
-    /// `None` when another process talks to the remote.
+    /// Contacts the remote without delaying the start of a program. Only where nothing is here yet, it waits for
+    /// the process that fetches it, and asks a remote that was silent just now. `None` when another process talks
+    /// to the remote.
     async fn boot(&self, network: &Network) -> Result<Option<Pull>, ToolError> {
         if let Some(why) = network.recently_unreachable()
             && !self.local(|local| is_empty(local)).await?
@@ -115,7 +115,7 @@ impl Inner {
         Ok(Some(pull))
     }
 
-    /// Asks where the remote's branch stands, for as long as `limit`, fetches only when it moved, and takes it in.
+    /// Asks where the remote's branch is, for as long as `limit`, fetches only when it moved, and takes it in.
     pub(crate) async fn pull(
         &self,
         network: &Network,
@@ -212,7 +212,7 @@ impl LockedRepo {
         Ok(())
     }
 
-    /// Why a version of the remote is not taken over: it exceeds a limit. One that is here already was looked at.
+    /// Why a version of the remote is not taken over: it exceeds a limit. One that is here already was checked.
     pub(crate) fn check_incoming(&self, tip: Oid) -> Result<Option<String>, ToolError> {
         let (head, known) = (self.head()?, self.tracking(&self.context.branch)?);
         if head == Some(tip) || known == Some(tip) {

@@ -19,7 +19,7 @@ use crate::{Conflict, GitTimeouts, Strategy};
 /// Files that lost a conflict before they were committed are remembered up to this number; then the oldest news is
 /// forgotten, and their content still is on its branch.
 const MAX_SET_ASIDE: usize = 10_000;
-/// A push takes tens of milliseconds at least, so whoever waits for one looks seldom.
+/// A push takes tens of milliseconds at least, so a waiter checks seldom.
 const LANE_LOOK: Duration = Duration::from_millis(20);
 
 /// See the module's documentation.
@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     /// Keeps the threads of this process from racing for the file lock.
     pub(crate) writer: Arc<tokio::sync::Mutex<()>>,
     pub(crate) lane: tokio::sync::Mutex<()>,
-    /// Uncommitted content that had to give way to the remote's, until somebody asks to persist it.
+    /// Uncommitted content that was displaced by the remote's, until a caller asks to persist it.
     pub(crate) set_aside: Mutex<BTreeMap<RelativePath, (Oid, Conflict)>>,
     pub(crate) notes: Mutex<Vec<String>>,
 }
@@ -73,7 +73,7 @@ impl Inner {
         lane.ok_or_else(|| busy(&self.context.lane_lock(), self.timeouts.delivery))
     }
 
-    /// The same; `None` when somebody else talks to the remote for longer than that.
+    /// The same; `None` when another process talks to the remote for longer than that.
     pub(crate) async fn free_lane(&self, deadline: Instant) -> Result<Option<RemoteLock<'_>>, ToolError> {
         let path = self.context.lane_lock();
         let Ok(turn) = tokio::time::timeout_at(deadline.into(), self.lane.lock()).await else {
@@ -94,7 +94,7 @@ impl Inner {
         Instant::now() + self.timeouts.delivery
     }
 
-    /// What was mended since somebody last asked.
+    /// The repairs since the last call.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
         notes.into_iter().map(|note| self.sieve.clean(&note)).collect()
@@ -110,8 +110,8 @@ impl Inner {
         }
     }
 
-    /// The conflict that took exactly this content away from under its writer. It is told once: who persists the
-    /// same bytes again after that means it.
+    /// The conflict that took exactly this content away from under its writer. It is reported once: a caller
+    /// that persists the same bytes again after that means it.
     pub(crate) fn take_set_aside(&self, path: &RelativePath, blob: Option<Oid>) -> Option<Conflict> {
         let mut known = self.set_aside.lock().unwrap_or_else(PoisonError::into_inner);
         let (kept, conflict) = known.remove(path)?;

@@ -1,7 +1,7 @@
 //! What is written down before a branch moves, so that a kill between the branch and the working tree is repaired.
 //!
-//! Without it the next process could not tell a file that a person changed from one that was not written in time, and
-//! would commit the old version over the new one.
+//! Without it the next process could not distinguish a file that a person changed from one that was not written in
+//! time, and would commit the old version over the new one.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -27,7 +27,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Answers what has to be synced before the branch may move.
+    /// Returns what has to be synced before the branch may move.
     pub(crate) fn write(&self, state: &Path) -> Result<Vec<PathBuf>, ToolError> {
         let unfinished = state.join(UNFINISHED);
         let path = state.join(NAME);

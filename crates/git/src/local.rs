@@ -21,7 +21,7 @@ use crate::{Author, CommitKind, GeneratedFile, PersistFile};
 const SETTINGS: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
                         \tlogAllRefUpdates = true\n";
 
-/// More sentences about repairs than this nobody reads.
+/// The most sentences about repairs; more would not be read.
 pub(crate) const MAX_NOTES: usize = 100;
 
 /// What every operation on the repository needs to know.
@@ -33,7 +33,7 @@ pub(crate) struct Context {
     pub(crate) derived: Arc<dyn GeneratedFile>,
     pub(crate) clock: fn() -> SystemTime,
     pub(crate) patience: Duration,
-    /// Whether there is an API that opens requests; otherwise people do, and nobody waits for one.
+    /// Whether there is an API that opens requests; otherwise people do, and no request is waited for.
     pub(crate) opens_requests: bool,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct LockedRepo {
     pub(crate) context: Context,
     pub(crate) repo: Repository,
     pub(crate) worktree: Worktree,
-    /// Sentences about what was mended or left out.
+    /// Sentences about what was repaired or left out.
     pub(crate) notes: Vec<String>,
-    // Dropped last: nobody else writes until everything above is closed.
+    // Dropped last: no other process writes until everything above is closed.
     pub(crate) lock: Lock,
 }
 
@@ -93,7 +93,7 @@ impl LockedRepo {
         Ok(Self { context: context.clone(), repo, worktree, notes: Vec::new(), lock })
     }
 
-    /// Adds a sentence for people, up to as many as anybody reads.
+    /// Adds a sentence for people, up to [`MAX_NOTES`].
     pub(crate) fn note(&mut self, sentence: impl Into<String>) {
         if self.notes.len() < MAX_NOTES {
             self.notes.push(sentence.into());
@@ -112,7 +112,7 @@ impl LockedRepo {
         self.reference(&self.context.local(&self.context.branch))
     }
 
-    /// Where the remote's branch stood when we last heard of it.
+    /// Where the remote's branch was when it was last read.
     pub(crate) fn tracking(&self, branch: &str) -> Result<Option<Oid>, ToolError> {
         self.reference(&self.context.tracking(branch))
     }
@@ -162,7 +162,7 @@ impl LockedRepo {
         }
         match self.repo.graph_descendant_of(tip, commit) {
             Ok(answer) => Ok(answer),
-            // A commit that is not here is nobody's ancestor.
+            // A commit that is not here is not an ancestor.
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
             Err(error) => Err(error).doing("cannot walk the history"),
         }

@@ -1,7 +1,7 @@
 //! One writer per repository, across processes.
 //!
 //! The lock is a `flock` on a file below `.state`: it ends with its process, however that ends. While a writer works,
-//! the file says so; whoever finds the word in a lock that is free knows that the writer before was killed, and
+//! the file says so; a process that finds this mark in a free lock knows that the previous writer was killed, and
 //! cleans up after it.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,7 +17,7 @@ use tgp_fs::jittered;
 use crate::failure::At;
 
 const BUSY: &[u8] = b"busy\n";
-/// A writer works for milliseconds, so waiting is looking again soon.
+/// A writer works for milliseconds, so a waiter tries again soon.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(25);
 

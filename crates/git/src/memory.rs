@@ -37,7 +37,8 @@ impl fmt::Debug for ToolRepo {
 }
 
 impl ToolRepo {
-    /// Opens the repository at `options.root`; makes one where there is none, and mends what dead processes left.
+    /// Opens the repository at `options.root`; makes one where there is none, and repairs what dead processes
+    /// left.
     ///
     /// # Errors
     /// `ECONFIG` for a remote, branch or author that cannot be, `EGIT` when the repository cannot be used.
@@ -142,11 +143,11 @@ impl ToolRepo {
         logged("persist", &self.inner.sieve, self.inner.persist(work)).await
     }
 
-    /// Changes the file at `path` from what stands there, commits that and delivers it, with nobody else's change in
+    /// Changes the file at `path` from its current content, commits that and delivers it, with no other change in
     /// between. What a person had left there uncommitted is committed first.
     ///
     /// # Errors
-    /// That of `edit`, and nothing is changed then; `ESECURITY` when something else than a plain file stands there;
+    /// That of `edit`, and nothing is changed then; `ESECURITY` when something other than a plain file is there;
     /// otherwise those of [`ToolRepo::persist`].
     pub async fn edit(&self, path: &RelativePath, edit: ToolEdit) -> Result<Edited, ToolError> {
         logged("edit", &self.inner.sieve, self.inner.edit(path, edit)).await
@@ -199,7 +200,7 @@ impl ToolRepo {
         Journal::exists(&self.inner.context.state())
     }
 
-    /// Where the repository stands.
+    /// The state of the repository.
     ///
     /// # Errors
     /// `EGIT` when it cannot be read.
@@ -221,7 +222,7 @@ fn cleaned(sieve: &Sieve, mut error: ToolError) -> ToolError {
     error
 }
 
-/// Runs one piece of work on the repository, takes the secrets out of its error, and says in the log what became of it.
+/// Runs one piece of work on the repository, takes the secrets out of its error, and logs the result.
 async fn logged<T>(
     what: &'static str,
     sieve: &Sieve,

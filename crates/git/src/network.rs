@@ -1,4 +1,4 @@
-//! Conversations with the remote: every one is a `git` process on a scratch repository of its own.
+//! Conversations with the remote: every one is a `git` process on its own scratch repository.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub(crate) enum Missing {
 }
 
 impl Network {
-    /// Where the remote's branches stand; a branch that it does not have is `None`.
+    /// Where the remote's branches are; a branch that it does not have is `None`.
     pub(crate) async fn ask(
         &self,
         branches: &[&str],

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::fcntl::OFlag;
 
-/// How long nobody but a person who asks for it tries again.
+/// How long the remote is not contacted again unless a person asks for it.
 const QUIET: Duration = Duration::from_secs(15);
 const NAME: &str = "git-unreachable";
 /// A time, an address and a sentence.
@@ -57,7 +57,7 @@ impl Offline {
             .mode(0o600)
             .custom_flags(flags)
             .open(&self.path);
-        // In one write, so that nobody reads half of it.
+        // In one write, so that no reader sees half of it.
         let _ = file.and_then(|mut file| file.write_all(format!("{now}\n{url}\n{why}").as_bytes()));
     }
 

@@ -73,7 +73,7 @@ pub struct Author {
 pub enum Strategy {
     /// To the branch itself (god mode).
     Direct,
-    /// To a branch of its own, with a request that somebody merges (gatekeeper mode).
+    /// To its own branch, with a request that a person merges (gatekeeper mode).
     Request,
 }
 
@@ -82,9 +82,9 @@ pub enum Strategy {
 pub struct GitTimeouts {
     /// Waiting for another writer of the same repository.
     pub lock: Duration,
-    /// Asking the remote where its branch stands.
+    /// Asking the remote where its branch is.
     pub ask: Duration,
-    /// The same when a program starts, which can go on with what is here.
+    /// The same when a program starts, which can continue with what is here.
     pub boot_ask: Duration,
     /// One fetch or push.
     pub transfer: Duration,
@@ -134,7 +134,7 @@ pub struct GitEnv {
     pub ssh_auth_sock: Option<OsString>,
     /// A proxy for http remotes, as `https_proxy` names it.
     pub proxy: Option<String>,
-    /// A file of certificates that http remotes are checked against, besides none of the system's.
+    /// A file of certificates that http remotes are checked against, instead of the system's.
     pub certificates: Option<PathBuf>,
 }
 

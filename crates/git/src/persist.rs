@@ -75,7 +75,7 @@ impl Inner {
 }
 
 impl LockedRepo {
-    /// Commits `work` and moves the branch. The answer is where it stands then, also when there was nothing to do.
+    /// Commits `work` and moves the branch. Returns where it is then, also when there was nothing to do.
     pub(crate) fn commit_to_branch(&mut self, work: &ChangeSet) -> Result<Option<Oid>, ToolError> {
         let mut head = self.head()?;
         if head.is_none() && work.verb != CommitKind::Start {
@@ -90,7 +90,7 @@ impl LockedRepo {
         Ok(Some(commit))
     }
 
-    /// Commits what stands around the tools before the first of them: settings for editors, rules for git.
+    /// Commits the files around the tools before the first of them: settings for editors, rules for git.
     fn start(&mut self, work: &ChangeSet) -> Result<Option<Oid>, ToolError> {
         let named = |path: &RelativePath| work.files.iter().any(|file| file.path == *path);
         let files: Vec<PersistFile> = leftovers(self)?
@@ -106,7 +106,7 @@ impl LockedRepo {
     }
 }
 
-/// Refuses what no working tree may hold, and what nobody writes.
+/// Refuses what no working tree may hold, and what is never written.
 pub(crate) fn admit_file(path: &RelativePath, derived: &RelativePath) -> Result<(), ToolError> {
     admit(path)?;
     if path == derived {

@@ -1,8 +1,8 @@
-//! Gatekeeper mode: every tool goes to a branch of its own, and somebody merges it.
+//! Gatekeeper mode: every tool goes to its own branch, and a person merges it.
 //!
 //! The branch is `feat/<tool>` (see [`crate::branch_names::slug`]). It leaves the derived file out, so that requests for
-//! different tools never conflict; whoever merges, the next hydration computes it again. The local branch does not
-//! move until the remote's does.
+//! different tools never conflict; after a merge the next hydration computes it again. The local branch does not move
+//! until the remote's does.
 
 use std::path::Path;
 use std::time::Instant;
@@ -33,7 +33,7 @@ const MAX_DELIVERIES: usize = 200;
 /// A request's text names this many commits.
 const MAX_SUBJECTS: usize = 50;
 
-/// What stands on a request's branch, ready to be pushed.
+/// What is on a request's branch, ready to be pushed.
 enum Plan {
     Push {
         tip: Oid,
@@ -45,7 +45,7 @@ enum Plan {
     Lost(Conflict),
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Debug, Default)]
 struct Requested {
     tip: Option<Oid>,
@@ -67,7 +67,7 @@ impl Inner {
         self.deliver_to_request(branch, tip).await
     }
 
-    /// Delivers the request's branch, which stands at `tip`.
+    /// Delivers the request's branch, which is at `tip`.
     pub(crate) async fn deliver_to_request(
         &self,
         branch: String,
@@ -290,7 +290,7 @@ impl Inner {
     }
 }
 
-/// Where the remote's branches stand.
+/// Where the remote's branches are.
 #[derive(Clone, Copy, Debug)]
 struct RemoteHeads {
     main: Option<Oid>,
@@ -364,8 +364,8 @@ impl LockedRepo {
         Ok(committed)
     }
 
-    /// Brings a request's branch to where it can be pushed: on top of what others pushed to it, or anew on the
-    /// remote's branch when the old one was merged or removed.
+    /// Brings a request's branch to where it can be pushed: on top of what others pushed to it, or starting
+    /// again on the remote's branch when the old one was merged or removed.
     fn plan_request(&mut self, branch: &str, theirs: RemoteHeads) -> Result<Plan, ToolError> {
         let name = self.context.local(branch);
         let ours = self.reference(&name)?;
@@ -377,7 +377,7 @@ impl LockedRepo {
             return Ok(Plan::Merged(theirs.request.or(theirs.main)));
         };
         let finished = match (theirs.request, theirs.main) {
-            // Nobody else touched it, and all of it is merged: it can start anew.
+            // No other writer touched it, and all of it is merged: it can start again.
             (Some(request), Some(main)) if known == Some(request) => self.is_contained(request, main)?,
             _ => false,
         };
@@ -390,7 +390,7 @@ impl LockedRepo {
             Some(onto) if !self.has(ours, onto)? => {
                 let commits = local_commits(&self.repo, ours, onto, None)?;
                 let derived = self.context.derived.clone();
-                // A branch that goes on where it is has all versions of ours below it.
+                // A branch that continues where it is has all versions of ours below it.
                 let settled = match theirs.request {
                     Some(_) if !finished => Settled::default(),
                     _ => rebase::settled(&self.repo, &commits, onto)?,

@@ -12,7 +12,7 @@ use crate::network::Network;
 use crate::push_report::{has_taken, lines_of};
 use crate::scratch::ScratchRepo;
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     Done,
@@ -111,7 +111,7 @@ impl Network {
                 "{why}; run `tgp sync` again, and if it stays, have that file removed at the remote"
             ));
         }
-        // What two pushes say to each other that arrive at once: the loser has to look again.
+        // The messages of two pushes that arrive at once: the loser has to try again.
         let races = [
             "fetch first",
             "non-fast-forward",

@@ -1,6 +1,7 @@
-//! Trees: what changed between two, editing one, and carrying local commits over to where the remote stands now.
+//! Trees: what changed between two, editing one, and carrying local commits over to where the remote is now.
 //!
-//! The unit is the file. A tool is written as a whole, so a merge of lines would make a tool that nobody wrote.
+//! The unit is the file. A tool is written as a whole, so a merge of lines would make a tool that no author
+//! wrote.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -34,7 +35,7 @@ pub(crate) fn changes(
     Ok(changes)
 }
 
-/// The file at `path`, whatever its kind; `Err` when a folder stands there.
+/// The file at `path`, whatever its kind; `Err` when a folder is there.
 pub(crate) fn entry(tree: &Tree<'_>, path: &Path) -> Result<Option<Entry>, ToolError> {
     match tree.get_path(path) {
         Ok(entry) => Ok(Some(Entry { id: entry.id(), mode: entry.filemode() })),
@@ -43,7 +44,7 @@ pub(crate) fn entry(tree: &Tree<'_>, path: &Path) -> Result<Option<Entry>, ToolE
     }
 }
 
-/// Whether a file at `path` would have to replace a folder, or stand below a file.
+/// Whether a file at `path` would have to replace a folder, or be below a file.
 pub(crate) fn is_blocked(tree: &Tree<'_>, path: &Path) -> bool {
     let is_folder =
         |path: &Path| tree.get_path(path).ok().map(|entry| entry.kind() == Some(ObjectType::Tree));
@@ -179,8 +180,8 @@ pub(crate) fn local_commits(
 /// For each file: up to which of the local commits, counted from the oldest, `onto` has what they made of it.
 pub(crate) type Settled = BTreeMap<PathBuf, usize>;
 
-/// Finds what of `commits` was taken over without them, as a squash merge does: a file that stands in `onto` as it
-/// stood after one of them needs only what came after that.
+/// Finds what of `commits` was taken over without them, as a squash merge does: a file that is in `onto` as it was
+/// after one of them needs only what came after that.
 pub(crate) fn settled(repo: &Repository, commits: &[Oid], onto: Oid) -> Result<Settled, ToolError> {
     const READING: &str = "cannot read a commit";
     let tree_of = |id: Oid| repo.find_commit(id).and_then(|commit| commit.tree()).doing(READING);

@@ -24,7 +24,7 @@ pub enum Remote {
         provider: Provider,
         /// `owner/name`.
         repo: String,
-        /// Of an installation of one's own, such as `https://git.example.org/api/v4`.
+        /// Of a self-hosted installation, such as `https://git.example.org/api/v4`.
         api_base_url: Option<String>,
         /// Where to clone from, when it is not where the provider's name or the API's host says.
         clone_url: Option<String>,
@@ -102,7 +102,7 @@ impl Transport {
     }
 }
 
-/// The remote as git is told about it.
+/// The remote as it is passed to git.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     /// Without credentials, so it may be shown and be an argument.
@@ -124,7 +124,7 @@ pub(crate) enum CredentialSource {
     Url,
 }
 
-/// The server of an ssh remote, as the commands of ssh are told about it.
+/// The server of an ssh remote, as it is passed to the ssh commands.
 pub(crate) struct SshHost {
     /// For a sentence.
     pub(crate) shown: String,
@@ -195,7 +195,7 @@ impl Endpoint {
         }
     }
 
-    /// Understands the remote, and tells `sieve` every secret that comes with it.
+    /// Understands the remote, and gives `sieve` every secret that comes with it.
     pub(crate) fn new(
         remote: &Remote,
         token: Option<&Secret>,

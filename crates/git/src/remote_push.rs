@@ -18,8 +18,8 @@ use tgp_fs::jittered;
 
 /// Enough for dozens of kernels that push to one branch at once; the time limit usually ends it before.
 const MAX_ATTEMPTS: u32 = 200;
-/// Between fetch and push lie tens of milliseconds in which somebody else can win. The pauses grow until about as
-/// many of them fit beside each other as there are likely to be rivals.
+/// Between fetch and push lie tens of milliseconds in which another writer can win. The pauses grow until about
+/// as many of them fit beside each other as there are likely to be rivals.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
 /// How long a remote may be locked without its branch moving. A push holds the lock for milliseconds.
@@ -37,12 +37,12 @@ pub(crate) struct PendingPush {
 /// Where a ticket's commit is by now.
 #[derive(Debug)]
 enum CommitLocation {
-    /// It stands on the branch, perhaps under a new id.
+    /// It is on the branch, perhaps under a new id.
     Here(Oid),
     Lost(Vec<Conflict>),
 }
 
-/// What became of a delivery.
+/// The result of a delivery.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
     /// The commit under its final id.
@@ -57,12 +57,12 @@ pub(crate) struct Delivered {
     pub(crate) lost: Vec<Conflict>,
 }
 
-/// Since when a remote has been locked while its branch stood still.
+/// Since when a remote has been locked while its branch did not move.
 #[derive(Debug, Default)]
 pub(crate) struct LockedRemote(Option<(Instant, Option<Oid>)>);
 
 impl LockedRemote {
-    /// Whether waiting is of no use any more. `tip` is where the remote's branch is known to stand.
+    /// Whether waiting is of no use any more. `tip` is where the remote's branch is known to be.
     pub(crate) fn is_stuck(&mut self, tip: Option<Oid>) -> bool {
         match self.0 {
             Some((since, before)) if before == tip => since.elapsed() >= LOCK_PATIENCE,
@@ -89,8 +89,8 @@ enum Step {
 }
 
 impl Inner {
-    /// Delivers the branch. Several callers at once wait for one lane; whoever finds its commit delivered by then has
-    /// nothing left to do.
+    /// Delivers the branch. Several callers at once wait for one lane; a caller that finds its commit delivered by
+    /// then has nothing left to do.
     pub(crate) async fn deliver(
         &self,
         network: &Network,
@@ -105,7 +105,7 @@ impl Inner {
         }
     }
 
-    /// Waits for the lane, unless the remote is known to be away. Whoever had the lane may have found that out.
+    /// Waits for the lane, unless the remote is known to be away. The previous holder may have found that out.
     pub(crate) async fn quiet_lane(
         &self,
         network: &Network,
@@ -139,7 +139,7 @@ impl Inner {
                     }
                     return Ok(delivered);
                 }
-                // What else stands on the branch is delivered all the same.
+                // What else is on the branch is delivered all the same.
                 Step::Lost(lost) => {
                     delivered.lost = lost;
                     ticket = None;

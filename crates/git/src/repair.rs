@@ -1,4 +1,5 @@
-//! Making a repository where there is none, and mending what killed processes and power failures left behind.
+//! Making a repository where there is none, and repairing what killed processes and power failures left
+//! behind.
 //!
 //! Git's own lock files (`index.lock` and others) have no owner that could be asked. One is removed when the lock
 //! file of ours says that our writer was killed while it existed; or when no process here has it open or is a git at
@@ -21,7 +22,7 @@ use crate::worktree::TEMPORARY_PREFIX;
 
 /// A git that cannot be seen from here has done its work after this time.
 const FOREIGN_LOCK_AGE: Duration = Duration::from_secs(10);
-/// How long a live git of somebody else is waited for.
+/// How long to wait for another user's live git process.
 const FOREIGN_PATIENCE: Duration = Duration::from_secs(15);
 const FOREIGN_LOOK: Duration = Duration::from_millis(50);
 /// Disks keep times in steps; a lock made right after ours may seem a step older.
@@ -116,7 +117,7 @@ fn unused(folder: &Path, prefix: &str) -> PathBuf {
     numbered.into_iter().find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| folder.join(stem))
 }
 
-/// Our writer was killed: its lock files and unfinished objects are nobody's.
+/// Our writer was killed: its lock files and unfinished objects have no owner.
 pub(crate) fn after_a_kill(local: &mut LockedRepo) -> Result<(), ToolError> {
     let Some(since) = local.lock.abandoned else { return Ok(()) };
     let root = local.context.root.clone();
@@ -126,7 +127,8 @@ pub(crate) fn after_a_kill(local: &mut LockedRepo) -> Result<(), ToolError> {
             remove(&lock, &mut local.notes);
         }
     }
-    // Only a holder of our lock writes objects under such a name, and whoever moves the anchor, which tries again.
+    // Only a holder of our lock writes objects under such a name, and a process that moves the anchor, which tries
+    // again.
     for path in listed(&local.context.git().join("objects")) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tmp_object_git2_")) {
             let _ = fs::remove_file(path);
@@ -183,7 +185,7 @@ fn lock_files(git: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a process of this machine has the file open, or is a git that works in the repository. A process that we
-/// may not look at is not seen; age decides about its locks.
+/// may not inspect is not seen; age decides about its locks.
 pub(crate) fn is_in_use(path: &Path, root: &Path) -> bool {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());

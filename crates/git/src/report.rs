@@ -10,7 +10,7 @@ use tgp_contract::{Code, RelativePath, ToolError};
 pub struct Hydrated {
     pub outcome: HydrateOutcome,
     pub conflicts: Vec<Conflict>,
-    /// What was mended or left out on the way, a sentence each.
+    /// What was repaired or left out on the way, a sentence each.
     pub repaired: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub enum HydrateOutcome {
     },
 }
 
-/// A path that was changed here and at the remote, in different ways. The remote's version stands in the branch.
+/// A path that was changed here and at the remote, in different ways. The remote's version is in the branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
     pub path: RelativePath,
@@ -47,12 +47,12 @@ pub struct Conflict {
     pub branch: String,
     /// The commit with our version: the tip of that branch.
     pub ours: String,
-    /// The remote's commit whose version stands.
+    /// The remote's commit whose version is kept.
     pub theirs: String,
 }
 
 impl Conflict {
-    /// The error of whoever wanted to persist that path.
+    /// The error for a caller that wanted to persist that path.
     pub(crate) fn into_error(self) -> ToolError {
         let message = format!(
             "`{}` was changed at the remote too; the remote's version ({}) stands, ours ({}) is kept on branch `{}`",
@@ -70,7 +70,7 @@ impl Conflict {
     }
 }
 
-/// What became of one piece of work.
+/// The result of one change set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Persisted {
     pub commit: String,
@@ -81,11 +81,11 @@ pub struct Persisted {
     pub request: Option<RequestLink>,
 }
 
-/// What an edit made of a file, and what became of it.
+/// What an edit made of a file, and the result of its delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
     pub persisted: Persisted,
-    /// What stood there; `None` when nothing did.
+    /// The previous content; `None` when there was none.
     pub before: Option<Vec<u8>>,
     pub after: Vec<u8>,
 }
@@ -142,7 +142,7 @@ pub struct Version {
     pub pushed: Option<bool>,
 }
 
-/// Where the repository stands, for `doctor`.
+/// The state of the repository, for `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepositoryStatus {
     pub head: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! It is bare, made for one call, and borrows only the objects of the real repository. So neither the configuration,
 //! the hooks nor the references of that take part, whatever they say, and a killed git leaves its lock files where
-//! nobody looks.
+//! they do no harm.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl ScratchRepo {
         Ok(scratch)
     }
 
-    /// Objects of its own, for a push that takes the anchor along.
+    /// Its own objects, for a push that takes the anchor along.
     pub(crate) fn objects(&self) -> PathBuf {
         self.path.join("objects")
     }

@@ -82,7 +82,7 @@ impl Inner {
     }
 }
 
-/// The derived file is nobody's work: where only it differs, it becomes what the branch has.
+/// The derived file has no author: where only it differs, it becomes what the branch has.
 fn reset_derived(local: &mut LockedRepo) -> Result<(), ToolError> {
     let path = local.context.derived.path().clone();
     let tree = local.tree(local.head()?)?;

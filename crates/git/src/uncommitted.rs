@@ -20,13 +20,13 @@ const MANY_TOOLS: usize = 10;
 pub(crate) struct Leftovers {
     /// As pieces of work: new files, changed ones, removed ones.
     pub(crate) work: Vec<ChangeSet>,
-    /// Files that are gone together with so many others that nobody can have meant it.
+    /// Files that are gone together with so many others that it cannot be intended.
     pub(crate) vanished: Vec<(RelativePath, Entry)>,
     /// What cannot be committed, a sentence each.
     pub(crate) warnings: Vec<String>,
 }
 
-/// The derived file is nobody's work, and what git ignores is not looked at.
+/// The derived file has no author, and what git ignores is not read.
 pub(crate) fn leftovers(local: &LockedRepo) -> Result<Leftovers, ToolError> {
     let tree = local.tree(local.head()?)?;
     let (plain, other): (Vec<_>, Vec<_>) =
@@ -76,7 +76,7 @@ pub(crate) fn leftovers(local: &LockedRepo) -> Result<Leftovers, ToolError> {
     } else {
         removed = gone.into_iter().map(|(path, _)| PersistFile { path, content: None }).collect();
     }
-    // A link that a person committed with git stands where it should.
+    // A link that a person committed with git is where it should be.
     refused.retain(|(path, _)| !is_ignored(path) && !other.iter().any(|(own, _)| own == path));
     let warnings =
         refused.iter().map(|(path, why)| format!("`{}` was not committed: {why}", shown(path))).collect();
@@ -100,7 +100,7 @@ fn is_accident(
     let had = committed.keys().filter(|path| is_tool(path)).count();
     let mut lost = 0_usize;
     for (path, _) in gone.iter().filter(|(path, _)| is_tool(path)) {
-        // Whoever asked for the removal in a request meant it.
+        // A removal that was asked for in a request is intended.
         let branch = local.context.local(&request_branch(path));
         let is_requested = local.reference(&branch)?.is_some() && local.requested(path)?.is_none();
         lost += usize::from(!is_requested);

@@ -20,19 +20,19 @@ use crate::failure::{At, Failure};
 
 const DIRECTORY: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
-/// How the names of files begin that are being written; they stand in `.state`, so a kill leaves none among the tools.
+/// How the names of files begin that are being written; they are in `.state`, so a kill leaves none among the tools.
 pub(crate) const TEMPORARY_PREFIX: &str = "git-writing-";
-/// A tool is a page of text. A larger file is not looked at, so it counts as changed and is never overwritten.
+/// A tool is a page of text. A larger file is not read, so it counts as changed and is never overwritten.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
 /// More files than any tool library has; a walk that finds more stops. A commit of so many can still be read
 /// ([`crate::bounds::MAX_ENTRIES`] counts folders too).
 const MAX_FILES: usize = 100_000;
 /// Folders within folders; the same for what comes from a remote.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// More of what cannot be taken nobody reads through.
+/// The most files that are listed as refused; more would not be read.
 const MAX_REFUSED: usize = 100;
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Nothing,
@@ -120,7 +120,7 @@ impl Worktree {
     /// Replaces the file as a whole; folders on the way are made.
     ///
     /// # Errors
-    /// `ESECURITY` when a link or something else that is not a folder stands on the way.
+    /// `ESECURITY` when a link or something else that is not a folder is on the way.
     pub(crate) fn write(
         &self,
         path: &RelativePath,
@@ -131,7 +131,7 @@ impl Worktree {
         let name = path.name().ok_or_else(|| blocked(path))?;
         let directory = self.make(&path.parent())?;
         match directory.entry(name) {
-            // Renaming over a link would replace the link and not follow it, but it may be somebody's.
+            // Renaming over a link would replace the link and not follow it, but it may be a user's.
             Ok(Some(entry)) if entry.kind != EntryKind::File => return Err(blocked(path)),
             Ok(_) => {}
             Err(error) => return Err(self.failed("cannot look at", path, error)),

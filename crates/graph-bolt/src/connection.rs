@@ -62,7 +62,7 @@ pub(super) struct Page {
     pub(super) has_more: bool,
 }
 
-/// A connection that is ready for a transaction. After an error nobody knows what state it is in, and it is dropped.
+/// A connection that is ready for a transaction. After an error its state is unknown, and it is dropped.
 pub(super) struct Connection {
     stream: BufStream<Pin<Box<dyn Stream>>>,
     version: (u8, u8),
@@ -127,7 +127,7 @@ impl Connection {
             let product = vec![("product".to_owned(), Packed::text(AGENT))];
             hello.push(("bolt_agent".to_owned(), Packed::Map(product)));
         }
-        // Since 5.1 who one is has a message of its own.
+        // Since 5.1 authentication has its own message.
         if self.version >= (5, 1) {
             self.send(HELLO, vec![Packed::Map(hello)]).await?;
             self.send(LOGON, vec![Packed::Map(who)]).await?;
@@ -158,7 +158,7 @@ impl Connection {
         self.exchange(BEGIN, vec![Packed::Map(extra)]).await.map(|_| ())
     }
 
-    /// Runs a statement inside a transaction and pulls its first `rows` rows. Answers the names of its columns too.
+    /// Runs a statement inside a transaction and pulls its first `rows` rows. Returns the names of its columns too.
     pub(super) async fn run(
         &mut self,
         statement: &str,
@@ -168,7 +168,7 @@ impl Connection {
         self.run_with(statement, parameters, Vec::new(), rows).await
     }
 
-    /// Runs a statement in a transaction of its own, as servers want it for what is not a data, such as an index.
+    /// Runs a statement in its own transaction, as servers require for what is not data, such as an index.
     pub(super) async fn run_alone(&mut self, statement: &str, database: Option<&str>) -> Result<(), Failure> {
         let ran = self.run_with(statement, Vec::new(), options(database), usize::MAX).await;
         if matches!(ran, Err(Failure::Refused { .. })) {
@@ -224,7 +224,7 @@ impl Connection {
         self.exchange(ROLLBACK, Vec::new()).await.map(|_| ())
     }
 
-    /// Ends whatever is going on.
+    /// Ends whatever is in progress.
     pub(super) async fn reset(&mut self) -> Result<(), Failure> {
         self.exchange(RESET, Vec::new()).await.map(|_| ())
     }

@@ -1,4 +1,4 @@
-//! What a server has to be told: the rows of the embedded store that are new, or that have ended, since some moment.
+//! What a server has to be sent: the rows of the embedded store that are new, or that have ended, since some moment.
 //!
 //! On a server a relationship joins two rows, where in the store it joins two ids. So it is cut into pieces, one for
 //! each pair of rows that hold while it does: a piece holds exactly when it and both its ends are visible. An end that
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tgp_graph::mirroring::GraphError;
 use tgp_graph::mirroring::{OPEN, RENAME};
 
-/// Nodes that change without a commit; they are told whole each time.
+/// Nodes that change without a commit; they are sent completely each time.
 pub(super) const TOOL: &str = "Tool";
 
 /// Which rows are wanted: those of moments after `after`, up to and with `last`.
@@ -25,7 +25,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// `until` as others see it: the work tree's moment comes after the last commit, and is nobody else's business.
+    /// `until` as others see it: the work tree's moment comes after the last commit, and is not copied.
     fn end(self, until: i64) -> i64 {
         if until > self.last { OPEN } else { until }
     }
@@ -89,7 +89,7 @@ pub(super) fn moments(connection: &Connection) -> Result<Vec<(i64, String)>, Gra
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// By what two stores are told apart: the same commits in the same order.
+/// What distinguishes two stores: the same commits in the same order.
 pub(super) fn digest<'a>(moments: impl Iterator<Item = &'a (i64, String)>) -> String {
     let mut hasher = Sha256::new();
     for (number, commit) in moments {
@@ -251,7 +251,7 @@ impl Files<'_> {
         Ok(renamed)
     }
 
-    /// The row that stands for a file at a moment.
+    /// The row that represents a file at a moment.
     fn end(&mut self, id: i64, moment: i64) -> Result<Option<End>, GraphError> {
         let Renamed { stretches, ghost } = self.renamed(id)?;
         let visible = stretches.iter().find(|(since, until)| (*since..*until).contains(&moment));

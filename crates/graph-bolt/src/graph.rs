@@ -20,13 +20,13 @@ use crate::values;
 
 /// The name of the files as they are, which no server has.
 const WORKTREE: &str = "WORKTREE";
-/// Rows that are asked for at once; the caps are looked at in between.
+/// Rows that are asked for at once; the caps are checked in between.
 const PAGE: usize = 500;
 /// Connections that are kept for the next question.
 const MAX_IDLE: usize = 4;
-/// The stack of the thread that writes a query anew, which recurses as deep as the query is nested.
+/// The stack of the thread that rewrites a query, which recurses as deep as the query is nested.
 const STACK: usize = 64 << 20;
-/// How long another process that copies the same store is waited for, and how often it is looked for.
+/// How long another process that copies the same store is waited for, and how often the lock is tried.
 const COPY_WAIT: Duration = Duration::from_secs(600);
 const COPY_LOOK: Duration = Duration::from_millis(100);
 
@@ -265,7 +265,7 @@ fn not_there(message: &str, help: &str) -> Failure {
     ToolError::new(Code::NotFound, message).help(help).into()
 }
 
-/// One copy of a store at a time, whoever makes it. The lock ends with the process that holds it.
+/// One copy of a store at a time, whichever process makes it. The lock ends with the process that holds it.
 async fn lock(store: &Path) -> Result<File, ToolError> {
     let mut name = store.as_os_str().to_owned();
     name.push(".copy-lock");

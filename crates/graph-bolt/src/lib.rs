@@ -4,7 +4,7 @@
 //! `values` (what comes back), `facts` and `mirror` (the rows of the embedded store, copied), `graph` (the trait).
 //!
 //! Servers' own read-only modes are asked for and not relied on: what keeps a question from writing is that a query is
-//! written anew from a tree of clauses that only read.
+//! rewritten from a tree of clauses that only read.
 #![forbid(unsafe_code)]
 
 mod connection;

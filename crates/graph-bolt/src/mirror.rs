@@ -1,8 +1,8 @@
 //! The embedded store, copied to a server: batch by batch, each of which can be written any number of times.
 //!
-//! The server's moments are the store's. While a copy is under way, nobody sees it: new rows begin after the last moment
-//! that the server admits to, and rows that end do so after it. Only when everything is there, its last moment is
-//! moved on. A copy that was interrupted is simply made again.
+//! The server's moments are the store's. While a copy is under way, no reader sees it: new rows begin after the last
+//! moment that the server admits to, and rows that end do so after it. Only when everything is there, its last moment
+//! is moved on. A copy that was interrupted is simply made again.
 
 use rusqlite::Connection as Database;
 use tgp_contract::{Code, ToolError};
@@ -25,7 +25,7 @@ const FORM: i64 = 1;
 /// Property names that are looked for, beside the key of a row.
 const INDEXED: [&str; 3] = ["path", "name", "sha"];
 
-/// Where a server stands.
+/// The state of a server.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Standing {
     upto: i64,
@@ -150,7 +150,7 @@ fn read(
     Ok(Some(Closing { moments, last, digest, tools }))
 }
 
-/// Answers the keys of all tools.
+/// Returns the keys of all tools.
 fn send_nodes(
     store: &Database,
     span: Span,

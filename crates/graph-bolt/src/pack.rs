@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 
-/// How deep values may be nested. Answers are lists of rows of values; nobody nests deeper than a few.
+/// How deep values may be nested. Answers are lists of rows of values; real ones are only a few levels deep.
 const MAX_DEPTH: usize = 64;
 
 /// A value on the wire.
@@ -16,7 +16,7 @@ pub(super) enum Packed {
     Text(String),
     List(Vec<Packed>),
     Map(Vec<(String, Packed)>),
-    /// A message, a node, a relationship or a path, told apart by the tag.
+    /// A message, a node, a relationship or a path, distinguished by the tag.
     Structure(u8, Vec<Packed>),
 }
 
@@ -60,7 +60,7 @@ pub(super) fn pack(value: &Packed, bytes: &mut Vec<u8>) {
             bytes.extend_from_slice(&number.to_be_bytes());
         }
         Packed::Bytes(content) => {
-            // No short form: the smallest count of bytes has a marker of its own.
+            // No short form: the smallest count of bytes has its own marker.
             pack_size(content.len(), None, [0xcc, 0xcd, 0xce], bytes);
             bytes.extend_from_slice(content);
         }

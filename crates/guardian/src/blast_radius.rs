@@ -50,7 +50,7 @@ pub struct Caller {
     pub calls: String,
 }
 
-/// Who uses some files, as far as the graph can tell. Calls are found with best effort.
+/// Who uses some files, as far as the graph shows. Calls are found with best effort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlastRadius {
     pub importers: TruncatedList<String>,
@@ -66,7 +66,7 @@ impl BlastRadius {
 }
 
 impl Guardian {
-    /// Who uses the files at `paths`, besides themselves, as far as it may be seen.
+    /// Who uses the files at `paths`, other than themselves, as far as it may be seen.
     ///
     /// # Errors
     /// A violation of the jail for a path outside the project, `EVALIDATION` for too many, and what the graph says.

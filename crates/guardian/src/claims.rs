@@ -11,11 +11,11 @@ use crate::{GUARDIAN_CHRONICLE, Guardian, PROJECT_CHRONICLE};
 
 /// Chronicles that are read for one check; a project has one for each source file at most.
 const MAX_CHRONICLES: usize = 50_000;
-/// Events of a file's own chronicle that are looked through for the last one that claims anything.
+/// Events of a file's own chronicle that are searched for the last one that claims anything.
 const MAX_FILE_EVENTS: usize = 200;
 /// Events of a chronicle that many files share.
 pub(super) const MAX_SHARED_EVENTS: usize = 10_000;
-/// The same before a write, which waits for it; the whole check looks further back.
+/// The same before a write, which waits for it; the whole check reads further back.
 const MAX_QUICK_EVENTS: usize = 500;
 /// Contradictions that are named at once: who settles all of them does it one by one.
 const MAX_CONTRADICTIONS: usize = 1_000;
@@ -29,7 +29,7 @@ pub(super) const RECONCILING: &str = "RECONCILING";
 /// The event of a call that has changed more files than get an event each.
 const BATCH: &str = "EDITS";
 
-/// The last word of the chronicle on whether a file is there.
+/// The chronicle's last statement on whether a file exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) present: bool,
@@ -77,7 +77,7 @@ impl Contradiction {
         format!("{} in graph", presence(!self.claim.present))
     }
 
-    /// For people, who may never have heard of a chronicle.
+    /// For people, who may not know what a chronicle is.
     pub(super) fn sentence(&self) -> String {
         let Claim { present, kind, happened, timestamp, .. } = &self.claim;
         let but = if *present { "there is no such file" } else { "it is there" };
@@ -189,7 +189,7 @@ impl Guardian {
         let known = self.known(&claims.keys().cloned().collect()).await?;
         let contradicts = |path: &RelativePath, claim: &Claim| {
             let is_known = known.contains(path.as_str());
-            // The graph leaves ignored files out; that they are there is no contradiction.
+            // The graph leaves ignored files out; that they exist is not a contradiction.
             is_known != claim.present && !(claim.present && self.is_on_disk(path))
         };
         Ok(claims
@@ -220,8 +220,8 @@ pub(super) fn is_shared(chronicle: &RelativePath) -> bool {
     chronicle.parent().as_str() == ".sage"
 }
 
-/// The reconciliations that the Guardian has announced in its own chronicle, where nobody else writes: an event of this
-/// type that stands anywhere else by itself was made by somebody who would like to be the Guardian.
+/// The reconciliations that the Guardian has announced in its own chronicle, where no other writer writes: an event of
+/// this type that is only elsewhere was forged.
 fn believed(own: &[ChronicleEvent]) -> BTreeSet<String> {
     own.iter().filter_map(announced).filter_map(|event| event.compute_id().ok()).collect()
 }
@@ -243,7 +243,7 @@ struct ClaimIndex {
     claims: BTreeMap<RelativePath, Vec<Claim>>,
     settled: BTreeSet<String>,
     accepted: BTreeMap<String, BTreeSet<String>>,
-    /// The last event of a chronicle that tells of more changes than it names, with its line and moment.
+    /// The last event of a chronicle that covers more changes than it names, with its line and moment.
     vague: BTreeMap<RelativePath, (usize, i128)>,
 }
 
@@ -251,7 +251,7 @@ impl ClaimIndex {
     fn add(&mut self, chronicle: &RelativePath, events: &[ChronicleEvent]) {
         for (line, event) in events.iter().enumerate() {
             let is_reconciliation = event.kind == RECONCILIATION;
-            // The id is computed here: the one that the line gives could be anybody's.
+            // The id is computed here: the one that the line gives could be forged.
             if is_reconciliation && !event.compute_id().is_ok_and(|id| self.believed.contains(&id)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What is said of a halt to somebody who may not see everything.
+//! What is said of a halt to a caller that may not see everything.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +51,7 @@ impl Guardian {
     }
 
     async fn hides_nothing(&self, visible: &Visibility) -> bool {
-        // Where nobody can tell, something is hidden.
+        // Where this is unknown, something counts as hidden.
         !self.parts.graph.hides(visible).await.unwrap_or(true)
     }
 }

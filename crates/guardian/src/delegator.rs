@@ -27,7 +27,7 @@ pub enum StepStatus {
     NotRun,
 }
 
-/// What became of one step.
+/// The result of one step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepReport {
     /// Counted from 1.
@@ -63,7 +63,7 @@ pub enum PlanOutcome {
     Approved,
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanReport {
     pub plan: String,

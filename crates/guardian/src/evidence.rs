@@ -15,9 +15,9 @@ use crate::messages::{count, thousands};
 const MAX_REFERENCES: usize = 10_000;
 /// Files that are hashed; an inquiry is waited for.
 const MAX_HASHED: usize = 2_000;
-/// Larger ones are no source.
+/// Larger files are not source.
 const MAX_HASHED_BYTES: u64 = 4 << 20;
-/// Of an id in a sentence; the whole stands in the evidence.
+/// Of an id in a sentence; the whole id is in the evidence.
 const SHOWN_ID: usize = 12;
 
 /// An edit that names an entry of the audit.
@@ -46,7 +46,7 @@ impl Guardian {
             let mut large = 0;
             let mut others = Vec::new();
             for (path, after, event) in &left {
-                // What is not there is a contradiction, and told as one.
+                // What is not there is a contradiction, and reported as one.
                 let Ok(Some(entry)) = files.entry(path) else { continue };
                 if entry.kind != EntryKind::File {
                     continue;
@@ -137,8 +137,8 @@ impl Guardian {
     }
 }
 
-/// A clone has the chronicle and not the audit, so sessions of which the audit has nothing at all are told in one
-/// finding. That an audit has lost a whole session is found by its own chain.
+/// A clone has the chronicle and not the audit, so sessions of which the audit has nothing at all are reported in
+/// one finding. That an audit has lost a whole session is found by its own chain.
 fn tell_missing(
     wanted: &BTreeMap<String, AuditReference>,
     missing: &BTreeSet<String>,

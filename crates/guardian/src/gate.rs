@@ -23,7 +23,8 @@ const VIOLATIONS: &str = "violations";
 /// Whether a call is halted by what the chronicle says of the files it touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChronicleCheck {
-    /// Only a check that was asked for halts: people delete and restore files by hand, and nobody tells the chronicle.
+    /// Only a check that was asked for halts: people delete and restore files by hand, and the chronicle does not
+    /// record it.
     #[default]
     Checks,
     /// Every write compares its files with their chronicles first.
@@ -135,7 +136,7 @@ impl Gate for GuardianGate {
 
     async fn needs_proposed_files(&self, request: GateRequest<'_>) -> bool {
         let is_write = request.definition.effect != Effect::Read && changed(request).next().is_some();
-        // Invariants that cannot be read are no reason to let a write pass unseen.
+        // Invariants that cannot be read are not a reason to let a write pass unseen.
         is_write && self.guardian.invariants().map_or(true, |invariants| !invariants.is_empty())
     }
 
@@ -160,10 +161,11 @@ impl Gate for GuardianGate {
         let Some(changes) = request.proposed.filter(|_| error.details.contains_key(VIOLATIONS)) else {
             return error;
         };
-        // The same verdict, told as the caller would have come to it.
+        // The same verdict, with only what the caller may see.
         match self.judged_contents(changes, visible).await {
             Ok(Verdict::Deny { error, .. }) => error,
-            // What was broken a moment ago is mended, or cannot be asked any more: nothing is known of it.
+            // What was broken a moment ago is repaired, or cannot be queried any more: nothing is known of
+            // it.
             _ => ToolError::new(Code::Policy, "an invariant would not hold any more")
                 .help("make the change so that the invariant holds; people change the rules in `.sage/invariants.yml`"),
         }
@@ -177,7 +179,7 @@ impl Gate for GuardianGate {
             return None;
         }
         let paths: Vec<String> = paths.into_iter().collect();
-        // Nobody is kept from agreeing because the graph cannot tell.
+        // An approval is still possible when the graph cannot answer.
         let radius = self.guardian.blast_radius(&paths, visible).await.ok()?;
         if radius.is_empty() { None } else { serde_json::to_value(radius).ok() }
     }
@@ -199,8 +201,8 @@ fn changed<'a>(request: GateRequest<'a>) -> impl Iterator<Item = &'a RelativePat
     })
 }
 
-/// Who may end a halt: a person, and an agent that somebody has allowed to. No rule of the policy stands in for that, or
-/// an agent whose writes are allowed would end its own halt; and a forged tool has nobody that could be asked.
+/// Who may end a halt: a person, and an agent that a person has allowed to. No rule of the policy can replace that, or
+/// an agent whose writes are allowed would end its own halt; and for a forged tool no user can be asked.
 fn objection(actor: &Actor) -> Option<Verdict> {
     const RULE: &str = "guardian/reconcile";
     match actor {

@@ -7,10 +7,10 @@ use tokio::sync::Mutex;
 
 use crate::Invariants;
 
-/// Reads `.sage/invariants.yml` anew; none where there is no such file.
+/// Reads `.sage/invariants.yml` again; none where there is no such file.
 pub type InvariantSource = Arc<dyn Fn() -> Result<Invariants, ToolError> + Send + Sync>;
 
-/// Tells the time as RFC 3339.
+/// Provides the time as RFC 3339.
 pub type WallClock = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The chronicle of the Guardian's own events.
@@ -30,7 +30,7 @@ pub struct GuardianParts {
 /// Knows what must hold, and says so before and after.
 pub struct Guardian {
     pub(crate) parts: GuardianParts,
-    /// Held from the look at the Guardian's chronicle to the event that follows from it.
+    /// Held from the read of the Guardian's chronicle to the event that follows from it.
     pub(crate) writing: Mutex<()>,
 }
 

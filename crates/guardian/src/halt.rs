@@ -1,4 +1,4 @@
-//! The bullet wound: something that must hold does not, so that all work stops until somebody has looked.
+//! A halt: an invariant does not hold, so all work stops until a person has checked it.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::{Expect, GUARDIAN_CHRONICLE, Guardian, Invariant, MAX_INVARIANTS};
 const HALT: &str = "HALT";
 const HALT_LIFTED: &str = "HALT_LIFTED";
 
-/// Events of the Guardian's own chronicle that are read: all there are, or nobody could tell which halts are open. The
+/// Events of the Guardian's own chronicle that are read: all there are, or the open halts would be unknown. The
 /// chronicle bounds the bytes, and a read that is refused denies.
 const MAX_OWN_EVENTS: usize = 1_000_000;
 
@@ -53,7 +53,7 @@ impl Assertion {
     }
 }
 
-/// A halt that nobody has lifted yet.
+/// A halt that is not lifted yet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Halt {
@@ -68,10 +68,10 @@ pub struct Halt {
     /// What was broken, in a sentence; halts of older versions have none.
     #[serde(skip)]
     said: String,
-    /// Tells one break of an invariant from another.
+    /// Distinguishes one break of an invariant from another.
     #[serde(skip)]
     evidence: String,
-    /// The assertion that was broken, where it stands in no file.
+    /// The assertion that was broken, where it is not in a file.
     #[serde(skip)]
     pub(super) assertion: Option<Assertion>,
 }
@@ -204,7 +204,7 @@ fn halted(message: String, invariant: &str, expected: &str, actual: &str, file: 
     }
 }
 
-/// A word that a shell reads as it stands.
+/// A word that a shell takes literally.
 fn shell_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -239,7 +239,7 @@ impl Guardian {
         Ok(self.open_halts().await?.pop())
     }
 
-    /// Every halt that nobody has lifted, oldest first.
+    /// Every halt that is not lifted, oldest first.
     pub(super) async fn open_halts(&self) -> Result<Vec<Halt>, ToolError> {
         let events = self.own_events().await?;
         let lifted: BTreeSet<&str> = events
@@ -351,8 +351,8 @@ impl Guardian {
         self.parts.chronicle.append(&own_chronicle()?, event).await.map(|_| ())
     }
 
-    /// Lifts the halts that were checked, as far as nobody else has, and answers whether there was one. A halt that came
-    /// after the check stays.
+    /// Lifts the halts that were checked, unless they are already lifted, and returns whether there was one. A halt
+    /// that came after the check stays.
     pub(super) async fn lift(&self, checked: &[Halt]) -> Result<bool, ToolError> {
         if checked.is_empty() {
             return Ok(false);
@@ -391,7 +391,7 @@ impl Guardian {
     }
 }
 
-/// What of a break nobody has accepted.
+/// The part of a break that is not accepted.
 pub(super) fn unaccepted(broken: Broken, memory: &Memory) -> Option<Broken> {
     match memory.accepted.get(&broken.invariant.name) {
         Some(accepted) => broken.unless_accepted(accepted),

@@ -1,4 +1,4 @@
-//! Looking at oneself: whether graph, chronicle, registry, audit and work tree tell the same story.
+//! The inquiry: whether graph, chronicle, registry, audit and work tree agree.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::claims::Scope;
 use crate::messages::count;
 use crate::questions::{Asked, rows};
 
-/// Findings of one kind that are told one by one.
+/// Findings of one kind that are reported one by one.
 pub(super) const MAX_OF_A_KIND: usize = 20;
 /// The field of an edit event that names its entry in the audit.
 pub const AUDIT_FIELD: &str = "audit";
@@ -67,10 +67,10 @@ impl GuardianFinding {
     }
 }
 
-/// Looks at what this crate cannot see: the registry, the audit, the tool repository.
+/// Checks what this crate cannot see: the registry, the audit, the tool repository.
 #[async_trait]
 pub trait Inspect: Send + Sync {
-    /// What it looks at, for an inquiry that finds nothing.
+    /// What it checks, for an inquiry that finds nothing.
     fn area(&self) -> &str;
     async fn inspect(&self) -> Vec<GuardianFinding>;
 }
@@ -85,7 +85,7 @@ pub trait AuditIndex: Send + Sync {
     async fn missing(&self, references: &[String]) -> Result<Vec<String>, ToolError>;
 }
 
-/// What an inquiry asks besides graph and chronicle.
+/// What an inquiry reads in addition to graph and chronicle.
 #[derive(Clone, Default)]
 pub struct InquirySources {
     pub inspectors: Vec<Arc<dyn Inspect>>,
@@ -94,7 +94,7 @@ pub struct InquirySources {
 
 impl Guardian {
     /// Compares everything with everything. What cannot be read is a finding, too. Where all is well, one finding says
-    /// what was looked at.
+    /// what was checked.
     ///
     /// # Errors
     /// None at present; the signature leaves room for sources that have to answer.
@@ -110,7 +110,7 @@ impl Guardian {
         self.inquire_invariants(&mut findings).await;
         looked.push("invariants".to_owned());
         for inspector in &sources.inspectors {
-            // Two may look at the same thing from two sides.
+            // Two inspectors may check the same area from two sides.
             if !looked.iter().any(|area| area == inspector.area()) {
                 looked.push(inspector.area().to_owned());
             }

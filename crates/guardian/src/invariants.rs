@@ -11,11 +11,11 @@ use tgp_text::yaml::{self, YamlError, YamlErrorKind, YamlLimits, location};
 
 /// The version of the file that this build reads.
 const VERSION: u64 = 1;
-/// Each costs a query before every write; a repository with more wants a tool of its own.
+/// Each costs a query before every write; a repository with more needs its own tool.
 pub const MAX_INVARIANTS: usize = 200;
 /// A file of the most invariants, each with a long query, is smaller.
 const MAX_FILE_BYTES: usize = 1 << 20;
-/// A query that a person wrote fits; the graph has a bound of its own.
+/// A query that a person wrote fits; the graph has its own bound.
 const MAX_QUERY_BYTES: usize = 16 * 1024;
 /// What fits into a line of an error.
 const MAX_NAME_BYTES: usize = 100;
@@ -47,12 +47,12 @@ pub struct Invariant {
     pub query: String,
     pub expect: Expect,
     pub severity: Severity,
-    /// Why, for whoever breaks it.
+    /// The reason, for the author of a change that breaks it.
     pub message: String,
     pub params: Map<String, Value>,
     /// With [`Expect::Kept`]: the revision whose rows must still be there.
     pub since: Option<String>,
-    /// Where the query stands in the file; none for an assertion that stands in no file.
+    /// Where the query is in the file; none for an assertion that is not in a file.
     pub(super) place: Option<QueryPlace>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct QueryPlace {
     column: u32,
     /// Whether each line of the query is a line of the file, from this column on.
     is_block: bool,
-    /// Whether the first line of the query stands in the file as it is.
+    /// Whether the first line of the query is in the file unchanged.
     is_plain: bool,
 }
 
@@ -96,7 +96,7 @@ impl QueryPlace {
         }
     }
 
-    /// The place in the file of a place in the query; its beginning where that cannot be told.
+    /// The place in the file of a place in the query; its beginning where that is unknown.
     pub(super) fn of(&self, inner: Option<&SourceLocation>) -> SourceLocation {
         let (line, column) = match inner {
             Some(inner) if self.is_block || (self.is_plain && inner.line == 1) => (

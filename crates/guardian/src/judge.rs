@@ -37,7 +37,7 @@ pub(super) struct Broken {
     pub(super) rows: Vec<Row>,
     /// Whether there are more rows, which the graph has not given.
     pub(super) cut: bool,
-    /// Whether all that breaks it is hidden from whoever is told: then there are no rows, and no number of them.
+    /// Whether all that breaks it is hidden from the caller: then there are no rows, and no number of them.
     pub(super) concealed: bool,
 }
 
@@ -68,7 +68,7 @@ impl Broken {
         self.rows.iter().take(MAX_ROWS_SHOWN).map(|row| row.value.clone()).collect()
     }
 
-    /// What somebody accepts who accepts this: each row, or that there is none.
+    /// What an acceptance of this covers: each row, or that there is none.
     pub(super) fn fingerprints(&self) -> BTreeSet<String> {
         match self.invariant.expect {
             Expect::Rows => BTreeSet::from([nothing()]),
@@ -76,7 +76,7 @@ impl Broken {
         }
     }
 
-    /// The same as it is seen by whoever finds only `seen` broken.
+    /// The same for a caller to whom only `seen` is visibly broken.
     fn concealed_unless(self, seen: &[Self]) -> Self {
         match seen.iter().find(|seen| seen.invariant.name == self.invariant.name) {
             Some(seen) => seen.clone(),
@@ -84,7 +84,7 @@ impl Broken {
         }
     }
 
-    /// What of it nobody has accepted, when there is anything.
+    /// The part of it that is not accepted, if any.
     pub(super) fn unless_accepted(mut self, accepted: &BTreeSet<String>) -> Option<Self> {
         if self.invariant.expect == Expect::Rows {
             return (!accepted.contains(&nothing())).then_some(self);
@@ -115,7 +115,7 @@ impl From<&Broken> for Violation {
     }
 }
 
-/// Where the answers about one invariant stand among all of them.
+/// Where the answers about one invariant are among all of them.
 struct Places {
     /// With the paths of the change as parameters.
     with: usize,
@@ -124,7 +124,7 @@ struct Places {
 }
 
 impl Guardian {
-    /// The invariants that `changes` would break anew. What is broken already does not count again.
+    /// The invariants that `changes` would newly break. What is broken already does not count again.
     ///
     /// # Errors
     /// When the invariants cannot be read, or the graph cannot answer.
@@ -139,7 +139,7 @@ impl Guardian {
     }
 
     /// What the changes break, judged by everything. Rows are those that would be there without what is hidden from
-    /// whoever is told; where there are none, it is only said that it is broken.
+    /// the caller; where there are none, it is only said that it is broken.
     pub(super) async fn newly_broken_seen_by(
         &self,
         changes: &[Change],
@@ -298,11 +298,11 @@ fn whole_rows(answer: &GraphRows, name: &str) -> Result<BTreeMap<String, Row>, T
 
 /// The rows of one answer that go beyond the other.
 ///
-/// Rows are told from each other by their texts, because a number in them (a line, a size, a count) changes with every
-/// edit of the file that they name: by all values, a violation that moved down a line would be a new one, and stand in
-/// the way of its own repair. So a row goes beyond where there are more rows of the same texts than before; rows without
-/// any text are compared by their count. The one exception is an answer that is a single number, such as
-/// `RETURN count(*)`: there a larger number goes beyond, and a smaller one does not.
+/// Rows are distinguished by their texts, because a number in them (a line, a size, a count) changes with every edit of
+/// the file that they name: by all values, a violation that moved down a line would be a new one, and prevent its own
+/// repair. So a row goes beyond where there are more rows of the same texts than before; rows without any text are
+/// compared by their count. The one exception is an answer that is a single number, such as `RETURN count(*)`: there a
+/// larger number goes beyond, and a smaller one does not.
 fn beyond(one: &BTreeMap<String, Row>, other: &BTreeMap<String, Row>) -> Vec<Row> {
     if let (Some(now), Some(before)) = (single_number(one), single_number(other)) {
         return if now > before { one.values().cloned().collect() } else { Vec::new() };

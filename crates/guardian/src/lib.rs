@@ -1,4 +1,4 @@
-//! The Guardian compares what somebody wants to do, and what was done, with what the graph, the chronicle and the
+//! The Guardian compares what a caller wants to do, and what was done, with what the graph, the chronicle and the
 //! repository's own invariants say is true. The Delegator carries out the plans that it approves.
 #![forbid(unsafe_code)]
 
@@ -31,5 +31,5 @@ pub use judge::Violation;
 pub use planned_actions::planned_files;
 pub use reconcile::{ReconcileEdit, Reconciled};
 pub use review::{Review, StepFinding};
-/// The chronicle of files that may have none of their own.
+/// The chronicle of files that may not have their own.
 pub use tgp_contract::PROJECT_CHRONICLE;

@@ -22,7 +22,7 @@ const KINDS: [&str; 8] = [
     "CALL_TOOL",
 ];
 
-/// The fields of each type of step, besides `type` and `filePath`.
+/// The fields of each type of step, in addition to `type` and `filePath`.
 const FIELDS: [(&str, &[&str]); 8] = [
     ("CREATE_FILE", &["content"]),
     ("WRITE_FILE", &["content"]),
@@ -38,7 +38,7 @@ const COMMAND_FIELDS: &[&str] =
 const TEST_FIELDS: &[&str] = &["only", "timeout_ms"];
 const EDIT_FIELDS: &[&str] = &["oldText", "newText", "all", "search", "replace"];
 
-/// What other tools call these fields, where the letters alone do not tell.
+/// What other tools call these fields, where the spelling alone is not enough.
 const OTHER_NAMES: [(&str, &str); 16] = [
     ("args", "arguments"),
     ("cmd", "command"),
@@ -89,7 +89,7 @@ pub(crate) enum PlannedAction {
         path: RelativePath,
         to: RelativePath,
     },
-    /// A call whose files nobody knows before it runs; the gates judge them then.
+    /// A call whose files are unknown before it runs; the gates judge them then.
     Call {
         tool: String,
         arguments: Value,
@@ -176,7 +176,8 @@ impl PlannedAction {
         }
     }
 
-    /// A call of a tool that writes files is the step that it stands for: no plan goes round a rule by another name.
+    /// A call of a tool that writes files is treated as the equivalent step: no plan bypasses a rule under another
+    /// name.
     fn of_call(tool: &str, arguments: Value, step: Fields<'_>) -> Result<Self, String> {
         let Value::Object(map) = &arguments else {
             return Err("`arguments` is not an object".to_owned());
@@ -241,7 +242,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A field that nobody reads is a mistake: what it was to say would be left out.
+    /// An unknown field is a mistake: its content would be ignored.
     fn none_but(self, known: &[&str], what: &str) -> Result<(), String> {
         let Some(name) = self.0.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
         let is_meant = |meant: &&str| known.contains(meant) || *meant == "filePath";

@@ -17,7 +17,7 @@ pub(super) struct Asked {
     /// Named in the error when the graph cannot answer; an invariant's name.
     pub(super) label: String,
     pub(super) question: GraphQuery,
-    /// Where the query stands, when it stands in a file.
+    /// Where the query is, when it is in a file.
     place: Option<QueryPlace>,
 }
 
@@ -55,7 +55,7 @@ impl Asked {
     }
 }
 
-/// A row by the names of its columns, with the hash that tells it from others.
+/// A row by the names of its columns, with the hash that distinguishes it from others.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) value: Value,
@@ -154,7 +154,7 @@ impl Guardian {
         let asked: Vec<Asked> =
             pieces("importers", QUERY, paths).into_iter().map(|asked| asked.seen_by(visible)).collect();
         for (_, answer) in self.ask_both(changes, &asked).await? {
-            // Somebody who is not named here would import what is not there any more.
+            // An importer that is not named here would import what no longer exists.
             whole(&answer, "importers").map_err(|error| {
                 error.help("remove fewer files in one plan, or change those that import them first")
             })?;

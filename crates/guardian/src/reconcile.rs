@@ -12,17 +12,17 @@ use crate::guardian::own_chronicle;
 use crate::messages::count;
 use crate::{Guardian, PROJECT_CHRONICLE};
 
-/// Rows that one reconciliation accepts: more are no decision any more.
+/// Rows that one reconciliation accepts: more are not a decision any more.
 const MAX_ACCEPTED: usize = 1_000;
 /// The longest query fits, and the event stays one that people read.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// An edit that somebody stands by.
+/// An edit that a person accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReconcileEdit {
     pub file_path: String,
-    /// What tells this edit from another of the same file: a diff's hash, a commit.
+    /// What distinguishes this edit from another of the same file: a diff's hash, a commit.
     pub diff_ref: String,
     /// The invariant, or the assertion's query, whose broken rows are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,8 +63,8 @@ struct State {
 }
 
 impl State {
-    /// Tells one reconciliation from another: the same state of the same file is accepted once, and a file that came and
-    /// went again is another state. The reason is not part of it.
+    /// Distinguishes one reconciliation from another: the same state of the same file is accepted once, and a file that
+    /// came and went again is another state. The reason is not part of it.
     fn key(&self, edit: &ReconcileEdit) -> String {
         canonical::hash_exact(json!([
             edit.file_path,
@@ -82,7 +82,7 @@ impl Guardian {
     /// broken any more.
     ///
     /// # Errors
-    /// `EVALIDATION` for an edit without a path or reference, `ENOTFOUND` for an invariant that nobody knows.
+    /// `EVALIDATION` for an edit without a path or reference, `ENOTFOUND` for an unknown invariant.
     pub async fn reconcile(&self, edit: &ReconcileEdit) -> Result<Reconciled, ToolError> {
         let path = checked(edit)?;
         // Two spellings of a path are one file.
@@ -92,7 +92,7 @@ impl Guardian {
         let rows = event.fields.get("accepted").and_then(Value::as_array).map_or(0, Vec::len);
         let settled = event.fields.contains_key("settles") || rows > 0;
         let (chronicle, done) = match self.parts.chronicle.append(&own, event.clone()).await {
-            // A file outside the chronicle's scope has none of its own.
+            // A file outside the chronicle's scope does not have its own.
             Err(error) if error.code == Code::Permission => {
                 let shared = RelativePath::new(PROJECT_CHRONICLE)?;
                 let done = self.parts.chronicle.append(&shared, event).await?;
@@ -195,7 +195,7 @@ impl Guardian {
         };
         let is_cut = broken.as_ref().is_some_and(|broken| broken.cut);
         let accepted = broken.map(|broken| broken.fingerprints()).unwrap_or_default();
-        // Nobody accepts what nobody has seen.
+        // What was not shown cannot be accepted.
         if is_cut || accepted.len() > MAX_ACCEPTED {
             let shown = if is_cut { accepted.len() } else { MAX_ACCEPTED };
             let message = format!("more than {} break `{name}`", count(shown, "row"));

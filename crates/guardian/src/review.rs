@@ -16,7 +16,7 @@ use crate::planned_actions::{MAX_STEPS, PlannedAction};
 use crate::questions::Row;
 use crate::tree::{MAX_PLAN_BYTES, Tree};
 
-/// Findings that a reason names; the others are counted, and stand in the review.
+/// Findings that a reason names; the others are counted, and are in the review.
 const MAX_REASONS: usize = 5;
 /// Files that a sentence names.
 const MAX_NAMED: usize = 20;
@@ -33,7 +33,7 @@ pub struct StepFinding {
     pub file: Option<String>,
     /// What is true.
     pub fact: String,
-    /// Why the step cannot stand beside it.
+    /// Why the step conflicts with it.
     pub reason: String,
     pub severity: Severity,
 }
@@ -67,7 +67,8 @@ impl Guardian {
     /// is hidden.
     ///
     /// # Errors
-    /// When graph, chronicle, invariants or files cannot be read. A plan that cannot stand is not an error but denied.
+    /// When graph, chronicle, invariants or files cannot be read. A plan that cannot be approved is not an error but
+    /// denied.
     pub async fn review_plan(&self, plan: &Plan, visible: &Visibility) -> Result<Review, ToolError> {
         Ok(self.assess(plan, visible).await?.0)
     }
@@ -164,7 +165,7 @@ impl Guardian {
         if gone.is_empty() {
             return Ok(());
         }
-        // With the files still there, the graph can tell who would import them after all other changes.
+        // With the files still there, the graph can answer who would import them after all other changes.
         let (writes, removes): (Vec<Change>, Vec<Change>) =
             changes.iter().cloned().partition(|change| matches!(change, Change::Write { .. }));
         let mut importers = self.importers(&writes, &gone, visible).await?;

@@ -10,19 +10,19 @@ use tgp_contract::{
 
 use crate::planned_actions::{PlannedAction, Replacement};
 
-/// Larger files are no source; a plan can replace or delete them, not edit them.
+/// Larger files are not source; a plan can replace or delete them, not edit them.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Bytes of all files that a plan touches and brings along.
 pub(super) const MAX_PLAN_BYTES: usize = 64 << 20;
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Absent,
     Text(Vec<u8>),
-    /// It is there, and this is why nobody has read it.
+    /// It is there, and this is why it was not read.
     Unread(String),
-    /// No file can stand there, and this is why.
+    /// No file can be there, and this is why.
     Blocked(String),
 }
 
@@ -42,8 +42,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Reads the files that a plan is about. `known` are those of the graph. What may not be seen is not looked at: it
-    /// is as if it were not there.
+    /// Reads the files that a plan is about. `known` are those of the graph. What may not be seen is not read: it is
+    /// as if it did not exist.
     pub(super) async fn read(
         files: Arc<dyn FileSystem>,
         paths: BTreeSet<RelativePath>,
@@ -81,7 +81,7 @@ impl Tree {
         self.now.get(path).unwrap_or(&State::Absent)
     }
 
-    /// SHA-256 of what stands at a path after the steps so far, where it was read.
+    /// SHA-256 of what is at a path after the steps so far, where it was read.
     pub(super) fn hash(&self, path: &RelativePath) -> Option<String> {
         match self.state(path) {
             State::Text(content) => Some(canonical::sha256_hex(content)),
@@ -223,7 +223,7 @@ impl Tree {
     }
 }
 
-/// What stands at a path of the work tree.
+/// What is at a path of the work tree.
 fn look(
     files: &dyn FileSystem,
     path: &RelativePath,
@@ -235,7 +235,7 @@ fn look(
         Ok(None) if known.contains(path.as_str()) => {
             return Ok(State::Unread("the work tree does not have it".to_owned()));
         }
-        // Below a file there is nothing; who stands in the way is found when the step is taken.
+        // Below a file there is nothing; what is in the way is found when the step is taken.
         Ok(None) | Err(FsError::NotDirectory(_)) => return Ok(State::Absent),
         Err(error) => return Ok(State::Blocked(error.to_string())),
     };
@@ -253,7 +253,7 @@ fn look(
     })
 }
 
-/// The directories that a path stands in, but for the root.
+/// The directories that contain a path, but for the root.
 fn ancestors(path: &RelativePath) -> Vec<RelativePath> {
     std::iter::successors(Some(path.parent()), |path| Some(path.parent()))
         .take_while(|path| !path.is_root())

@@ -29,9 +29,9 @@ use crate::server::ServeOptions;
 const MAX_HELLO_BYTES: usize = 32 << 10;
 /// After a client that has sent a frame of this size, what its calls have freed is given back to the system.
 const LARGE_FRAME_BYTES: usize = 1 << 20;
-/// How long a client that was refused may go on sending before its connection is closed.
+/// How long a client that was refused may keep sending before its connection is closed.
 const LONGEST_LINGER: Duration = Duration::from_secs(1);
-/// Ids of requests come back in answers and stand in records.
+/// Ids of requests come back in answers and are in records.
 const MAX_ID_BYTES: usize = 256;
 
 pub(crate) struct Connection {
@@ -320,7 +320,7 @@ fn refused(error: &FrameError) -> ToolError {
     ToolError::new(Code::Validation, error.to_string()).help("docs/socket.md shows every frame")
 }
 
-/// Tells a client that it is not served, as far as that can be done without waiting.
+/// Informs a client that it is not served, as far as that can be done without waiting.
 pub(crate) fn turn_away(stream: UnixStream, reason: &str, help: &str) {
     let error = ToolError::new(Code::Permission, reason).help(help);
     let text = serde_json::to_vec(&SocketAnswer::Refused { id: None, error }).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! What clients may make the kernel hold: bytes on their way in, values made of them, answers on their way out.
 //!
-//! Each is counted for all clients together, and for the clients of one token family together: whoever connects often
-//! with one token, or with tokens derived from it, has no more than who connects once. A limit that is reached refuses.
+//! Each is counted for all clients together, and for the clients of one token family together: a client that connects
+//! often with one token, or with tokens derived from it, gets no more than one that connects once. A limit that is
+//! reached refuses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

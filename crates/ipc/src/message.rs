@@ -1,4 +1,4 @@
-//! What stands in a frame.
+//! The contents of a frame.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -18,7 +18,7 @@ use crate::memory::Memory;
 /// How a server treats its clients.
 #[derive(Clone, Copy, Debug)]
 pub struct ServeOptions {
-    /// Whether clients' effects are agreed to within their tokens, or somebody is asked.
+    /// Whether clients' effects are agreed to within their tokens, or the user is asked.
     pub consent: Consent,
     /// Clients at a time.
     pub connections: usize,
@@ -58,7 +58,7 @@ impl Server {
     /// Makes the socket, for this user only. One that a dead kernel left behind is replaced.
     ///
     /// # Errors
-    /// `ECONFLICT` when somebody listens there, `ECONFIG` when the path cannot hold a socket.
+    /// `ECONFLICT` when another process listens there, `ECONFIG` when the path cannot hold a socket.
     pub fn bind(path: &Path, options: ServeOptions) -> Result<Self, ToolError> {
         let length = path.as_os_str().len();
         if length > MAX_PATH_BYTES {
@@ -142,12 +142,12 @@ fn bind_privately(private: &Path, path: &Path) -> io::Result<UnixListener> {
     let inside = private.join("s");
     let listener = UnixListener::bind(&inside)?;
     std::fs::set_permissions(&inside, std::fs::Permissions::from_mode(0o600))?;
-    // A link, not a move: it does not replace what somebody else has put there meanwhile.
+    // A link, not a move: it does not replace what another process has put there meanwhile.
     std::fs::hard_link(&inside, path)?;
     Ok(listener)
 }
 
-/// Removes a socket that nobody listens at any more.
+/// Removes a socket without a listener.
 fn clear(path: &Path) -> Result<(), ToolError> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
     let taken = |what: &str| {

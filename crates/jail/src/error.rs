@@ -76,7 +76,7 @@ pub enum JailError {
         /// What the system said.
         source: io::Error,
     },
-    /// The process has changed more than the caller wants to look at.
+    /// The process has changed more than the caller wants to read.
     #[error(
         "the process has changed more than {limit} paths; let it write to a directory that is not tracked"
     )]

@@ -3,14 +3,15 @@
 //! There are three ways in:
 //!
 //! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request.
-//! - A program of our own choice is started through [`jailed_command`], whose child locks itself between fork and exec.
-//! - A command that an agent has written is started with [`start`]: in a root of its own, on a private layer over the
-//!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the [`OverlayLayer`].
+//! - A program that we choose is started through [`jailed_command`], whose child locks itself between fork and exec.
+//! - A command that an agent has written is started with [`start`]: in its own root, on a private layer over the
+//!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the
+//!   [`OverlayLayer`].
 //!
 //! The first two take a [`Profile`], and a platform that lacks a part is not an error: the part is named in
-//! [`LockReport::missing`] ([`probe`] tells without locking). The third takes a [`CommandSpec`] and all of it or
-//! nothing: what [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and cannot be
-//! applied is a [`JailError`], and nothing runs.
+//! [`LockReport::missing`] ([`probe`] reports them without locking). The third takes a [`CommandSpec`] and all of
+//! it or nothing: what [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and
+//! cannot be applied is a [`JailError`], and nothing runs.
 //!
 //! What each layer is for, and what it leaves to the others:
 //!

@@ -14,8 +14,9 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 /// A command of an agent, with everything it may see and use.
 ///
 /// It runs on a private layer over the project: it reads the project, and what it writes stays in the layer until the
-/// caller has looked at [`OverlayLayer::changes`](crate::Layer::changes). Outside the project it sees the system's programs
-/// and libraries, its own `/tmp`, `/var/tmp`, `/dev/shm` and `/proc`, and the paths in `readable`; nothing else is there.
+/// caller has read [`OverlayLayer::changes`](crate::Layer::changes). Outside the project it sees the system's programs
+/// and libraries, its own `/tmp`, `/var/tmp`, `/dev/shm` and `/proc`, and the paths in `readable`; nothing else is
+/// there.
 ///
 /// Start from [`Template::order`] and change what is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub const MAX_STDIN_BYTES: usize = 16 * MEBIBYTE as usize;
 /// What a tree of processes may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessLimits {
-    /// Bytes of memory. The kernel holds every single process to it (`RLIMIT_DATA`); the whole tree is looked at
+    /// Bytes of memory. The kernel holds every single process to it (`RLIMIT_DATA`); the whole tree is checked
     /// several times a second and ended when it has more.
     pub memory_bytes: u64,
     /// Processes and threads at a time. For an ordinary user the kernel refuses more; a tree of root, whom the kernel
@@ -76,7 +77,7 @@ pub struct ProcessLimits {
     pub file_bytes: u64,
     /// One more than the largest descriptor number of each process.
     pub open_files: u64,
-    /// Bytes of the layer. It is looked at several times a second, and the tree is ended when it has more.
+    /// Bytes of the layer. It is checked several times a second, and the tree is ended when it has more.
     pub layer_bytes: u64,
     /// Bytes of `/tmp`, and as many of `/var/tmp` and of `/dev/shm`. They are memory.
     pub temporary_bytes: u64,
@@ -89,7 +90,7 @@ pub struct ProcessLimits {
 pub enum Template {
     /// A command line: short, small, without sockets.
     Shell,
-    /// A test run: longer and larger, and it may talk to itself over a loopback that nobody else is on.
+    /// A test run: longer and larger, and it may talk to itself over a loopback that no other process uses.
     Test,
     /// A build: the longest and largest, without sockets.
     Build,

@@ -32,7 +32,7 @@ pub enum Exit {
     Signal(i32),
     /// Its time was up.
     Deadline,
-    /// Somebody called [`KillHandle::kill`](crate::Killer::kill).
+    /// The caller used [`KillHandle::kill`](crate::Killer::kill).
     Killed,
     /// The layer grew beyond its bytes or entries, or the disk beneath it was about to be full.
     LayerFull,

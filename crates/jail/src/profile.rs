@@ -31,7 +31,7 @@ pub enum FileAccess {
 /// One file or one directory with everything beneath it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
-    /// It must exist when the jail is built; a symbolic link stands for its target.
+    /// It must exist when the jail is built; a symbolic link is replaced by its target.
     pub path: PathBuf,
     /// What may be done there.
     pub access: PathAccess,
@@ -44,8 +44,8 @@ pub enum PathAccess {
     Read,
     /// The same, and run programs.
     ReadExecute,
-    /// Everything but making device nodes. Running programs is part of it: whoever can write a file can also hand it to
-    /// an interpreter, and test runs execute what they have just built.
+    /// Everything but making device nodes. Running programs is part of it: a process that can write a file can also
+    /// hand it to an interpreter, and test runs execute what they have just built.
     ReadWrite,
 }
 
@@ -109,9 +109,8 @@ pub enum NetworkAccess {
     /// No socket of any family, so that neither a server nor a local daemon (`docker.sock`, the session bus) can be
     /// reached. Pairs of connected sockets are still there, since they lead nowhere else.
     None,
-    /// Internet sockets in a network of its own that has nothing but a loopback: servers and clients of one test run
-    /// find each other and nobody else. Only [`start`](crate::start) switches the loopback on. Local sockets are as
-    /// below.
+    /// Internet sockets in its own network that has nothing but a loopback: servers and clients of one test run find
+    /// only each other. Only [`start`](crate::start) switches the loopback on. Local sockets are as below.
     Loopback,
     /// Internet sockets. Local sockets follow the file rules: with restricted files they are refused on kernels whose
     /// Landlock cannot check them (before ABI 9).

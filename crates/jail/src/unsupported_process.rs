@@ -1,4 +1,4 @@
-//! Processes where there is no jail for them: none is started, and the reason is told.
+//! Processes where there is no jail for them: none is started, and the reason is reported.
 
 use std::convert::Infallible;
 use std::path::Path;

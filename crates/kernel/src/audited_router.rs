@@ -40,7 +40,8 @@ impl ToolCaller for Door {
 }
 
 impl Door {
-    /// Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
+    /// A run resumed after a crash asks the audit for the result of a call, so its entry comes before its
+    /// result.
     async fn settled(&self, record: CallRecord) -> CallRecord {
         if record.effect == Some(Effect::Read) {
             return record;
@@ -53,7 +54,7 @@ impl Door {
 }
 
 impl Kernel {
-    /// Takes calls through the router, for whoever makes many of them: a plan, a query, a relay.
+    /// Takes calls through the router, for callers that make many of them: a plan, a query, a relay.
     #[must_use]
     pub fn tool_caller(&self) -> Arc<dyn ToolCaller> {
         let (router, _, audit) = self.session_parts();

@@ -22,8 +22,8 @@ pub struct ClientClaim {
 }
 
 impl Kernel {
-    /// The context of a client's calls. Who it is follows from its token alone: the names it has chosen stand behind
-    /// that and are for people, so that no client is taken for an agent, another client or a person, and none gets a new
+    /// The context of a client's calls. Who it is follows from its token alone: the names it has chosen come after that
+    /// and are for people, so that no client is taken for an agent, another client or a person, and none gets a new
     /// past by a new name.
     ///
     /// # Errors

@@ -32,7 +32,8 @@ pub struct Kernel {
     parts: Arc<KernelInner>,
 }
 
-/// The calls and transactions of a kernel, for whoever ends it without [`Kernel::shutdown`]. It keeps no worker alive.
+/// The calls and transactions of a kernel, for a program that ends it without [`Kernel::shutdown`]. It keeps no worker
+/// alive.
 pub struct OpenWork {
     calls: CallsInFlight,
     database: Arc<dyn Database>,
@@ -136,7 +137,7 @@ impl Kernel {
         &self.parts.database_name
     }
 
-    /// Where the tool repository stands.
+    /// The state of the tool repository.
     ///
     /// # Errors
     /// `EGIT`.
@@ -189,17 +190,17 @@ impl Kernel {
         &self.parts.environment
     }
 
-    /// What a session calls, and what tells where its work stands.
+    /// What a session calls, and the source of its work state.
     pub(crate) fn session_parts(&self) -> (Arc<Router>, Arc<StateGate>, Arc<Audit>) {
         (Arc::clone(&self.parts.router), Arc::clone(&self.parts.state), Arc::clone(&self.parts.audit))
     }
 
-    /// What an inquiry looks at.
+    /// What an inquiry reads.
     pub(crate) fn inquiry_parts(&self) -> (&Arc<ToolLibrary>, &Arc<Audit>) {
         (&self.parts.library, &self.parts.audit)
     }
 
-    /// Where test-driven work stands.
+    /// The state of test-driven work.
     #[must_use]
     pub fn state(&self) -> &StateGate {
         &self.parts.state
@@ -237,7 +238,7 @@ impl Kernel {
         token
     }
 
-    /// Sets where a piece of work stands, by a person's word.
+    /// Sets the state of a piece of work on a person's command.
     ///
     /// # Errors
     /// `ESTATE` when the state cannot be set so.

@@ -1,10 +1,10 @@
-//! What the tokens of those who work for somebody say about tools.
+//! What the tokens of agents and query steps say about tools.
 
 use tgp_policy::Caveats;
 
 /// The tool that runs forged ones.
 pub(crate) const EXEC_TOOL: &str = "exec_tool";
-/// What a forged tool can call, besides other forged tools.
+/// What a forged tool can call in addition to other forged tools.
 const BRIDGE: [&str; 2] = ["exec_sql", "fetch"];
 
 /// Caveats that allow these tools, and to forged ones what they call for their part.

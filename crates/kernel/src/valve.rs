@@ -30,15 +30,15 @@ const PERSONAS: &str = ".sage/valve.yml";
 const TOKEN_SECONDS: u64 = 86_400;
 /// Turns of an agent that a persona asks, where it does not say.
 const USUAL_STEPS: u64 = 16;
-/// Events of a query that nobody watches.
+/// Events of a query without a watcher.
 const EVENTS: usize = 16;
 
 /// How a valve works.
 #[derive(Clone, Debug, Default)]
 pub struct ValveRequest {
-    /// Whether a first look tells of every file as created. Otherwise it is only remembered.
+    /// Whether the first scan reports every file as created. Otherwise it is only remembered.
     pub all: bool,
-    /// Whether what personas do counts as agreed to; otherwise somebody is asked, or it is refused.
+    /// Whether what personas do counts as agreed to; otherwise the user is asked, or it is refused.
     pub agreed: bool,
     /// The model of personas that name none.
     pub model: ModelChoice,
@@ -240,10 +240,10 @@ fn session_of(trigger: &Trigger) -> String {
     format!("valve-{}", trigger.persona)
 }
 
-/// What a trigger tells a query by the names of its inputs.
+/// What a trigger passes to a query, by the names of its inputs.
 const TOLD: [&str; 7] = ["path", "change", "from", "before", "after", "persona", "trigger"];
 
-/// What is given, and of what the query wants besides whatever the trigger tells.
+/// The given inputs, and those further inputs of the query that the trigger provides.
 fn inputs_of(plan: &QueryPlan, given: &Map<String, Value>, trigger: &Trigger) -> Map<String, Value> {
     let told = json!(trigger);
     let known = |name: &str| match name {

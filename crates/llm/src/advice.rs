@@ -1,4 +1,4 @@
-//! What somebody can do about a failure.
+//! What the user can do about a failure.
 
 use crate::endpoint::{Endpoint, shown};
 use crate::failure::{Failure, LASTING_KINDS, ProviderMessage};
@@ -67,7 +67,7 @@ const TOOL_WORDS: [&str; 7] = [
 const LIMIT_NAMES: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 impl ComplaintKind {
-    /// By the code and the parameter where they are told, and by well-known words where not.
+    /// By the code and the parameter where they are given, and by well-known words where not.
     fn of(said: &ProviderMessage, wire: Wire) -> Option<Self> {
         let message = said.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| message.contains(word));

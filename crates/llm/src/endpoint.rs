@@ -36,7 +36,7 @@ impl Endpoint {
         })
     }
 
-    /// How a provider is called: by its name, or by its URL where it has one of its own. Two servers may share a name.
+    /// How a provider is called: by its name, or by its URL where it has its own. Two servers may share a name.
     pub(crate) fn called(&self, name: &str, options: &HttpOptions) -> String {
         if options.base_url.is_some() { self.server.clone() } else { name.to_owned() }
     }
@@ -77,7 +77,7 @@ fn base(options: &HttpOptions) -> Result<Url, ToolError> {
     Ok(base)
 }
 
-/// People write a base with and without its version; it must not stand there twice.
+/// People write a base with and without its version; it must not be there twice.
 fn below(base: &Url, segments: &[&str]) -> Result<Url, ToolError> {
     let mut url = base.clone();
     let last = base.path_segments().and_then(|mut path| path.rfind(|segment| !segment.is_empty()));

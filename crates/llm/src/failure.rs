@@ -1,4 +1,4 @@
-//! What can go wrong between us and a provider, and how it is told.
+//! What can go wrong between us and a provider, and how it is reported.
 
 use std::time::Duration;
 
@@ -139,7 +139,8 @@ impl Failure {
         }
     }
 
-    /// Whether another attempt is made now. Who has waited minutes in silence is told, and decides.
+    /// Whether another attempt is made now. A user who has waited minutes in silence is informed, and
+    /// decides.
     pub(crate) fn is_worth_an_attempt(&self) -> bool {
         self.is_passing() && !matches!(self, Self::Silent(_) | Self::TooLong(_))
     }
@@ -152,7 +153,7 @@ impl Failure {
     }
 }
 
-/// Tells failures of one provider, and lets none of its secrets through.
+/// Reports failures of one provider, and removes its secrets.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     name: String,
@@ -204,7 +205,7 @@ impl Reporter {
         shown
     }
 
-    /// What became of an attempt, in a few words.
+    /// The result of an attempt, in a few words.
     pub(crate) fn reason(&self, failure: &Failure) -> String {
         let words = match failure {
             Failure::Refused { status: 408, .. } => "408 timed out".to_owned(),
@@ -243,7 +244,7 @@ impl Reporter {
     }
 }
 
-/// Characters without a shape of their own: they can hide or reorder what stands beside them.
+/// Characters without their own glyph: they can hide or reorder their neighbours.
 fn is_invisible(character: char) -> bool {
     matches!(
         get_general_category(character),

@@ -18,7 +18,7 @@ pub(crate) const MAX_WHOLE_BYTES: usize = MAX_EVENT_BYTES;
 /// What is kept of the beginning of a stream, to say what it is when it is none.
 pub(crate) const MAX_BEGINNING_BYTES: usize = 256;
 
-/// What is read of the body of a refusal: the message stands at its beginning.
+/// What is read of the body of a refusal: the message is at its beginning.
 pub(crate) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// What is quoted of a provider's own message: a paragraph on a screen.
 pub(crate) const MAX_QUOTED_CHARACTERS: usize = 500;
@@ -34,7 +34,7 @@ pub(crate) const MAX_MODEL_PAGES: usize = 10;
 
 /// No turn takes a day; a larger number in a configuration is a wish for "no bound", which nothing here is without.
 pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// More attempts than this are no patience but a load on a server that is down.
+/// More attempts than this only put a load on a server that is down.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
 /// A server that asks for a longer pause than this is not waited for: the user should know now.
 pub(crate) const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! What a provider over HTTP is told.
+//! The options of a provider over HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tgp_net::Secret;
 /// How requests and answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
-    /// `POST {base}/chat/completions`: OpenAI, and everybody who speaks like it (Ollama, vLLM, gateways).
+    /// `POST {base}/chat/completions`: OpenAI, and compatible servers (Ollama, vLLM, gateways).
     OpenAiChat,
     /// `POST {base}/responses`.
     OpenAiResponses,
@@ -19,7 +19,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Where the API is served by whoever made it.
+    /// Where the API is served by its vendor.
     #[must_use]
     pub fn default_base_url(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ pub enum Jitter {
     Fixed(f64),
 }
 
-/// How often a turn is asked for, as long as nothing of it has been heard.
+/// How often a turn is asked for, as long as nothing of it has been received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
     /// All attempts together, at least 1.
@@ -91,7 +91,7 @@ impl Default for Retries {
     }
 }
 
-/// A pause before the next attempt, told when it begins.
+/// A pause before the next attempt, reported when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryNotice {
     /// The number of the attempt that is made after the pause, from 2.
@@ -99,7 +99,7 @@ pub struct RetryNotice {
     /// All attempts that are made at most.
     pub attempts: u32,
     pub pause: Duration,
-    /// What became of the attempt before, in a few words that are fit for a screen.
+    /// The result of the attempt before, in a few words that are fit for a screen.
     pub reason: String,
 }
 
@@ -111,10 +111,10 @@ impl fmt::Display for RetryNotice {
     }
 }
 
-/// Who is told of pauses. It is called on a thread of the runtime and should return at once.
+/// Called at each pause, on a thread of the runtime; it should return at once.
 pub type OnRetry = Arc<dyn Fn(&RetryNotice) + Send + Sync>;
 
-/// What a provider over HTTP is told.
+/// The options of a provider over HTTP.
 #[derive(Clone)]
 pub struct HttpOptions {
     pub wire: Wire,
@@ -130,7 +130,7 @@ pub struct HttpOptions {
     pub body: Map<String, Value>,
     pub patience: ProviderTimeouts,
     pub retries: Retries,
-    /// Is told before each pause between two attempts.
+    /// Called before each pause between two attempts.
     pub on_wait: Option<OnRetry>,
 }
 

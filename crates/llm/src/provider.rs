@@ -1,4 +1,4 @@
-//! A provider over HTTP: one request a turn, and more attempts as long as nothing of it was heard.
+//! A provider over HTTP: one request a turn, and more attempts as long as nothing of it was received.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::wire::{self, Dialect};
 /// How many models a page has, where the server has pages: the most that is allowed.
 const MODELS_A_PAGE: &str = "1000";
 
-/// The fields of a request that nobody but us can know.
+/// The fields of a request that only we can know.
 const OUR_FIELDS: [&str; 5] = ["model", "messages", "input", "tools", "stream"];
 
 /// Makes a provider that is called `name`. Nothing is sent yet. What only one model of one server is to get back is marked
 /// with both: the name, or the base URL where there is one, and the model.
-/// Proxies of the environment are not used, and redirects not followed: both could show the key to somebody else.
+/// Proxies of the environment are not used, and redirects not followed: both could show the key to another server.
 ///
 /// # Errors
 /// `ECONFIG` when the base URL, the key or a header cannot be used.

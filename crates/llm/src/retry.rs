@@ -18,7 +18,8 @@ impl Retries {
         let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
         let whole = self.first_delay.saturating_mul(factor).min(self.longest_delay);
         let own = whole.mul_f64(self.jitter.fraction());
-        // A server's wish is a lower bound; the jitter comes on top of it, so that not everybody is back at once.
+        // The server's delay is a lower bound; the jitter comes on top of it, so that not all clients return at
+        // once.
         Some(retry_after.map_or(own, |asked| asked + own.min(self.first_delay)))
     }
 }
@@ -34,7 +35,7 @@ impl Jitter {
     }
 }
 
-/// How long the server wishes to be left alone.
+/// The delay that the server asks for.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: &HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
     if let Some(milliseconds) = headers.get("retry-after-ms").and_then(text).as_deref().and_then(number) {

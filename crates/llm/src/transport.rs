@@ -1,4 +1,4 @@
-//! Why a connection failed, read from the chain of causes: what no further attempt can mend is told apart.
+//! Why a connection failed, read from the chain of causes: what no further attempt can fix is distinguished.
 
 use std::error::Error;
 use std::io;
@@ -35,7 +35,7 @@ pub(crate) fn unanswered(error: &reqwest::Error, connect: Duration) -> Failure {
 
 /// An answer that broke off.
 pub(crate) fn broken_off(error: &reqwest::Error) -> Failure {
-    // Bytes that are wrong were sent so; an end that comes too early is nobody's intention.
+    // Bytes that are wrong were sent so; an end that comes too early is not intended.
     let is_garbage = |kind| matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
     let mut kinds = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     if kinds.any(is_garbage) {

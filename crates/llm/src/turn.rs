@@ -61,7 +61,7 @@ impl Turn {
         }
     }
 
-    /// Waits until the model has said something; what it costs is not a word of it.
+    /// Waits until the model has said something; usage alone does not count.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         while self.ready.iter().all(|event| matches!(event, StreamEvent::Usage(_))) {
             self.advance().await?;
@@ -236,7 +236,7 @@ impl CountingBody {
         if self.total > MAX_TURN_BYTES { Err(Interrupted::TurnTooLarge) } else { Ok(()) }
     }
 
-    /// The clock runs only while somebody waits: a slow listener is not the server's silence.
+    /// The clock runs only while a caller waits: a slow listener is not the server's silence.
     fn arm(&mut self) {
         let is_finished = self.gauge.is_finished.load(Ordering::Relaxed);
         let idle = if is_finished { self.idle.min(PATIENCE_AFTER_FINISH) } else { self.idle };

@@ -70,7 +70,8 @@ pub fn client_builder(transport: Transport) -> ClientBuilder {
 
 /// Builds the client on a thread for blocking work: the root certificates of the system are read from many files.
 ///
-/// `extra_roots` are certificates in PEM that are trusted besides those of the system; none when it is empty.
+/// `extra_roots` are certificates in PEM that are trusted in addition to those of the system; none when it is
+/// empty.
 ///
 /// # Errors
 /// When there are no root certificates, or `extra_roots` has none.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What stands for a secret wherever it would be shown.
+/// What replaces a secret wherever it would be shown.
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
 /// A key, token or password. `Debug` and `Display` show a placeholder.

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn bug_a_password_of_an_address_was_known_only_as_it_was_written() {
         for (written, known) in [
-            // Decoded, whoever has encoded it how.
+            // Decoded, however it was encoded.
             ("s3cr%40t%2Fw0rd", &["s3cr%40t%2Fw0rd", "s3cr@t/w0rd", "s3cr%40t%2fw0rd"][..]),
             ("s3cr%40t%2fw0rd", &["s3cr%40t%2fw0rd", "s3cr@t/w0rd", "s3cr%40t%2Fw0rd"]),
             ("%70%61ssw%6Frd!", &["%70%61ssw%6Frd!", "password!", "password%21"]),
@@ -86,9 +86,9 @@ mod tests {
             // And encoded.
             ("p@ss w:rd!(1)", &["p@ss w:rd!(1)", "p%40ss%20w%3Ard!(1)", "p%40ss%20w%3Ard%21%281%29"]),
             ("a$b&c+d,e'f", &["a%24b%26c%2Bd%2Ce%27f", "a%24b%26c%2Bd%2Ce'f", "a$b&c+d,e'f"]),
-            // A sign that is no encoding is a letter.
+            // A `%` that does not begin an escape is a letter.
             ("100%sure%zz", &["100%sure%zz", "100%25sure%25zz"]),
-            // What is no text is known as it is written.
+            // What is not text is known as it is written.
             ("%ff%fe12345678", &["%ff%fe12345678"]),
             ("plain-password_1", &["plain-password_1"]),
             // In quotes.

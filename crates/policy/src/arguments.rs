@@ -25,7 +25,7 @@ pub(crate) enum ArgumentTest {
     },
 }
 
-/// A test of whatever stands at a path. A part `*` means every element of a list and every field of an object.
+/// A test of the value at a path. A part `*` means every element of a list and every field of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct ArgumentMatcher {
     path: Vec<String>,
@@ -40,8 +40,8 @@ impl ArgumentMatcher {
         fits.then_some(Self { path, test })
     }
 
-    /// Whether the argument fits; `None` when a text is too long or a number too large to be looked at. A restricting rule needs one value
-    /// that fits, a permitting one needs at least one value and all of them.
+    /// Whether the argument fits; `None` when a text is too long or a number too large to be tested. A restricting rule
+    /// needs one value that fits, a permitting one needs at least one value and all of them.
     pub(crate) fn test(&self, arguments: &Value, leaning: MatchBias) -> Option<bool> {
         let mut found = vec![arguments];
         for part in &self.path {

@@ -1,4 +1,4 @@
-//! Whether a glob can match anything below a directory. In doubt it can: whoever asks wants to know that it cannot.
+//! Whether a glob can match anything below a directory. In doubt it can: callers rely on the answer that it cannot.
 
 use globset::GlobBuilder;
 
@@ -15,7 +15,7 @@ pub(crate) fn may_match_below(pattern: &str, directory: &str) -> bool {
 }
 
 fn alternative_may_match(pattern: &str, directory: &str) -> bool {
-    // A class and an escaped character can stand for the `/` itself, so such a pattern has no parts to compare.
+    // A class and an escaped character can match the `/` itself, so such a pattern has no parts to compare.
     if pattern.contains(['[', '\\']) {
         let plain = pattern.split(['*', '?', '[', '\\']).next().unwrap_or_default();
         let inside = format!("{directory}/");
@@ -38,7 +38,7 @@ fn alternative_may_match(pattern: &str, directory: &str) -> bool {
     with_skipped(&parts, &places).into_iter().any(|place| place < parts.len())
 }
 
-/// The same places, and those behind a `**`, which may stand for no name at all.
+/// The same places, and those behind a `**`, which may match no name at all.
 fn with_skipped(parts: &[&str], places: &[usize]) -> Vec<usize> {
     let mut all = Vec::new();
     for &place in places {
@@ -59,7 +59,8 @@ fn part_matches(part: &str, name: &str) -> bool {
     glob.map_or(true, |glob| glob.compile_matcher().is_match(name))
 }
 
-/// The patterns that one with braces stands for; `None` when there are too many, or when it is hard to tell.
+/// The patterns that one with braces expands to; `None` when there are too many, or when the expansion is
+/// unclear.
 fn alternatives(pattern: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut waiting = vec![pattern.to_owned()];

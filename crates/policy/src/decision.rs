@@ -43,7 +43,7 @@ pub struct PolicyDecision {
     pub rule: String,
     /// A sentence for the one who asked.
     pub reason: String,
-    /// Where the rule stands; built-in rules stand in no file.
+    /// Where the rule is; built-in rules are not in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceLocation>,
     /// No rule matched, and a built-in default decided.
@@ -67,8 +67,8 @@ impl PolicyDecision {
         if other.effect > self.effect { other } else { self }
     }
 
-    /// What stands after the extension `name` has spoken. An extension can only tighten: its silence and its consent
-    /// leave the decision as it is, and its failure denies.
+    /// The decision after the extension `name` has answered. An extension can only tighten: its silence and its
+    /// consent leave the decision as it is, and its failure denies.
     #[must_use]
     pub fn with_extension(self, name: &str, verdict: ExtensionVerdict) -> Self {
         let (effect, reason) = match verdict {
@@ -116,8 +116,8 @@ impl PolicyDecision {
     }
 }
 
-/// What an extension says of a call. Whoever runs extensions makes it; a crash, a time-out and an answer of the wrong
-/// shape are `Failed`.
+/// What an extension says of a call. The runner of extensions creates it; a crash, a time-out and an answer of the
+/// wrong shape are `Failed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub enum ExtensionVerdict {

@@ -7,7 +7,7 @@ use tgp_contract::{RUNS_LATER, SourceLocation};
 
 use crate::{PolicyDecision, RuleEffect};
 
-/// What became of one rule.
+/// The result of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleFinding {
@@ -47,7 +47,7 @@ impl PolicyExplanation {
             report.finding = RuleFinding::Decided;
         }
         for report in rules.iter_mut().filter(|report| report.finding == RuleFinding::Matched) {
-            // A default that gives way to none but a rule that names the file.
+            // A default that only a rule that names the file can override.
             if report.rule == RUNS_LATER {
                 continue;
             }

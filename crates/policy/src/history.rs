@@ -20,7 +20,7 @@ pub(crate) const MAX_IN_FLIGHT: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HistoryReservation(u64);
 
-/// What became of a call that was let through.
+/// The result of a call that was let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PastOutcome {
     /// It ran, with whatever result: what it touched is touched.
@@ -70,7 +70,7 @@ pub(crate) enum SequenceEffect {
 }
 
 impl SequenceEffect {
-    /// `None` when the call does nothing to it. A call that cannot be looked at does everything.
+    /// `None` when the call does nothing to it. A call that cannot be read does everything.
     fn of(automaton: &Automaton, call: &Prepared<'_>) -> Option<Self> {
         let weight = |selector: &Selector| match selector.test(call, MatchBias::Restricting) {
             Test::Match { weight } => weight,
@@ -97,7 +97,7 @@ pub(crate) struct AutomatonState {
     flying_steps: [u32; u8::BITS as usize],
     /// What the calls under way will add to the count.
     flying_weight: u64,
-    /// Calls under way that were judged by other rules, so that nobody knows what they are to this one.
+    /// Calls under way that were judged by other rules, so that their meaning to this one is unknown.
     strangers: u64,
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum NoMatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequenceMatch {
     Matched,
-    /// It could not be looked at.
+    /// It could not be read.
     Opaque,
 }
 
@@ -183,7 +183,7 @@ impl AutomatonState {
         }
     }
 
-    /// A call is under way, or is no more.
+    /// A call starts, or ends.
     fn fly(&mut self, mark: SequenceEffect, begins: bool) {
         match mark {
             SequenceEffect::Steps(mask) => {
@@ -253,7 +253,7 @@ impl SessionHistory {
         history
     }
 
-    /// The same session under other rules: built anew from what it has done; calls under way keep their tickets, and
+    /// The same session under other rules: rebuilt from what it has done; calls under way keep their tickets, and
     /// until they are settled every sequence rule takes them for its own.
     #[must_use]
     pub fn renewed(&self, policy: &Policy, past: impl IntoIterator<Item = PastCall>) -> Self {
@@ -273,8 +273,8 @@ impl SessionHistory {
     }
 
     /// Ends a reservation; the question is the one that was judged, the policy the one this history belongs to now. A
-    /// ticket that is settled already changes nothing. Under another policy a call that ran stays under way for ever:
-    /// nobody could say what it was to these rules.
+    /// ticket that is settled already changes nothing. Under another policy a call that ran stays under way forever:
+    /// its meaning to these rules is unknown.
     pub fn settle(
         &mut self,
         policy: &Policy,

@@ -1,8 +1,8 @@
 //! What may happen: built-in rules, rules of files, sequence rules, and tokens that narrow them further.
 //!
 //! A [`Policy`] is loaded from files and answers a [`PolicyRequest`] with a [`PolicyDecision`]. The strictest rule wins whatever
-//! the order; only the defaults give way, and only to an `allow`. Nothing here reads a clock or an environment, and no
-//! file but the token ledger.
+//! the order; only the defaults can be overridden, and only by an `allow`. Nothing here reads a clock or an
+//! environment, and no file but the token ledger.
 #![forbid(unsafe_code)]
 
 mod arguments;

@@ -259,8 +259,8 @@ pub(crate) struct PathGlobs {
 }
 
 impl PathGlobs {
-    /// Where the rule restricts, case does not count, and `x/**` means `x` too: whoever may not touch what is in a
-    /// directory may not remove it either.
+    /// Where the rule restricts, case does not count, and `x/**` means `x` too: a caller that may not touch what
+    /// is in a directory may not remove it either.
     pub(crate) fn new(words: &[&str], leaning: MatchBias) -> Result<Self, PatternErrors> {
         let globs = each(words, |word| {
             check_path_glob(word)?;
@@ -370,7 +370,7 @@ fn normal_host(host: &str) -> String {
     inner.parse::<Ipv6Addr>().map_or_else(|_| host.to_lowercase(), |address| address.to_string())
 }
 
-/// An expression about SQL, hosts or arguments in which the case of letters means nothing to whoever reads them: sought
+/// An expression about SQL, hosts or arguments in which the case of letters means nothing to their reader: matched
 /// without regard to case where the rule restricts. As it is written it fits too, since `[^a]` means less without case.
 pub(crate) fn regex_of_any_case(text: &str, leaning: MatchBias) -> Result<Regex, PatternError> {
     let exact = regex(text, leaning)?;

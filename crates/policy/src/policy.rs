@@ -43,13 +43,13 @@ pub struct PolicySettings {
     pub protected_files: Vec<(Root, RelativePath)>,
     /// Where git keeps its own files, when that is not in a directory named `.git`.
     pub git_directories: Vec<(Root, RelativePath)>,
-    /// Tells the directory of another git repository, whatever its name. Without it none is known.
+    /// Recognises the directory of another git repository, whatever its name. Without it none is known.
     pub git_probe: Option<PathProbe>,
     /// Statements that only read are not asked for where no rule says so.
     pub free_reads: bool,
     /// Where chronicles are.
     pub layout: ChronicleLayout,
-    /// Tells a chronicle from another file with such a name. Without it the name decides.
+    /// Distinguishes a chronicle from another file with such a name. Without it the name decides.
     pub probe: Option<PathProbe>,
 }
 
@@ -127,7 +127,7 @@ pub struct Policy {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DoubtKind {
     None,
-    /// What the rule is about cannot be looked at.
+    /// The subject of the rule cannot be read.
     Opaque,
     /// The rule is about a kind of statement, and that of this one is not known.
     UnknownKind,
@@ -265,7 +265,8 @@ impl Policy {
     /// rule. Only when none matches, the default.
     fn decide(&self, call: &Prepared<'_>, history: &SessionHistory) -> PolicyDecision {
         let protection = self.protection(call.question);
-        // Whether a file is a chronicle is told by its content, and a rule may hide that: its own denial comes first.
+        // Whether a file is a chronicle is decided by its content, and a rule may hide that: its own denial comes
+        // first.
         if let Some(protection) = protection {
             let decision = PolicyDecision::new(RuleEffect::Deny, protection.rule, protection.reason);
             if !protection.is_by_content() || !history.belongs_to(self) {
@@ -339,7 +340,7 @@ impl Policy {
                     Some((rule.head.effect, &rule.head, DoubtKind::UnknownKind))
                 }
                 Test::Match { .. } => Some((rule.head.effect, &rule.head, DoubtKind::None)),
-                // What cannot be looked at is not allowed by this rule, and is denied by one that would restrict it.
+                // What cannot be read is not allowed by this rule, and is denied by one that would restrict it.
                 Test::Opaque => {
                     rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, DoubtKind::Opaque))
                 }
@@ -400,7 +401,7 @@ impl Policy {
         (!later.is_empty() && found.effect == RuleEffect::Ask).then_some((found, counts))
     }
 
-    /// The first protection, in their own order, that stands against any of the files.
+    /// The first protection, in their own order, that applies to any of the files.
     fn protection(&self, question: &PolicyRequest<'_>) -> Option<Protection> {
         let rank = |found: &Protection| protect::ALL.iter().position(|one| one.rule == found.rule);
         question

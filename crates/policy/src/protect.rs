@@ -19,7 +19,7 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// Whether it stands against this access.
+    /// Whether it applies to this access.
     #[must_use]
     pub fn forbids(&self, access: Access) -> bool {
         self.reads || !(access == Access::Read || access == Access::Append && self.rule == CHRONICLE.rule)
@@ -94,7 +94,7 @@ const SECRET_BEGINNINGS: &[&str] = &[".env.", "id_rsa", "id_dsa", "id_ecdsa", "i
 const SECRET_ENDINGS: &[&str] = &[".pem", ".key", ".kdbx", ".p12", ".pfx", ".jks", ".keystore", ".ppk"];
 /// Directories that hold secrets, themselves and everything in them.
 const SECRET_DIRECTORIES: &[&str] = &[".aws", ".ssh", ".gnupg"];
-/// Files known by the directory they stand in.
+/// Files known by the directory they are in.
 const SECRET_PAIRS: &[(&str, &str)] = &[
     (".docker", "config.json"),
     (".kube", "config"),
@@ -155,8 +155,8 @@ pub struct Protections {
     git_directories: Vec<(Root, Vec<String>)>,
     git_probe: Option<PathProbe>,
     layout: ChronicleLayout,
-    /// Tells chronicles that are not where the layout has them from other files of such a name. Without it none is told
-    /// apart.
+    /// Distinguishes chronicles that are not where the layout has them from other files of such a name. Without it none
+    /// is recognised.
     probe: Option<PathProbe>,
 }
 
@@ -177,8 +177,8 @@ impl Protections {
         }
     }
 
-    /// What protects `path`, if anything does: the one that stands against reading too comes first. Names are compared
-    /// as the most forgiving file system would.
+    /// What protects `path`, if anything does: the one that also forbids reading comes first. Names are compared as
+    /// the most forgiving file system would.
     #[must_use]
     pub fn of(&self, root: Root, path: &RelativePath) -> Option<Protection> {
         let allowed = |directory: &RelativePath| path.is_inside(directory);
@@ -195,7 +195,8 @@ impl Protections {
                 let cut = || parts.iter().map(|part| Cow::Owned(without_streams(part))).collect::<Vec<_>>();
                 has_streams.then(|| self.by_name(root, &cut())).flatten()
             })
-            // A chronicle tells of its file, so what keeps the one from being read keeps the other, whatever is in it.
+            // A chronicle describes its file, so what keeps the one from being read keeps the other, whatever is in
+            // it.
             .or_else(|| {
                 let file = chronicled(path)?;
                 let parts: Vec<Cow<'_, str>> = file.parts().map(fold).collect();
@@ -222,7 +223,7 @@ impl Protections {
                 || pairs(parts).any(|(first, second)| first == ".tgp" && second == name)
         };
         let named = |test: fn(&str) -> bool| parts.iter().any(|part| test(part));
-        // Whoever replaces a directory replaces what is in it.
+        // Replacing a directory replaces what is in it.
         let is_tool_root = |(at, tools): &(Root, Vec<String>)| {
             *at == root && !parts.is_empty() && parts.len() == tools.len() && starts_with(parts, tools)
         };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tgp_contract::{Access, Actor, Effect, Target, TddMode, TddState};
 
-/// Everything a rule may look at.
+/// Everything a rule may read.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyRequest<'a> {
     /// The tool's own name, as it is registered.

@@ -1,7 +1,7 @@
 //! Files that run later, outside of any jail: at a commit, a push, a build, when an editor opens the folder, when packages
 //! are installed, or as the next agent's instructions.
 //!
-//! Whoever approves a command or a write approves what it does now. What these files hold takes effect at another time,
+//! The approval of a command or a write covers what it does now. What these files hold takes effect at another time,
 //! with the rights of the person or of a pipeline, so a change of one is shown to a person by itself
 //! (`default/runs-later`), unless a rule names the file.
 
@@ -12,7 +12,7 @@ use tgp_contract::RelativePath;
 
 use crate::protect::fold;
 
-/// A manifest that is larger is not looked into: any change of it counts.
+/// A manifest that is larger is not parsed: any change of it counts.
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
 
 /// Directories of which every file counts.
@@ -93,7 +93,7 @@ const NAMES: &[&str] = &[
     "cloudbuild.yaml",
     "cloudbuild.yml",
     "jenkinsfile",
-    // Git: filters, other repositories, and what makes a directory a repository with a configuration of its own.
+    // Git: filters, other repositories, and what makes a directory a repository with its own configuration.
     ".gitattributes",
     ".gitmodules",
     ".gitconfig",
@@ -362,14 +362,14 @@ pub fn may_run_later(path: &RelativePath) -> bool {
     counted(path).is_some()
 }
 
-/// Whether every change of the file counts, so that its contents need not be looked at.
+/// Whether every change of the file counts, so that its contents need not be read.
 #[must_use]
 pub fn always_runs_later(path: &RelativePath) -> bool {
     matches!(counted(path), Some((_, RelevantPart::Whole)))
 }
 
-/// Whether a change from one content to the other is a change of what runs later; `None` stands for no file. A manifest
-/// that cannot be read as what it is counts in any case.
+/// Whether a change from one content to the other is a change of what runs later; `None` means no file. A manifest that
+/// cannot be read as what it is counts in any case.
 #[must_use]
 pub fn runs_later(path: &RelativePath, before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
     match counted(path) {

@@ -163,7 +163,7 @@ impl Selector {
     }
 
     /// Whether it means the call and names every file of it that runs later: a glob such as `**` fits them all, and
-    /// whoever wrote it did not think of these.
+    /// its author did not think of these.
     pub(crate) fn names_what_runs_later(&self, call: &Prepared<'_>) -> bool {
         let files = call.question.targets.iter().filter_map(Target::file).zip(&call.files);
         let mut later = files.filter(|((_, path, _), _)| runs_later::may_run_later(path)).peekable();

@@ -8,12 +8,12 @@ use crate::features::Features;
 
 /// From here on: "this tool does it".
 pub const REUSE: f32 = 0.85;
-/// From here on: look at it.
+/// From here on: review it.
 pub const REVIEW: f32 = 0.30;
 /// The best score of what may not say `reuse`.
 pub(crate) const BELOW_REUSE: f32 = 0.84;
 
-/// The name under which the coefficients without any embedder stand.
+/// The name of the coefficients without any embedder.
 pub(crate) const LEXICAL: &str = "lexical";
 
 /// Fitted with `cargo run --release -p tgp-bench --bin calibrate`.

@@ -9,7 +9,7 @@ use crate::words;
 const REACH: usize = 3;
 /// A text that says more is not a description of one conversion.
 const MAX_CONVERSIONS: usize = 8;
-/// They stand beside the names of what is converted and name nothing themselves.
+/// They are beside the names of what is converted and name nothing themselves.
 const CONVERTING: [&str; 14] = [
     "convert",
     "transform",

@@ -20,7 +20,7 @@ pub(crate) struct Document {
     pub(crate) name: String,
     /// Words of the name.
     pub(crate) title: Vec<String>,
-    /// Words of the description, or of what stands for it.
+    /// Words of the description, or of what replaces it.
     pub(crate) said: Vec<String>,
     /// Words of the name and the description: what the tool says it does.
     pub(crate) told: Vec<String>,

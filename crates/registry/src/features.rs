@@ -17,8 +17,8 @@ const MAX_LEAD: f32 = 0.1;
 const MAX_CONTRADICTIONS: f32 = 2.0;
 /// The cosine from which on a meaning is near and not only related.
 pub(crate) const NEAR_MEANING: f32 = 0.5;
-/// Cover from which on a word counts as said by the tool: the same word, or one that stands for it. On the calibration
-/// set near misses reach 0.62, but for a reversed direction. A dozen right tools lie below too: the price of the claim.
+/// Cover from which on a word counts as said by the tool: the same word, or a synonym. On the calibration set near
+/// misses reach 0.62, but for a reversed direction. A dozen right tools lie below too: the price of the claim.
 const COVERED_HEAD: f32 = 0.65;
 /// A stem that begins another word covers it when it is at least this long.
 const PREFIX_CHARACTERS: usize = 4;

@@ -13,7 +13,7 @@ use crate::calibration::{REUSE, REVIEW};
 pub enum ReuseVerdict {
     /// Nothing does it: write it.
     Forge,
-    /// Perhaps one of these does it: look at their signatures.
+    /// Perhaps one of these does it: read their signatures.
     Review,
     /// The first one does it.
     Reuse,

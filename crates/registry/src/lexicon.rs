@@ -18,7 +18,7 @@ type Family = usize;
 type Group = usize;
 
 pub(crate) struct Lexicon {
-    /// Stem, or two stems with a blank between, to where it stands.
+    /// Stem, or two stems with a blank between, to its places.
     terms: HashMap<String, Vec<(Family, Group)>>,
     /// Stem to the name of its first group, so that "km" and "kilometre" are one.
     names: HashMap<String, String>,
@@ -105,7 +105,7 @@ impl Lexicon {
         mentions
     }
 
-    /// The name that stands for all words of a group.
+    /// The name that represents all words of a group.
     pub(crate) fn canonical(&self, stem: &str) -> String {
         self.names.get(stem).cloned().unwrap_or_else(|| stem.to_owned())
     }

@@ -32,7 +32,7 @@ impl Entry {
     }
 }
 
-/// A stem's number, and in how many tools it stands.
+/// A stem's number, and in how many tools it occurs.
 struct Stem {
     number: u32,
     uses: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Library {
     /// One row for each entry, `dimensions` long; meaningless where the entry has no scale.
     block: Vec<u8>,
     dimensions: usize,
-    /// In how many tools each word stands.
+    /// In how many tools each word occurs.
     words: HashMap<String, usize>,
     stems: HashMap<String, Stem>,
     /// The number of the next new stem. Numbers are not given twice: an entry may still hold an old one.

@@ -80,7 +80,7 @@ const NO_NUMBER_BEFORE: [&str; 8] = ["of", "by", "another", "that", "which", "wh
 /// What only says by how much or to what stays part of what is done: "increase by two", "round to two digits".
 const GOES_ON: [&str; 2] = ["by", "to"];
 
-/// The numbers of a text, each with the word that said it. Years stand apart: they are dates, not amounts.
+/// The numbers of a text, each with the word that said it. Years are separate: they are dates, not amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     amounts: BTreeMap<String, String>,

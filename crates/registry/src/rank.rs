@@ -10,13 +10,13 @@ use crate::found::{Hit, ReuseVerdict};
 use crate::library::{Entry, Library};
 use crate::vectors::QueryVector;
 
-/// Tools whose evidence is looked at. What is right and not among the best by meaning would not be believed anyway.
+/// Tools whose evidence is computed. What is right and not among the best by meaning would not be believed anyway.
 const MAX_CANDIDATES: usize = 24;
 /// How much shared trigrams lift a tool among the candidates, fitted on the calibration set.
 const TRIGRAM_LIFT: f32 = 0.1;
 /// How much each contradiction lowers it.
 const CONTRADICTION_DROP: f32 = 0.1;
-/// How much lower a tool stands that does not compile, so that a working twin comes first and keeps its lead.
+/// How much lower a tool ranks that does not compile, so that a working twin comes first and keeps its lead.
 const BROKEN_DROP: f32 = 0.1;
 /// A unique exact name is as good as a sure answer, but never one above a better founded score.
 const SAME_NAME: f32 = 0.95;

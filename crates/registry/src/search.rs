@@ -20,7 +20,7 @@ use crate::{spelling, words};
 pub const MAX_LIMIT: usize = 50;
 /// Texts embedded before their vectors are put to use: about a tenth of a second of work.
 const BATCH: usize = 16;
-/// Characters of a question that are read. What someone wants stands at the beginning.
+/// Characters of a question that are read. What the caller wants is at the beginning.
 const MAX_QUERY_CHARACTERS: usize = 2000;
 
 /// What an update did.
@@ -58,7 +58,7 @@ fn question(query: &str, library: &Library) -> QueryFeatures {
     QueryFeatures::new(text, words, repairs)
 }
 
-/// Finds tools by what they do. Shared behind an `Arc`; searches go on while an update embeds.
+/// Finds tools by what they do. Shared behind an `Arc`; searches continue while an update embeds.
 pub struct Searcher {
     embedder: Option<Arc<dyn Embedder>>,
     calibration: Calibration,
@@ -152,7 +152,7 @@ impl Searcher {
         self.write().remove(path)
     }
 
-    /// Puts tools into a library. Answers the texts to embed, by the keys of their vectors.
+    /// Puts tools into a library. Returns the texts to embed, by the keys of their vectors.
     fn add(&self, library: &mut Library, tools: Vec<Arc<ToolMetadata>>) -> HashMap<String, String> {
         let fingerprint = self.embedder.as_ref().map_or("", |embedder| embedder.fingerprint());
         let mut texts = HashMap::new();
@@ -368,7 +368,7 @@ fn without_path(query: &str) -> &str {
     if is_path { name.split('.').next().unwrap_or(name) } else { name }
 }
 
-/// Hits come best first by rank, which orders better than the score does. No score may stand above a better one.
+/// Hits come best first by rank, which orders better than the score does. No score may be above a better one.
 fn found(mut hits: Vec<Hit>, limit: usize, pending: usize, warning: Option<String>) -> SearchOutcome {
     hits.truncate(limit);
     let mut ceiling = 1.0_f32;

@@ -8,7 +8,7 @@ const MAX_REPAIRS: usize = 16;
 const MIN_CHARACTERS: usize = 3;
 /// From this length on a word may have two slips.
 const LONG_CHARACTERS: usize = 6;
-/// Letters that a slip adds. A word that is longer by more is another word: "readme" is no "read".
+/// Letters that a slip adds. A word that is longer by more is another word: "readme" is not "read".
 const MAX_ADDED: usize = 1;
 
 /// One repaired word.
@@ -18,7 +18,7 @@ pub(crate) struct Repair {
     pub(crate) read: String,
 }
 
-/// Whether a word is one of the language, as far as this build can tell.
+/// Whether a word is one of the language, as far as this build knows.
 fn is_common(word: &str) -> bool {
     #[cfg(feature = "embedded-model")]
     return crate::model::Model::get().is_some_and(|model| model.knows_word(word));

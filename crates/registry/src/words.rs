@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
 
-/// Words of one text that are looked at. A question or a description has a few dozen; a hostile one has no end.
+/// Words of one text that are read. A question or a description has a few dozen; a hostile one has no end.
 const MAX_WORDS: usize = 400;
 /// Characters of one word that are kept; no word of a language is longer.
 const MAX_WORD_CHARACTERS: usize = 40;
 /// Characters of a text that are read, so that one without any letter is given up too.
 const MAX_CHARACTERS: usize = 16 * 1024;
 
-/// Words without a subject of their own.
+/// Words without meaning for a search.
 const EMPTY_WORDS: &str = "a an the of for to in on at by from with and or is are was were be been it its this that \
      these those do does did how what which who whom whose when where why i we our us you your my me he she his her \
      they them their can could should would will may might must has have had each per as into out up down than then \

@@ -5,7 +5,7 @@ use tgp_contract::SqlRows;
 
 use crate::options::Limits;
 
-/// What an object key, its quotes and separators cost besides the text itself.
+/// What an object key, its quotes and separators cost in addition to the text itself.
 const FIELD_OVERHEAD: usize = 4;
 
 /// An answer that is being read.
@@ -75,7 +75,7 @@ fn distinct(names: impl IntoIterator<Item = String>) -> Vec<String> {
     taken
 }
 
-/// About how many bytes a value is as JSON; the depth was bounded by whoever parsed it.
+/// About how many bytes a value is as JSON; the depth was bounded by the parser.
 fn weight(value: &Value) -> usize {
     const SCALAR: usize = 8;
     match value {

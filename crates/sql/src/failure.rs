@@ -8,7 +8,7 @@ use tgp_text::LineCol;
 /// What is left of the transaction after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transaction {
-    /// The statement changed nothing; the transaction goes on.
+    /// The statement changed nothing; the transaction continues.
     Open,
     /// The database has rolled everything back, or the connection is gone.
     Gone,
@@ -54,7 +54,7 @@ pub(crate) fn rolled_back() -> ToolError {
         .help("run it again from its first statement")
 }
 
-/// After a dropped call nobody knows what the caller saw, so nothing of the transaction may stay.
+/// After a dropped call it is unknown what the caller saw, so nothing of the transaction may stay.
 pub(crate) fn abandoned() -> ToolError {
     esql("a statement was abandoned before it ended, so the transaction was rolled back")
 }

@@ -1,6 +1,6 @@
 //! SQLite, PostgreSQL and MySQL behind the one transactional session of `tgp-contract`.
 //!
-//! A transaction lives in a worker of its own (a task, or a thread for SQLite) that owns the connection. Its handle only
+//! A transaction lives in its own worker (a task, or a thread for SQLite) that owns the connection. Its handle only
 //! sends orders, so a dropped handle or a dropped future can never leave a half-used connection in the pool: the worker
 //! stops the statement, rolls back, and either cleans the connection or throws it away.
 #![forbid(unsafe_code)]

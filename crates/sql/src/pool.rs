@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::esql;
 
-/// A bounded set of connections. Whoever holds a [`Slot`] may own one connection.
+/// A bounded set of connections. The holder of a [`Slot`] may own one connection.
 pub(crate) struct Pool<C> {
     slots: Arc<Semaphore>,
     // The lock guards a push or a pop and is never held over an await.

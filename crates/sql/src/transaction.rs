@@ -57,7 +57,7 @@ pub(crate) struct SavepointOp {
 pub(crate) enum Ending {
     /// No transaction is open; the connection can be cleaned and kept.
     Ended,
-    /// Nobody knows what state it is in.
+    /// Its state is unknown.
     Broken,
 }
 
@@ -75,7 +75,7 @@ pub(crate) trait Session: Send {
     fn stopper(&self) -> Option<Stop>;
 }
 
-/// True once the caller has lost interest. A thread that runs a statement looks at it from time to time.
+/// True once the caller has lost interest. A thread that runs a statement checks it from time to time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
@@ -343,7 +343,7 @@ impl<S: Session> Worker<'_, S> {
     }
 }
 
-/// The clock is looked at only when the work really waits: SQLite's never does, and then needs no running timer.
+/// The clock is read only when the work really waits: SQLite's never does, and then needs no running timer.
 async fn tokio_timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     let mut work = std::pin::pin!(work);
     if let std::task::Poll::Ready(result) = futures_util::poll!(&mut work) {

@@ -9,7 +9,7 @@ use tokio_postgres::config::{Host, SslMode};
 const HELP: &str = "use a file path, sqlite:PATH, postgres://user:password@host:5432/database or \
                     mysql://user:password@host:3306/database";
 
-/// What a PostgreSQL URL may set besides the parts before the question mark.
+/// What a PostgreSQL URL may set in addition to the parts before the question mark.
 const POSTGRES_SETTINGS: [&str; 10] = [
     "user",
     "password",

@@ -1,4 +1,4 @@
-//! Which files are tests, which are code, and which are nobody's business here.
+//! Which files are tests, which are code, and which do not matter here.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -15,7 +15,8 @@ const MAX_PATTERNS: usize = 256;
 /// The longest pattern; it bounds the automaton that is built from it.
 const MAX_PATTERN_BYTES: usize = 512;
 
-/// Where tests stand in the usual languages. Rust's unit tests inside a source file cannot be told by its name.
+/// Where tests are in the usual languages. Rust's unit tests inside a source file cannot be recognised by its
+/// name.
 const TEST_PATTERNS: &[&str] = &[
     "**/tests/**",
     "**/test/**",
@@ -62,14 +63,14 @@ const EXEMPT_PATTERNS: &[&str] = &[
     "target/**",
     "dist/**",
     "coverage/**",
-    // Where forged tools put their data, unless they are told otherwise.
+    // Where forged tools put their data, unless they are configured otherwise.
     "tmp/**",
     "**/node_modules/**",
     "**/{__pycache__,.pytest_cache,.mypy_cache,.ruff_cache,.venv,.tox,.nyc_output}/**",
 ];
 
 /// Endings of files that are written in a programming language. A file of another name counts as code too unless a pattern
-/// names it, which surprises whoever writes it.
+/// names it, which surprises its author.
 const SOURCE_EXTENSIONS: &[&str] = &[
     "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "erl", "ex", "exs", "fs", "go", "h",
     "hpp", "hs", "htm", "html", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "mts",
@@ -87,7 +88,7 @@ pub struct TddOptions {
     pub exempt_patterns: Vec<String>,
     /// Globs of files that are code whatever the other two say. They go first.
     pub code_patterns: Vec<String>,
-    /// Where the tool repository stands in the project, so that both ways to name a tool's file mean the same.
+    /// Where the tool repository is in the project, so that both ways to name a tool's file mean the same.
     pub tool_root: RelativePath,
     /// Where chronicles are, which the kernel writes itself.
     pub layout: ChronicleLayout,
@@ -126,7 +127,8 @@ pub struct Classified {
     pub path: RelativePath,
 }
 
-/// Compiled patterns. Making them takes milliseconds, so it is done for the first file of a project that is looked at.
+/// Compiled patterns. Making them takes milliseconds, so it is done for the first file of a project that is
+/// classified.
 #[derive(Debug)]
 struct Globs {
     tests: GlobSet,
@@ -134,7 +136,7 @@ struct Globs {
     code: GlobSet,
 }
 
-/// The defaults are the same for everybody.
+/// The defaults are the same for all projects.
 static DEFAULTS: LazyLock<Globs> = LazyLock::new(|| Globs::compile(&TddOptions::default()));
 
 impl Globs {
@@ -295,7 +297,7 @@ fn tool_file(path: RelativePath) -> Classified {
     }
 }
 
-/// Refuses what is not a pattern while somebody can still correct it.
+/// Refuses what is not a pattern while the user can still correct it.
 fn check(field: &str, patterns: &[String]) -> Result<(), ToolError> {
     let wrong = |message: String| {
         ToolError::new(Code::Config, format!("tdd.{field}: {message}"))

@@ -11,7 +11,7 @@ use crate::refusal::{self, RefusalSubject};
 use crate::rules::{Freshness, Reason, judge_code};
 use crate::{FileKind, Permissions, Scope, Tdd, Write, WriteKind};
 
-/// The disk as it is now. An answer may come from a cache that looks at time, size and inode.
+/// The disk as it is now. An answer may come from a cache that compares time, size and inode.
 pub trait FileHasher {
     /// SHA-256 of the file's bytes in lower-case hexadecimal digits; `None` when there is no such file.
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String>;

@@ -1,8 +1,8 @@
 //! Test-driven work as a state machine that believes recorded runs and file hashes, and nothing else.
 //!
-//! [`Tdd`] is the face. After a file was changed the caller tells it ([`Tdd::note_changes`]), after a test run as well
-//! ([`Tdd::note_run`]), and before a call it asks ([`Tdd::judge`]). Every transition is one transaction in the
-//! [`Store`], so several processes share one machine, and a restart goes on where it was.
+//! [`Tdd`] is the interface. After a file was changed the caller reports it ([`Tdd::note_changes`]), after a test run
+//! as well ([`Tdd::note_run`]), and before a call it asks ([`Tdd::judge`]). Every transition is one transaction in the
+//! [`Store`], so several processes share one machine, and a restart continues where it was.
 #![forbid(unsafe_code)]
 
 mod classify;

@@ -47,7 +47,7 @@ pub(crate) type Counts<'a> = dyn Fn(&RelativePath) -> bool + 'a;
 /// The hash of a file as it is now; nothing when there is none.
 pub(crate) type Hasher<'a> = dyn Fn(&RelativePath) -> Option<String> + 'a;
 
-/// The files of a run, told apart.
+/// The files of a run, by kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunFiles {
     pub tests: Hashes,
@@ -145,8 +145,8 @@ impl Machine {
         };
     }
 
-    /// Keeps `seen` in step with a noted change. Where the file was not as it was seen last, somebody else has been at
-    /// it, and the difference must stay visible.
+    /// Keeps `seen` in step with a noted change. Where the file was not as it was seen last, something else has
+    /// changed it, and the difference must stay visible.
     fn follow(&mut self, path: &RelativePath, before: Option<&str>, after: Option<&str>) {
         let may_follow = match self.seen.get(path) {
             Some(known) => known.as_deref() == before,
@@ -199,7 +199,7 @@ impl Machine {
                 // The new test passes by now and an old one fails: the code that broke it must be mendable.
                 return self.admit(changed, RunReason::StillFails);
             }
-            // The new test may not have run at all, so what it said before stands as it was.
+            // The new test may not have run at all, so its earlier result is kept.
             if matches!(self.state, TddState::Red | TddState::CodeAllowed) {
                 return RunReason::StillFails;
             }

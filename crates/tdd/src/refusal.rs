@@ -17,7 +17,7 @@ pub(crate) struct RefusalSubject<'a> {
     pub kind: WriteKind,
     /// A test that would do, in backticks.
     pub test: &'a str,
-    /// Why a file that is no source counts as code, and how that is changed.
+    /// Why a file that is not source counts as code, and how that is changed.
     pub counts_as_code: Option<&'a str>,
     /// The files that made a result stale; `None` for one that may not be named.
     pub changed: &'a [Option<RelativePath>],
@@ -127,7 +127,7 @@ pub(crate) fn halted(tool: &str, mode: TddMode, scope: &Scope) -> ToolError {
     .help(format!("a person lifts it with {lift}"))
 }
 
-/// The error of a state that somebody claims without a run.
+/// The error of a state that is claimed without a run.
 pub(crate) fn claimed(scope: &Scope, from: TddState, to: TddState, why: &str, help: String) -> ToolError {
     ToolError::new(
         Code::State,

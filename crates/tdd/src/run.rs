@@ -1,4 +1,4 @@
-//! A run of tests as it is reported, and what became of it.
+//! A run of tests as it is reported, and its result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct TestRun {
     pub selection: Selection,
     /// `None` when it did not end by itself: killed, or out of time.
     pub exit_code: Option<i32>,
-    /// `None` when the output has no numbers that anybody understands; then the exit code alone decides.
+    /// `None` when the output has no readable numbers; then the exit code alone decides.
     pub passed: Option<u64>,
     /// As `passed`. A test file that does not compile counts as one that failed.
     pub failed: Option<u64>,
@@ -49,9 +49,10 @@ pub enum TestOutcome {
     Passed,
     /// A test failed.
     Failed,
-    /// No test ran, the runner itself failed, its words contradict each other, or nobody knows which of some tests failed.
+    /// No test ran, the runner itself failed, its words contradict each other, or it is unknown which of some tests
+    /// failed.
     Inconclusive,
-    /// Files changed while it ran, so nobody knows which files it saw.
+    /// Files changed while it ran, so it is unknown which files it saw.
     Stale,
 }
 
@@ -85,7 +86,8 @@ impl TestRun {
         }
         match (self.exit_code, self.passed, self.failed) {
             (Some(0), None | Some(1..), None | Some(0)) => TestOutcome::Passed,
-            // A filter may have matched nothing: then nobody knows whether the new test was among what failed.
+            // A filter may have matched nothing: then it is unknown whether the new test was among what
+            // failed.
             (Some(code), _, _) if code != 0 && self.is_unknown_part() => TestOutcome::Inconclusive,
             (Some(code), _, None) if code != 0 && !NOT_STARTED.contains(&code) => TestOutcome::Failed,
             (Some(code), _, Some(1..)) if code != 0 => TestOutcome::Failed,

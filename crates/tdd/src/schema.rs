@@ -105,7 +105,7 @@ pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Readers go on while one writes.
+/// Readers continue while one process writes.
 fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let until = Instant::now() + LOCK_WAIT;
     loop {
@@ -126,9 +126,9 @@ fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
 fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // What was committed survives the end of the process; only a power cut can take the last moments, and then the
-    // hashes of the files still tell what is stale.
+    // hashes of the files still show what is stale.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // Most files are ready, and then nobody has to wait for a lock.
+    // Most files are ready, and then no lock is needed.
     if version(connection)? == VERSION {
         return Ok(());
     }

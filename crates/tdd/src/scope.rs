@@ -1,4 +1,4 @@
-//! A piece of work that has a machine of its own.
+//! A piece of work that has its own state machine.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ const PROJECT: &str = "project";
 /// The folder of the tool repository in which every file belongs to a tool.
 const TOOLS: &str = "tools";
 
-/// What the compiler takes as a module with code in it: it can be executed or imported wherever it stands.
+/// What the compiler takes as a module with code in it: it can be executed or imported wherever it is.
 const MODULE_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"];
 
 /// Types alone; nothing can execute or import them.
 const DECLARATION_ENDINGS: [&str; 3] = [".d.ts", ".d.mts", ".d.cts"];
 
-/// A piece of work that has a machine of its own.
+/// A piece of work that has its own state machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Scope {
@@ -28,7 +28,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The tree in which the scope's paths stand.
+    /// The tree that contains the scope's paths.
     #[must_use]
     pub fn root(&self) -> Root {
         match self {
@@ -46,7 +46,7 @@ impl Scope {
         RelativePath::new(text).ok().and_then(|path| Self::of_tool(&path))
     }
 
-    /// The scope of a file of the tool repository: of all below `tools/`, and of code wherever it stands. A tool and its
+    /// The scope of a file of the tool repository: of all below `tools/`, and of code wherever it is. A tool and its
     /// test share one, whatever their extensions.
     pub(crate) fn of_tool(path: &RelativePath) -> Option<Self> {
         let name = path.name()?;

@@ -14,8 +14,8 @@ use crate::{RecordedRun, Scope, Selection, TestOutcome};
 /// The runs that are kept of each scope: some days of work.
 const MAX_RUNS: i64 = 200;
 
-/// The scopes that are kept: the project, and the tools somebody worked on last. A forgotten one is idle, which admits
-/// nothing.
+/// The scopes that are kept: the project, and the tools that were worked on last. A forgotten one is idle, which
+/// admits nothing.
 const MAX_SCOPES: i64 = 10_000;
 
 /// Machines that are kept in memory between two questions.
@@ -33,7 +33,7 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     connection: Connection,
-    /// SQLite's own number for "somebody else has written"; while it stays, the cache holds.
+    /// SQLite's own number for "another connection has written"; while it stays, the cache holds.
     version: Option<i64>,
     cache: HashMap<Scope, Arc<Machine>>,
 }
@@ -266,7 +266,7 @@ const BASELINE: &str = "baseline";
 const RED: &str = "red";
 const SEEN: &str = "seen";
 
-/// Writes what differs, so that a large project costs no more than a small change. Answers whether the scope is new.
+/// Writes what differs, so that a large project costs no more than a small change. Returns whether the scope is new.
 fn save(
     transaction: &Transaction<'_>,
     scope: &Scope,
@@ -309,7 +309,7 @@ fn save_files(
     Ok(())
 }
 
-/// Lets the tools go that nobody has touched for the longest time. What a person has halted stays halted.
+/// Drops the tools that were not touched for the longest time. What a person has halted stays halted.
 fn forget_scopes(transaction: &Transaction<'_>, forgotten: &mut Vec<String>) -> Result<(), StoreError> {
     let count: i64 =
         transaction.prepare_cached("SELECT count(*) FROM machine")?.query_row([], |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! The face: facts are told, states are asked for and set. The questions of a gate are in `judge`.
+//! The interface: facts are reported, states are read and set. The questions of a gate are in `judge`.
 
 use serde::Serialize;
 use tgp_contract::{Actor, FileEffect, RelativePath, Root, TddMode, TddState, ToolError};
@@ -13,7 +13,7 @@ use crate::{
     TestOutcome, TestRun, Transition,
 };
 
-/// Where a scope stands, for people and programs to read.
+/// The state of a scope, for people and programs to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ScopeStatus {
     pub scope: Scope,
@@ -287,7 +287,7 @@ impl Tdd {
         self.classify(scope.root(), path).kind != FileKind::Exempt
     }
 
-    /// The files of a snapshot that belong to the scope's work, told apart. A tool's run may rest on other tools; to
+    /// The files of a snapshot that belong to the scope's work, by kind. A tool's run may rest on other tools; to
     /// this scope they are code.
     fn sort_out(&self, scope: &Scope, snapshot: &SourceSnapshot) -> RunFiles {
         let mut files = RunFiles::default();

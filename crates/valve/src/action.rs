@@ -1,4 +1,4 @@
-//! What a persona does besides telling, and whoever can do it.
+//! The actions of a persona, and the interface that carries them out.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct Trigger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     pub trigger: TriggerCause,
-    /// How many actions stand between a change from outside and this one.
+    /// How many actions lie between a change from outside and this one.
     pub depth: u32,
     pub timestamp: String,
 }
@@ -81,7 +81,7 @@ impl From<ToolError> for ActionFailure {
     }
 }
 
-/// Whoever can carry out actions. The kernel's takes them through the router.
+/// Carries out actions. The kernel's implementation runs them through the router.
 #[async_trait]
 pub trait Actions: Send + Sync {
     /// Carries out one action. It is called at most once for a trigger, and never for [`Action::Record`].

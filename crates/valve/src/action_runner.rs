@@ -25,7 +25,7 @@ const MAX_RUNNING: usize = 4;
 const MAX_TOLD: usize = 2_000;
 /// Files of one report that are remembered as its work.
 const MAX_FILES: usize = 10_000;
-/// How long an action that is told to end may take for it. After that it counts as interrupted.
+/// How long an action may take to end after it was asked to. After that it counts as interrupted.
 const END_WAIT: Duration = Duration::from_secs(10);
 
 /// The detail of an error, and the field of an outcome, that says how long an action was allowed to take.
@@ -64,7 +64,8 @@ impl Runner {
         self.running.values().map(|trigger| trigger.sequence).collect()
     }
 
-    /// What was begun when the process ended is not begun again; it is told that nobody knows how it ended.
+    /// An action that was running when the process ended is not started again; its result is reported as
+    /// unknown.
     pub(crate) async fn recover(core: &Arc<Core>, outlet: &mut EventSink) -> Result<(), Failure> {
         let works = blocking(core, |core| core.transact(|ledger| ledger.works(Which::Begun))).await?;
         for work in works {
@@ -103,7 +104,8 @@ impl Runner {
         }
     }
 
-    /// An action waits for its persona, and for those that may have caused it: only their reports tell.
+    /// An action waits for its persona, and for those that may have caused it: only their reports show
+    /// whether they did.
     fn may_begin(&self, work: &Work) -> bool {
         !self.running.values().any(|running| {
             running.persona == work.trigger.persona || work.suspects.contains(&running.sequence)
@@ -140,7 +142,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Tells all to end, and waits for them for a while.
+    /// Asks all to end, and waits for them for a while.
     pub(crate) async fn end(mut self, core: &Arc<Core>, outlet: &mut EventSink) -> Result<(), Failure> {
         self.stop.send_replace(true);
         let limit = tokio::time::Instant::now() + END_WAIT;
@@ -158,7 +160,7 @@ impl Runner {
     }
 }
 
-/// Carries out one action. When its time is over it is told to end, and when it does not, it is dropped.
+/// Carries out one action. When its time is over it is asked to end, and when it does not, it is dropped.
 async fn act(
     actions: &dyn Actions,
     action: &Action,
@@ -191,7 +193,7 @@ async fn act(
 /// Decides whether an action is still to be begun, and writes the decision down.
 fn judge(core: &Core, trigger: &Trigger, suspects: &[u64]) -> Result<Verdict, Failure> {
     let now_ms = core.now_ms();
-    // The file of personas may have changed while it waited, and has the last word.
+    // The file of personas may have changed while it waited, and decides.
     let personas = core.personas();
     let persona = personas.iter().find(|persona| persona.name == trigger.persona);
     let is_over = !suspects.is_empty() && left_behind(core, trigger).is_some();
@@ -264,7 +266,7 @@ fn files_of(ended: &Ended) -> &[FileEffect] {
 }
 
 /// What is in the file of a trigger now, where that is another content. An action that has failed or was interrupted did
-/// not say that it has changed this file, and would be woken by it for ever.
+/// not say that it has changed this file, and would be woken by it forever.
 fn left_behind(core: &Core, trigger: &Trigger) -> Option<Option<String>> {
     let never = AtomicBool::new(false);
     let content = match Hashing::new(&core.tree, &never, false).read(&trigger.file_path) {

@@ -41,8 +41,8 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// This change and a later one of the same path as one; nothing when the later takes the earlier back. Renames are
-    /// never joined: they are told at once.
+    /// This change and a later one of the same path as one; nothing when the later one reverts the earlier one.
+    /// Renames are never joined: they are reported at once.
     pub(crate) fn then(self, later: Self) -> Option<Self> {
         let before = self.before;
         let kind = match (&before, &later.after) {

@@ -14,8 +14,8 @@ use crate::{Action, Trigger};
 
 /// Personas of which one wakes the next: so many in a row that each may do something.
 pub(crate) const MAX_CHAIN: u32 = 3;
-/// Actions that may wait. A first look that tells of a whole project would otherwise ask an agent about every file of it
-/// without anybody noticing.
+/// Actions that may wait. A first scan that reports a whole project would otherwise silently ask an agent about every
+/// file in it.
 const MAX_PENDING: u64 = 100_000;
 
 /// Decides about changes that were found at one moment.
@@ -38,7 +38,7 @@ impl<'a, 't> TriggerMatcher<'a, 't> {
         Ok(Self { ledger, personas, now_ms, suspects, pending: ledger.pending_works()? })
     }
 
-    /// Tells what has waited for the end of a cooldown.
+    /// Reports what has waited for the end of a cooldown.
     pub(crate) fn release(&mut self) -> Result<(), Failure> {
         for held in self.ledger.take_due(self.now_ms)? {
             self.release_one(held)?;
@@ -47,7 +47,7 @@ impl<'a, 't> TriggerMatcher<'a, 't> {
     }
 
     fn release_one(&mut self, held: Held) -> Result<(), Failure> {
-        // Of a persona that is gone from the file nobody wants to hear.
+        // Events for a persona that is no longer in the file are dropped.
         let Some(persona) = self.personas.iter().find(|persona| persona.name == held.persona) else {
             return Ok(());
         };
@@ -61,7 +61,7 @@ impl<'a, 't> TriggerMatcher<'a, 't> {
         }
         for (number, persona) in self.personas.iter().enumerate() {
             if change.kind == FileChangeKind::Renamed {
-                // What was gathered of either name belongs before it, and is told at once.
+                // What was gathered of either name belongs before it, and is reported at once.
                 for path in change.from.iter().chain([&change.path]) {
                     if let Some(held) = self.ledger.take_held(&persona.name, path)? {
                         self.release_one(held)?;
@@ -76,8 +76,8 @@ impl<'a, 't> TriggerMatcher<'a, 't> {
         Ok(())
     }
 
-    /// A change that a persona does not want still changes what was gathered for it: that must not be told of a file
-    /// which is another by then.
+    /// A change that a persona does not want still changes what was gathered for it: that must not be reported for a
+    /// file that is a different one by then.
     fn bring_up_to_date(&mut self, persona: &Persona, change: &Change) -> Result<(), Failure> {
         let Some(held) = self.ledger.take_held(&persona.name, &change.path)? else { return Ok(()) };
         let Held { persona: name, due_ms, change: gathered, cause } = held;
@@ -224,7 +224,7 @@ fn put(
     };
     let id = event.compute_id().map_err(|error| Failure::Event(error.to_string()))?;
     event.event_id = Some(id);
-    // A name that has no room for the ending is told of in the project's chronicle.
+    // A name that has no room for the suffix is reported in the project's chronicle.
     let chronicle = chronicle_of(path)
         .or_else(|_| RelativePath::new(PROJECT_CHRONICLE))
         .map_err(|error| Failure::Event(error.to_string()))?;

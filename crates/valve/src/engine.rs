@@ -1,4 +1,4 @@
-//! What all parts of a valve share, and one look at the tree from its beginning to its transaction.
+//! What all parts of a valve share, and one scan of the tree from its beginning to its transaction.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read};
@@ -18,12 +18,12 @@ use crate::reconcile::{Comparison, Deletions, UncertainDeletion};
 use crate::tree::{Hashing, RULE_FILES, Rules, ScanObstacle, Scope, Seen, Stamp, Tree, Walk, WalkError};
 use crate::{Actions, ValveClock};
 
-/// Events that may wait for a chronicle before nothing more is looked for. The changes stay on the disk meanwhile, and
-/// are found when there is room again.
+/// Events that may wait for a chronicle before no more scans are made. The changes stay on the disk meanwhile, and are
+/// found when there is room again.
 const MAX_WAITING: u64 = 100_000;
-/// Problems that were reported and are not reported again; beyond it some are told twice.
+/// Problems that were reported and are not reported again; beyond it some are reported twice.
 const MAX_REPORTED: usize = 10_000;
-/// Problems of one look that are told.
+/// Problems of one scan that are reported.
 const MAX_PROBLEMS: usize = 100;
 /// More than the largest file of personas.
 const MAX_PERSONAS_BYTES: u64 = 1 << 20;
@@ -43,7 +43,7 @@ pub(crate) struct Core {
     pub(crate) all: bool,
     pub(crate) lock: Mutex<Lock>,
     reported: Mutex<HashSet<String>>,
-    /// What has happened to the journal that this one has replaced, until it is told.
+    /// What has happened to the journal that this one has replaced, until it is reported.
     pub(crate) loss: Mutex<Option<String>>,
 }
 
@@ -61,16 +61,17 @@ pub(crate) struct Parts {
     pub(crate) loss: Option<String>,
 }
 
-/// What one look has found.
+/// What one scan has found.
 #[derive(Debug, Default)]
 pub(crate) struct ScanResult {
     pub(crate) files: u64,
     pub(crate) is_baseline: bool,
     pub(crate) changes: u64,
     pub(crate) problems: Vec<ToolError>,
-    /// Files that are gone and were not told as deleted yet.
+    /// Files that are gone and were not reported as deleted yet.
     pub(crate) doubtful: Vec<UncertainDeletion>,
-    /// The rules are others than at the last look, so only the whole tree says what they mean. Nothing was written down.
+    /// The rules are others than at the last scan, so only the whole tree says what they mean. Nothing was written
+    /// down.
     pub(crate) wants_whole: bool,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct ScanResult {
 pub(crate) struct ScanRequest<'a> {
     pub(crate) scope: Scope,
     pub(crate) deletions: Deletions,
-    /// Is told of each directory before it is read.
+    /// Called for each directory before it is read.
     pub(crate) enter: &'a mut dyn FnMut(&RelativePath),
     /// The actions that are carried out now.
     pub(crate) suspects: &'a [u64],
@@ -165,7 +166,7 @@ impl Core {
         let old_rules = (is_whole && texts != stored).then(|| Rules::from_texts(stored, self.tree.layout()));
         let mut recalled = Vec::new();
         if old_rules.is_some() {
-            // What is no longer ignored is compared with what was told of it last.
+            // What is no longer ignored is compared with what was last reported of it.
             for (path, sha256) in self.hidden()? {
                 if !seen.rules.ignores_file(&path) {
                     known.entry(path.clone()).or_insert_with(|| Known::recalled(sha256));
@@ -263,7 +264,7 @@ impl Core {
         })
     }
 
-    /// Tells what has waited for the end of a cooldown.
+    /// Reports what has waited for the end of a cooldown.
     pub(crate) fn release(&self, suspects: &[u64]) -> Result<(), Failure> {
         let (personas, now_ms) = (self.personas(), self.now_ms());
         self.transact(|ledger| TriggerMatcher::new(ledger, &personas, now_ms, suspects)?.release())
@@ -283,7 +284,7 @@ impl Core {
                 current.insert(key);
             }
         }
-        // A whole look knows all problems there are; what it did not meet is over, and is news when it comes again.
+        // A full scan knows all problems there are; what it did not meet is over, and is news when it comes again.
         if is_whole || reported.len() > MAX_REPORTED {
             *reported = current;
         } else {
@@ -320,7 +321,7 @@ fn problem(blind: &ScanObstacle) -> ToolError {
     }
 }
 
-/// Whether a directory that was looked at has other rules than at the last look.
+/// Whether a scanned directory has other rules than at the last scan.
 fn rules_differ(seen: &Seen, stored: &std::collections::BTreeMap<RelativePath, String>) -> bool {
     let differs = |path: &RelativePath| seen.rules.texts.get(path) != stored.get(path);
     !seen.rules.has_same_outside(stored)
@@ -371,7 +372,7 @@ impl<'a> Stop<'a> {
         self.is_wanted
     }
 
-    /// Completes when nobody wants the work any more.
+    /// Completes when the work is no longer wanted.
     pub(crate) async fn wanted(&mut self) {
         if !self.is_wanted {
             self.cancelled.as_mut().await;

@@ -1,4 +1,4 @@
-//! What a valve writes into chronicles, and what it tells whoever watches it.
+//! What a valve writes into chronicles, and what it reports to its listener.
 
 use serde::{Deserialize, Serialize};
 use tgp_contract::{ChronicleEvent, FileEffect, RelativePath, ToolError};
@@ -7,7 +7,7 @@ use tgp_contract::{ChronicleEvent, FileEffect, RelativePath, ToolError};
 pub const TRIGGER_EVENT: &str = "VALVE_PERSONA_TRIGGER";
 /// The type of the event that the outcome of an action becomes.
 pub const ACTION_EVENT: &str = "VALVE_ACTION";
-/// Where events go that may not stand beside their file.
+/// Where events go that may not be beside their file.
 pub use tgp_contract::PROJECT_CHRONICLE;
 
 /// What of a persona has matched.
@@ -36,7 +36,7 @@ pub enum ValveEvent {
         files: u64,
         /// True when there was no journal, and the files were only remembered.
         baseline: bool,
-        /// Changes that had happened while nobody watched.
+        /// Changes that had happened while no valve was running.
         backfilled: u64,
         personas: u64,
     },
@@ -73,11 +73,11 @@ pub enum ValveEvent {
         file_path: Option<RelativePath>,
         reason: String,
     },
-    /// Something a person should know; the valve goes on.
+    /// Something a person should know; the valve continues.
     Problem {
         error: ToolError,
     },
-    /// The whole tree was looked at again.
+    /// The whole tree was scanned again.
     Rescanned {
         reason: String,
         files: u64,

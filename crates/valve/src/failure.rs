@@ -1,4 +1,4 @@
-//! Why a valve cannot go on.
+//! Why a valve cannot continue.
 
 use std::io;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ impl From<Failure> for ToolError {
             Failure::Stopped => (Code::Runtime, "start it again when it is wanted"),
         };
         let error = ToolError::new(code, failure.to_string()).help(help);
-        // So whoever asked for it can tell that it was not a fault.
+        // So that the caller who asked for it knows that it was not a fault.
         if matches!(failure, Failure::Stopped) { error.of_cancellation() } else { error }
     }
 }

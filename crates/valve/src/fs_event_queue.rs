@@ -16,9 +16,9 @@ use crate::tree::{EXCLUDE, is_always_ignored, is_chronicle_name};
 
 /// A pause after which a change counts as over: editors write a file in several steps.
 pub(crate) const QUIET: Duration = Duration::from_millis(50);
-/// A stream of changes without a pause is looked at all the same.
+/// A stream of changes without a pause is scanned all the same.
 pub(crate) const LONGEST: Duration = Duration::from_millis(500);
-/// More paths than this are not looked at one by one.
+/// More paths than this are not scanned one by one.
 const MAX_PATHS: usize = 10_000;
 
 /// What one batch of hints says.
@@ -27,11 +27,11 @@ pub(crate) struct Batch {
     pub(crate) paths: BTreeSet<RelativePath>,
     /// Those of them that came, went or moved: what is watched there may be another directory now.
     pub(crate) moved: BTreeSet<RelativePath>,
-    /// Those of them of which the last that was told is that they left: for good, or to a name that may yet be found.
+    /// Those of them whose last hint says that they left: for good, or to a name that may yet be found.
     pub(crate) left: BTreeMap<RelativePath, Leaving>,
     /// Renames of which both names are known, in order.
     pub(crate) renames: Vec<(RelativePath, RelativePath)>,
-    /// Why the whole tree is to be looked at.
+    /// Why the whole tree is to be scanned.
     pub(crate) whole: Option<String>,
     /// Whether the file of personas may be another.
     pub(crate) personas: bool,
@@ -44,7 +44,7 @@ struct Inner {
     last: Option<Instant>,
 }
 
-/// Hints that were not looked at yet. The thread of the watcher adds, the loop takes.
+/// Hints that were not processed yet. The thread of the watcher adds, the loop takes.
 #[derive(Debug, Default)]
 pub(crate) struct FsEventQueue {
     inner: Mutex<Inner>,
@@ -82,7 +82,7 @@ impl FsEventQueue {
         std::mem::take(&mut *locked(&self.inner)).batch
     }
 
-    /// Asks for a look at the whole tree.
+    /// Asks for a scan of the whole tree.
     pub(crate) fn whole(&self, reason: &str) {
         self.add(|batch| {
             batch.whole.get_or_insert_with(|| reason.to_owned());
@@ -109,7 +109,7 @@ impl FsEventQueue {
         self.bell.notify_one();
     }
 
-    /// Takes what the watcher tells.
+    /// Takes an event of the watcher.
     pub(crate) fn told(
         &self,
         told: notify::Result<Event>,
@@ -136,7 +136,7 @@ impl FsEventQueue {
             let is_moved = course != Course::Stayed;
             let Ok(path) = path.strip_prefix(root) else { continue };
             let Some(path) = path.to_str().and_then(|path| RelativePath::new(path).ok()) else {
-                // A name that cannot be told of: whoever looks at its folder says so.
+                // A name that no event can contain: the scan of its folder reports it.
                 if let Some(folder) = speakable(path)
                     && !is_always_ignored(&folder)
                 {

@@ -1,9 +1,9 @@
 //! Watches the workspace and turns what changed into events of the chronicle, by personas.
 //!
-//! Files are the truth, and what the system tells of them is only a hint where to look. A journal knows the content
-//! hash of every file; comparing it with the disk says what has changed, after a second as well as after a week in
-//! which nobody watched. A change, its number and its finished event are kept in one transaction, and the events then
-//! go to the chronicle one after the other. So a change is told once, whenever the process is killed.
+//! Files are the truth, and the system's notifications are only hints where to look. A journal knows the content hash
+//! of every file; comparing it with the disk says what has changed, after a second as well as after a week without a
+//! running valve. A change, its number and its finished event are kept in one transaction, and the events then go to
+//! the chronicle one after the other. So a change is reported once, whenever the process is killed.
 #![forbid(unsafe_code)]
 
 mod action;

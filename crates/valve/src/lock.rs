@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::report::Watcher;
 
-/// Somebody who asks for the status holds the lock for a moment; such a moment is waited for.
+/// A process that asks for the status holds the lock for a moment, which is waited for.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 /// A note of who holds the lock is smaller.
@@ -20,7 +20,7 @@ const MAX_NOTE_BYTES: u64 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
-    /// Whether somebody has held it before: then there was a journal too.
+    /// Whether a process has held it before: then there was a journal too.
     pub(crate) was_held: bool,
 }
 

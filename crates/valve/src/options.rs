@@ -14,10 +14,10 @@ pub type ValveClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// How a running watch learns that it should look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScanRequest {
-    /// The system tells; when it cannot watch so many directories, as [`ScanRequest::Every`].
+    /// The system notifies; when it cannot watch so many directories, as [`ScanRequest::Every`].
     #[default]
     WhenTold,
-    /// The whole tree again and again, for file systems on which nobody is told of changes.
+    /// The whole tree again and again, for file systems without change notifications.
     Every(Duration),
 }
 
@@ -35,7 +35,7 @@ pub struct ValveOptions {
     pub layout: ChronicleLayout,
     pub actions: Arc<dyn Actions>,
     pub clock: ValveClock,
-    /// Whether a first look tells of every file as created. Otherwise it is only remembered.
+    /// Whether the first scan reports every file as created. Otherwise it is only remembered.
     pub all: bool,
     pub look: ScanRequest,
 }

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use crate::fs_event_queue::{Batch, LONGEST, Leaving, QUIET};
 use crate::reconcile::UncertainDeletion;
 
-/// How long a deletion is held of which the system says nothing, or something new at each look.
+/// How long a deletion is held of which the system says nothing, or something new at each scan.
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
 
-/// Deletions that are not told yet. Nothing of them is written down: whoever looks next finds the files gone again.
+/// Deletions that are not reported yet. They are not stored: the next scan finds the files gone again.
 #[derive(Debug, Default)]
 pub(crate) struct PendingDeletions {
     all: BTreeMap<RelativePath, Hold>,
@@ -20,18 +20,18 @@ pub(crate) struct PendingDeletions {
 
 #[derive(Debug)]
 struct Hold {
-    /// The name that the file was given last, as far as it was told.
+    /// The name that the file was given last, as far as the system reported it.
     at: RelativePath,
     /// When it was found gone, or seen to have this name.
     since: Instant,
-    /// The end of the last look that found it gone.
+    /// The end of the last scan that found it gone.
     looked: Instant,
-    /// What the system has told of its leaving.
+    /// What the system has reported of its leaving.
     leaving: Option<Leaving>,
 }
 
 impl PendingDeletions {
-    /// When to look again, if nothing happens before.
+    /// When to scan again, if nothing happens before.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.all.values().map(|hold| hold.looked + QUIET).min()
     }
@@ -57,7 +57,7 @@ impl PendingDeletions {
             }
             let until = match hold.leaving {
                 Some(Leaving::Removed) if !is_hinted => hold.looked + QUIET,
-                // It has gone to where nobody watches, which may be a folder that is found by the next look.
+                // It has gone to an unwatched place, which may be a folder that the next scan finds.
                 Some(Leaving::Renamed) if !is_hinted => (hold.looked + QUIET).max(hold.since + LONGEST),
                 _ => hold.since + LONGEST_HOLD,
             };
@@ -70,7 +70,7 @@ impl PendingDeletions {
         certain
     }
 
-    /// Holds what a look for a batch has found gone, and nothing else.
+    /// Holds what the scan for a batch has found gone, and nothing else.
     pub(crate) fn keep(&mut self, doubtful: Vec<UncertainDeletion>, batch: &Batch, now: Instant) {
         let mut before = std::mem::take(&mut self.all);
         for UncertainDeletion { path, met } in doubtful {
@@ -103,7 +103,7 @@ fn follow(path: &RelativePath, batch: &Batch) -> RelativePath {
     at
 }
 
-/// What a batch tells of the leaving of a path, or of the nearest folder above it that left.
+/// What a batch reports of the leaving of a path, or of the nearest folder above it that left.
 fn leaving(batch: &Batch, path: &RelativePath) -> Option<Leaving> {
     above(path).find_map(|at| batch.left.get(&at).copied())
 }

@@ -16,10 +16,10 @@ use crate::outlet::EventSink;
 const BATCH: usize = 256;
 /// Chronicles that are written at once. Most of the time is waiting for the disk.
 const MAX_AT_ONCE: usize = 8;
-/// Chronicles whose complaint is remembered; beyond it one is told twice.
+/// Chronicles whose complaint is remembered; beyond it one is reported twice.
 const MAX_COMPLAINTS: usize = 1_000;
 
-/// What became of the events that waited.
+/// The results of the events that waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PublishResult {
     /// Events whose chronicle could not take them for now.
@@ -29,13 +29,13 @@ pub(crate) struct PublishResult {
 /// Gives events to chronicles, and remembers what was said of which.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
-    /// The last complaint about each chronicle, which is told once.
+    /// The last complaint about each chronicle, which is reported once.
     complaints: BTreeMap<RelativePath, String>,
     /// What cannot take one event gets no later one of the same file, or their order would be lost.
     blocked: BTreeSet<RelativePath>,
 }
 
-/// Events with what became of them; nothing for one before which another one waits.
+/// Events with their results; nothing for one that waits behind another one.
 type Fates = Vec<(Waiting, Option<Fate>)>;
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Publisher {
         }
     }
 
-    /// Gives a batch of events away. Answers how many of them must wait.
+    /// Publishes a batch of events. Returns how many of them must wait.
     async fn give_all(
         &mut self,
         core: &Arc<Core>,
@@ -98,8 +98,9 @@ impl Publisher {
             }
         }
         redirected.sort_by_key(|event| event.sequence);
-        // What may not stand beside its file stands with the events of the whole project. That is decided once, before
-        // it is written there: a scope that is changed later must not have the same event told twice.
+        // An event that may not be beside its file goes to the events of the whole project. That is decided once,
+        // before it is written there: a scope that is changed later must not cause the same event to be reported
+        // twice.
         let redirected = blocking(core, move |core| {
             core.transact(|ledger| {
                 redirected
@@ -202,7 +203,7 @@ async fn give_one(core: &Core, event: &Waiting) -> Fate {
     match refusal.code {
         // What the system refuses may be allowed later; what is outside the scope is not.
         Code::Permission if is_locked(core, &event.chronicle) => Fate::Waits(refusal),
-        // Somebody has put something else in its place, and must not mute the file by that.
+        // Something else was put in its place; that must not mute the file.
         Code::Permission | Code::Validation | Code::Security | Code::Integrity => Fate::Refused(refusal),
         _ => Fate::Waits(refusal),
     }
@@ -213,8 +214,9 @@ fn is_locked(core: &Core, chronicle: &RelativePath) -> bool {
     core.tree.layout().file_of(chronicle).is_ok_and(|file| core.tree.is_locked(&file))
 }
 
-/// Whether an event can stand in the chronicle of its file. Those of the tree have folders of their own. Beside the sources a folder that was removed is not made again for it, and no chronicle is
-/// begun in a folder that is perhaps being removed.
+/// Whether an event can be in the chronicle of its file. Those of the tree have their own folders. Beside the sources a
+/// folder that was removed is not made again for it, and no chronicle is begun in a folder that is perhaps being
+/// removed.
 async fn belongs_beside(core: &Core, event: &Waiting) -> bool {
     if core.tree.layout() == ChronicleLayout::Tree {
         return true;
@@ -227,7 +229,7 @@ async fn belongs_beside(core: &Core, event: &Waiting) -> bool {
         || matches!(core.chronicle.tail(&event.chronicle, 1).await, Ok(events) if !events.is_empty())
 }
 
-/// Takes events that are kept or refused for good out of the journal, then tells of them.
+/// Takes events that are kept or refused for good out of the journal, then reports them.
 async fn settle(
     core: &Arc<Core>,
     outlet: &mut EventSink,
@@ -249,7 +251,7 @@ async fn settle(
         })
     })
     .await?;
-    // The outcome of an action was told when it ended.
+    // The outcome of an action was reported when it ended.
     let triggers = kept.into_iter().filter(|waiting| waiting.event.kind == TRIGGER_EVENT);
     for Waiting { chronicle, persona, event, .. } in triggers {
         outlet.send(ValveEvent::Triggered { persona, chronicle, event: Box::new(event) }).await;

@@ -14,7 +14,7 @@ use crate::tree::{ContentError, Hashing, Rules, ScanObstacle, Seen, Stamp};
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) change: Change,
-    /// By the later of the file's times: whoever copies, unpacks or moves a file may set the one of its content back.
+    /// By the later of the file's times: copying, unpacking or moving a file may set back its modification time.
     changed_ns: i64,
     /// The pattern that was found, by the number of the persona.
     pub(crate) patterns: BTreeMap<usize, String>,
@@ -23,19 +23,19 @@ pub(crate) struct Found {
 /// All that is to be written down.
 #[derive(Debug, Default)]
 pub(crate) struct Difference {
-    /// In the order in which it is told: what is gone, then the rest by its time.
+    /// In the order in which it is reported: what is gone, then the rest by its time.
     pub(crate) found: Vec<Found>,
     pub(crate) remembered: Vec<(RelativePath, Known)>,
     pub(crate) forgotten: Vec<RelativePath>,
-    /// What is gone and may come under another name yet. It is as it was until the next look.
+    /// What is gone and may come under another name yet. It is as it was until the next scan.
     pub(crate) doubtful: Vec<UncertainDeletion>,
-    /// What is ignored from now on, with the content that was told last.
+    /// What is ignored from now on, with the content that was last reported.
     pub(crate) hidden: Vec<(RelativePath, String)>,
     pub(crate) blind: Vec<ScanObstacle>,
 }
 
-/// Files that may be renamed rather than deleted; whoever removes more at once has not renamed them one by one, and the
-/// rest is reported as deleted at once.
+/// Files that may be renamed rather than deleted; if more are removed at once, they were not renamed one by one, and
+/// the rest is reported as deleted at once.
 const MAX_DOUBTFUL: usize = 10_000;
 
 /// A file that is gone, and may not be deleted.
@@ -49,7 +49,7 @@ pub(crate) struct UncertainDeletion {
 /// Which files that are gone count as deleted.
 #[derive(Clone, Debug)]
 pub(crate) enum Deletions {
-    /// All: everything was looked at.
+    /// All: everything was scanned.
     Certain,
     /// These only, since a part of the tree does not show what came to the rest of it.
     Only(BTreeSet<RelativePath>),
@@ -59,10 +59,10 @@ pub(crate) enum Deletions {
 pub(crate) struct Comparison<'a, 't> {
     pub(crate) hashing: &'a mut Hashing<'t>,
     pub(crate) personas: &'a Personas,
-    /// The rules of the last look, where they were others: what they hid, and has not changed since, is not new.
+    /// The rules of the last scan, where they were others: what they hid, and has not changed since, is not new.
     pub(crate) old_rules: Option<&'a Rules>,
     pub(crate) last_look_ns: i64,
-    /// The first look of all, which only remembers.
+    /// The very first scan, which only remembers.
     pub(crate) is_silent: bool,
     pub(crate) deletions: &'a Deletions,
 }
@@ -128,7 +128,7 @@ impl Comparison<'_, '_> {
         Ok(difference)
     }
 
-    /// Whether a file that was not known has been there at the last look, where it was ignored.
+    /// Whether a file that was not known has been there at the last scan, where it was ignored.
     fn was_hidden(&self, path: &RelativePath, now: &Known) -> bool {
         now.stamp.ctime_ns < self.last_look_ns && self.old_rules.is_some_and(|rules| rules.ignores_file(path))
     }
@@ -156,7 +156,7 @@ fn changed_ns(known: &Known) -> i64 {
     known.stamp.mtime_ns.max(known.stamp.ctime_ns)
 }
 
-/// What was known and is not there any more. What cannot be seen is not gone, and what is ignored now is nobody's business.
+/// What was known and is not there any more. What cannot be seen is not gone, and what is ignored now does not count.
 fn gone(
     missing: HashMap<RelativePath, Known>,
     rules: &Rules,

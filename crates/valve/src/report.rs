@@ -1,4 +1,4 @@
-//! What one pass has found, and how a valve stands.
+//! What one pass has found, and the status of a valve.
 
 use serde::{Deserialize, Serialize};
 use tgp_contract::RelativePath;
@@ -28,7 +28,7 @@ pub struct ScanReport {
     pub left_out: u64,
 }
 
-/// How a valve stands, whether one runs or not.
+/// The status of a valve, whether one runs or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ValveStatus {
@@ -43,7 +43,7 @@ pub struct ValveStatus {
     pub last_sequence: u64,
     /// Events that are in chronicles.
     pub told_events: u64,
-    /// Milliseconds since the epoch at which the whole tree was looked at last.
+    /// Milliseconds since the epoch at which the whole tree was last scanned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan_ms: Option<u64>,
     /// Events that wait for a chronicle.
@@ -58,7 +58,7 @@ pub struct ValveStatus {
     pub skipped: u64,
     /// The last of them, the newest first.
     pub skips: Vec<Skip>,
-    /// Whoever holds the journal now.
+    /// The process that holds the journal now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watcher: Option<Watcher>,
 }

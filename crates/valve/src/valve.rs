@@ -31,14 +31,14 @@ impl std::fmt::Debug for Valve {
     }
 }
 
-/// Asks a running watch to look at the whole tree.
+/// Asks a running watch to scan the whole tree.
 #[derive(Clone, Debug)]
 pub struct Rescanner {
     hints: Arc<FsEventQueue>,
 }
 
 impl Rescanner {
-    /// The look comes soon, and is told of with this reason.
+    /// The scan comes soon, and is reported with this reason.
     pub fn rescan(&self, reason: &str) {
         self.hints.whole(reason);
     }
@@ -60,12 +60,12 @@ impl Valve {
         Ok(Self { core, hints: Arc::default(), look: options.look })
     }
 
-    /// Looks at the whole tree once, tells what has changed since the last look, carries out the actions that follow from
-    /// it, and waits for them. What the actions change is told by the next look.
+    /// Scans the whole tree once, reports what has changed since the last scan, carries out the actions that follow
+    /// from it, and waits for them. What the actions change is reported by the next scan.
     ///
     /// # Errors
     /// `ENOTFOUND` when the project is gone, `EINTEGRITY` for a journal that broke meanwhile, `ERUNTIME` with
-    /// `details.cancelled` when it was stopped. What was not written down is found again by the next look.
+    /// `details.cancelled` when it was stopped. What was not written down is found again by the next scan.
     pub async fn scan(&mut self, cancelled: Cancellation<'_>) -> Result<ScanReport, ToolError> {
         self.purpose("scan");
         let outlet = EventSink::Report(Box::default());
@@ -77,7 +77,7 @@ impl Valve {
     }
 
     /// Watches until `cancelled` completes. The first event is [`ValveEvent::Started`] or a problem before it. A listener
-    /// that does not take its events misses some, and is told how many.
+    /// that does not take its events misses some, and gets their number.
     ///
     /// # Errors
     /// As [`Valve::scan`], but for being stopped.
@@ -99,13 +99,13 @@ impl Valve {
         Ok(run.watch(&self.hints, every).await?)
     }
 
-    /// For whoever wants a running watch to look again.
+    /// For callers that want a running watch to scan again.
     #[must_use]
     pub fn rescanner(&self) -> Rescanner {
         Rescanner { hints: Arc::clone(&self.hints) }
     }
 
-    /// How the valve of a project stands, whether one runs or not. Blocks as files do.
+    /// The status of a project's valve, whether one runs or not. Blocks as files do.
     ///
     /// # Errors
     /// When the project or its journal cannot be read.

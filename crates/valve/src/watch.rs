@@ -1,4 +1,4 @@
-//! The loop of a valve: look, tell, act, wait.
+//! The loop of a valve: scan, report, act, wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::reconcile::Deletions;
 use crate::tree::Scope;
 use crate::watches::Watches;
 
-/// How often the tree is looked at when it cannot be watched.
+/// How often the tree is scanned when it cannot be watched.
 const FALLBACK_EVERY: Duration = Duration::from_secs(5);
 /// When a chronicle or the journal cannot take something, it is tried again: soon, then less and less often.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// While actions are carried out, changes wait a little, so that their events can say who has caused them.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Why the tree is looked at when nothing has happened.
+/// Why the tree is scanned when nothing has happened.
 const PERIODIC: &str = "the time for it has come";
 
 /// What wakes the loop.
@@ -46,7 +46,7 @@ pub(crate) struct Run<'a> {
     stop: Stop<'a>,
     runner: Runner,
     deliverer: Publisher,
-    /// Ends a look that is under way, also when the run itself is dropped.
+    /// Ends a scan that is under way, also when the run itself is dropped.
     halt: Halt,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         if self.stop.is_wanted() { Err(Failure::Stopped) } else { Ok(self.outlet) }
     }
 
-    /// Says what has happened before, and ends what nobody will end.
+    /// Reports a lost journal, and settles the actions that an earlier process left running.
     async fn begin(&mut self) -> Result<(), Failure> {
         let loss = locked(&self.core.loss).take();
         if let Some(what) = loss {
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
         Ok((watches, looked))
     }
 
-    /// Watches until nobody wants it any more.
+    /// Watches until it is cancelled.
     pub(crate) async fn watch(
         mut self,
         hints: &Arc<FsEventQueue>,
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
         while !self.stop.is_wanted() {
             let looked = self.attend(&mut watching, batch).await;
             let mut failed = self.has_failed(looked).await?;
-            // Also after a look that failed: perhaps because too many events wait.
+            // Also after a scan that failed: perhaps because too many events wait.
             let told = self.tell().await;
             let is_waiting = matches!(told, Ok(waiting) if waiting > 0);
             failed |= self.has_failed(told.map(drop)).await?;
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Gives events away, and begins the actions that follow from them. Answers how many events must wait.
+    /// Publishes events, and begins the actions that follow from them. Returns how many events must wait.
     async fn tell(&mut self) -> Result<u64, Failure> {
         let delivery = self.deliverer.run(&self.core, &mut self.outlet).await?;
         self.runner.start(&self.core, &mut self.outlet).await?;
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
         self.whole(watching, reason).await
     }
 
-    /// Looks at everything, with new watches: the old ones may have missed what they should watch.
+    /// Scans everything, with new watches: the old ones may have missed what they should watch.
     async fn whole(&mut self, watching: &mut Watching, reason: String) -> Result<(), Failure> {
         watching.watches = None;
         if watching.every.is_none() {
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         self.fall_back(watching).await
     }
 
-    /// Goes over to looking again and again when the system can watch no more.
+    /// Switches to periodic scans when the system can watch no more.
     async fn fall_back(&mut self, watching: &mut Watching) -> Result<(), Failure> {
         if let Some(why) = watching.watches.as_mut().and_then(|watches| watches.failed.take()) {
             watching.watches = None;
@@ -390,6 +390,6 @@ struct Watching {
     /// Without watches: how often.
     every: Option<Duration>,
     is_started: bool,
-    /// Deletions that are not told yet.
+    /// Deletions that are not reported yet.
     holds: PendingDeletions,
 }

@@ -12,9 +12,9 @@ use crate::tree::EXCLUDE;
 
 /// The directories that are watched.
 ///
-/// The system knows a directory by its inode, and goes on to tell under the old name when it was moved. So whatever came,
-/// went or moved is forgotten first, with all below it, and watched anew when it is entered: before it is read, so that
-/// nothing can happen in between.
+/// The system knows a directory by its inode, and keeps reporting under the old name when it was moved. So whatever
+/// came, went or moved is forgotten first, with all below it, and watched again when it is entered: before it is
+/// read, so that nothing can happen in between.
 pub(crate) struct Watches {
     watcher: RecommendedWatcher,
     root: PathBuf,
@@ -57,7 +57,7 @@ impl Watches {
                 self.watched.insert(directory.clone());
             }
             Err(error) if has_run_out(&error) => self.failed = Some(error.to_string()),
-            // It is gone or unreadable; whoever walks finds out.
+            // It is gone or unreadable; the walk finds out.
             Err(_) => {}
         }
     }

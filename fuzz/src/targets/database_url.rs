@@ -61,7 +61,7 @@ pub(super) const TARGET: Target = Target {
     iterations: 80_000,
 };
 
-/// Stands for a password: no URL has it by chance.
+/// Represents a password: no URL has it by chance.
 const SECRET: &str = "sEcReT7q";
 const SERVERS: [&str; 4] = ["postgres:", "postgresql:", "mysql:", "mariadb:"];
 
@@ -72,7 +72,7 @@ fn check(input: &[u8]) -> Result<(), String> {
     ensure!(format!("{url:?}").contains(&shown), "`Debug` shows another URL");
     if let Some(file) = url.sqlite_file() {
         same("the file", &format!("sqlite:{}", file.display()), &shown)?;
-        // `sqlite://a` is the file `a`, so a path that begins with two slashes has no URL of its own.
+        // `sqlite://a` is the file `a`, so a path that begins with two slashes has no URL.
         if shown.starts_with("sqlite://") {
             return Ok(());
         }

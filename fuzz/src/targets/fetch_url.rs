@@ -67,7 +67,7 @@ pub(super) const TARGET: Target = Target {
 };
 
 const ENTRIES: [&str; 3] = ["https://api.x.com/v1", "http://127.0.0.1:8080", "https://*.example.com/a"];
-/// Stands for a password: no URL has it by chance.
+/// Represents a password: no URL has it by chance.
 const SECRET: &str = "sEcReT7q";
 
 fn check(input: &[u8]) -> Result<(), String> {

@@ -366,7 +366,7 @@ fn check(input: &[u8], dialect: &str) -> Result<(), String> {
             reads(&sql, &tokens)?;
         }
         without_literals(world, &sql, dialect, &tokens, &class)?;
-        // Whatever is before it, a statement on a line of its own is seen.
+        // Whatever is before it, a statement on its own line is seen.
         let more = world.inspect(&format!("{sql}\n;DROP TABLE t"), dialect)?;
         let seen = more.kinds.iter().any(|kind| kind == "drop" || kind == UNKNOWN_KIND);
         ensure!(seen && !more.reads, "a DROP after it is not seen: {more:?}");

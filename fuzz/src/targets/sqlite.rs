@@ -1,4 +1,4 @@
-//! A copy of the database that the classifier looks at, in which statements that are said to read are run.
+//! A copy of the database that the classifier inspects, in which statements that are said to read are run.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::{ensure, same};
 const SCHEMA: &str = "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT); CREATE TABLE u (a, b DEFAULT 1); CREATE INDEX i ON u (a); \
                       CREATE VIEW v AS SELECT a FROM t; INSERT INTO t VALUES (1, 'x'), (2, 'y'); INSERT INTO u VALUES (1, 2);";
 
-/// Steps of SQLite's machine after which a statement is stopped: a recursive query has no end of its own.
+/// Steps of SQLite's machine after which a statement is stopped: a recursive query has no end.
 const MOST_STEPS: i32 = 200_000;
 /// The largest text or blob: `zeroblob(1e9)` is a statement of a few bytes.
 const MOST_BYTES: i32 = 1 << 20;
@@ -56,7 +56,7 @@ impl Copy {
         let Ok(mut statement) = self.connection.prepare(sql) else { return Ok(()) };
         ensure!(statement.readonly(), "a statement that SQLite says can write is said to read: {class:?}");
         let mut rows = statement.raw_query();
-        // An error while it runs, and a statement that was stopped, are no change.
+        // An error while it runs, and a statement that was stopped, are not a change.
         while let Ok(Some(_)) = rows.next() {}
         drop(rows);
         drop(statement);

@@ -11,7 +11,7 @@ use crate::expected::OK;
 use crate::outcome::Outcome;
 use crate::project::Project;
 
-/// Makes the steps as steps of one query. Where the query does not compile, each is tried in a query of its own,
+/// Makes the steps as steps of one query. Where the query does not compile, each is tried in its own query,
 /// since one call that is refused before anything runs must not hide what the others come to.
 pub(super) fn calls(project: &Project, case: &CaseFile, steps: &[Step]) -> Result<Vec<Outcome>> {
     let outcomes = query(project, case, steps)?;

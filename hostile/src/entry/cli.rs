@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::process::Ran;
 use crate::project::Project;
 
-/// Makes one step in a process of its own.
+/// Makes one step in its own process.
 pub(super) fn step(project: &Project, case: &CaseFile, step: &Step) -> Result<Outcome> {
     match step.act() {
         Some(Act::Script { text, .. }) => {

@@ -33,7 +33,7 @@ pub(super) fn calls(project: &Project, case: &CaseFile, steps: &[Step]) -> Resul
             "prompt": "attack", "model": model, "tools": tools, "max_steps": script::turns(steps),
         } },
     }] });
-    // JSON is YAML too, and needs no quoting of its own.
+    // JSON is YAML too, and needs no extra quoting.
     project.write(FILE, &persona.to_string())?;
     let limit = project.step_limit(case) + Duration::from_secs(2) * u32::try_from(steps.len())?;
     let before = sessions(project);

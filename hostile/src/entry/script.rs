@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::case::Step;
 use crate::project::Project;
 
-/// Turns that a model needs besides its calls.
+/// Turns that a model needs in addition to its calls.
 const CLOSING_TURNS: usize = 2;
 
 /// Writes the model's turns beside the project and gives what `--provider` and `model` take.

@@ -1,4 +1,4 @@
-//! A client with a token at `tgp serve`. One server serves the whole attack, and is looked at before and after it.
+//! A client with a token at `tgp serve`. One server serves the whole attack, and is inspected before and after it.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::endurance::Server;
 use crate::outcome::Outcome;
 use crate::project::Project;
 
-/// What stands for the client's token in a `hello`.
+/// The placeholder for the client's token in a `hello`.
 const TOKEN: &str = "$TOKEN";
 
 /// The seconds before the end within which an idle client is still waited for.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Makes all steps. The server is started anew where the approver changes from one step to the next.
+/// Makes all steps. The server is restarted where the approver changes from one step to the next.
 pub(super) fn steps(project: &Project, case: &CaseFile) -> Result<Made> {
     let minted = case.token.as_deref().unwrap_or_default();
     let mut words = vec!["token", "mint"];
@@ -67,7 +67,7 @@ impl Attacker<'_> {
             }
             Ok(answer) => Outcome::of_result(&answer, ""),
             Err(error) => {
-                // The next step has a connection of its own.
+                // The next step has its own connection.
                 self.client = None;
                 Outcome::none("no answer", format!("{error:#}"))
             }

@@ -30,8 +30,8 @@ export default async function attack(args: { name: string; list: unknown[] }): P
 }
 ";
 
-/// Makes one step in a run of its own. With an approver an agent has it run (`tgp call exec_tool --yes`), without one
-/// a person does (`tgp exec`).
+/// Makes one step in its own run. With an approver an agent has it run (`tgp call exec_tool --yes`), without one a
+/// person does (`tgp exec`).
 pub(super) fn step(project: &Project, case: &CaseFile, step: &Step) -> Result<Outcome> {
     let (name, arguments) = step.as_call().unwrap_or_default();
     project.write(&format!(".tgp/{PATH}"), SOURCE)?;

@@ -54,7 +54,7 @@ async fn five_hundred_hostile_runs_leave_nothing_behind() {
     let config = json!({ "sandbox": { "cpuMs": 15, "wallMs": 400, "pool": 2 } });
     let forgetful = |options: BootOptions| BootOptions { recorder: Some(Arc::new(Forgetful)), ..options };
     let kernel = project.kernel(&config, forgetful).await;
-    // Sources that are refused never reach a worker of their own, and so prove nothing here.
+    // Sources that are refused never reach their own worker, and so prove nothing here.
     let refused = |case: &Case| case.expected.iter().any(|code| code == "ECOMPILE");
     let cases: Vec<Case> = corpus::all().unwrap().into_iter().filter(|case| !refused(case)).collect();
     for case in &cases {

@@ -1,4 +1,4 @@
-//! A graph in memory: a set of files for each commit, and who imports whom.
+//! A graph in memory: a set of files for each commit, and which file imports which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! Fakes: the smallest parts that keep the contracts, for whoever tests one part without the others.
+//! Fakes: the smallest parts that keep the contracts, for testing one part without the others.
 //!
 //! A fake is naive in how it works and strict in what it promises. Each of them is checked by the same suites as the
-//! real parts, so whoever builds against a fake builds against the contract.
+//! real parts, so code built against a fake is built against the contract.
 #![forbid(unsafe_code)]
 
 mod chronicle;

@@ -1,4 +1,4 @@
-//! A model that does what the conversation tells it: the puppet that every suite can play with.
+//! A model that does what the conversation says: the scripted model that every suite can use.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +34,7 @@ impl ScriptedModel {
     /// The events of the next turn; the last of them is the end.
     ///
     /// # Errors
-    /// `EVALIDATION` when the turns of the task are no events.
+    /// `EVALIDATION` when the turns of the task are not events.
     pub fn turn(options: &ChatOptions) -> Result<Vec<StreamEvent>, ToolError> {
         if let Some(events) = told(&options.messages)? {
             return Ok(ended(events));

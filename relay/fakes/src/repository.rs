@@ -20,7 +20,7 @@ const MAX_COMMITS: usize = 1_000;
 /// Bytes of a source that imports are looked for in.
 const MAX_SOURCE: u64 = 1 << 20;
 
-/// The files of one commit, or of the work tree, and who imports whom.
+/// The files of one commit, or of the work tree, and which file imports which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) files: BTreeSet<String>,
@@ -112,7 +112,7 @@ impl Repository {
         command.arg("-C").arg(&self.directory).args(arguments);
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-        // Whoever is run inside a hook of git has these set, and they would lead to another repository.
+        // A process inside a git hook has these set, and they would lead to another repository.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }

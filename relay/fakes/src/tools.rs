@@ -186,7 +186,7 @@ impl ToolCaller for FakeTools {
             Ok((done, effects)) => (ToolResult::Done(Value::Object(done.data)), effects, done.exit_code),
             Err(error) => (ToolResult::Failed(error), Vec::new(), None),
         };
-        // What was not even looked at by a gate has no verdict.
+        // What no gate has judged has no verdict.
         let is_invalid = result.error().is_some_and(|error| error.code == Code::Validation);
         let is_known = definition.is_ok() && !is_invalid;
         let ended = CallRecord::ended(call, context, result);

@@ -1,4 +1,4 @@
-//! A valve that looks at every file whenever it is told to, and remembers their hashes.
+//! A valve that reads every file on request, and remembers their hashes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use tgp_contract::{
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Files that one look takes; more were not meant for a fake.
+/// Files that one scan takes; more were not meant for a fake.
 const MAX_FILES: usize = 10_000;
 /// Folders whose files never trigger anything.
 const IGNORED: [&str; 3] = [".git", CHRONICLE_DIRECTORY, ".tgp"];
 
-/// Somebody who wants to know of changes to files whose path contains one of the filters.
+/// A persona that wants to know of changes to files whose path contains one of the filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Persona {
     pub name: String,
     pub filters: Vec<String>,
 }
 
-/// Looks at all files, compares them with what it remembers, and tells personas of the difference.
+/// Reads all files, compares them with what it remembers, and reports the difference to personas.
 pub struct FakeValve {
     project: PathBuf,
-    /// Where it remembers from one look to the next, also over restarts.
+    /// Where it remembers from one scan to the next, also over restarts.
     memory: PathBuf,
     personas: Vec<Persona>,
     chronicle: Arc<dyn Chronicle>,
@@ -52,7 +52,7 @@ impl FakeValve {
         Self { project: project.into(), memory: memory.into(), personas, chronicle }
     }
 
-    /// One look. The first one only remembers. Answers the reasons of events that no chronicle may take.
+    /// One scan. The first one only remembers. Returns the reasons of events that no chronicle may take.
     ///
     /// # Errors
     /// When files cannot be read, or the chronicle fails otherwise than by its scope.

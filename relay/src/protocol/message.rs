@@ -1,4 +1,4 @@
-//! What stands on a line.
+//! The contents of a line.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

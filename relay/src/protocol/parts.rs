@@ -31,7 +31,7 @@ struct ExternalModel {
     peer: Arc<Peer>,
 }
 
-/// A stream that is being read. Dropping it tells the program.
+/// A stream that is being read. Dropping it notifies the program.
 struct Listening {
     peer: Arc<Peer>,
     request: u64,
@@ -99,7 +99,7 @@ impl ModelProvider for ExternalModel {
 /// A program as tools. The definitions are asked for once.
 ///
 /// # Errors
-/// When it does not tell them.
+/// When the program does not report them.
 pub(crate) async fn connect_tools(peer: &Arc<Peer>) -> Result<Arc<dyn ToolCaller>, ToolError> {
     let definitions = ask(peer, "definitions", json!({})).await?;
     Ok(Arc::new(ExternalTools { peer: Arc::clone(peer), definitions }))

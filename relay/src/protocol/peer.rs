@@ -20,12 +20,12 @@ use super::PROTOCOL;
 use super::lines;
 use super::message::{Hello, Introduced, PartKind, Reply, Request};
 
-/// Replies of one request that wait to be read. When they are so many, the program is not read any more until somebody
-/// has taken one: a slow reader slows the program down.
+/// Replies of one request that wait to be read. When they are so many, the program is not read any more until the
+/// reader has taken one: a slow reader slows the program down.
 const WAITING_REPLIES: usize = 16;
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 16;
-/// Requests that nobody has answered yet.
+/// Requests that are not answered yet.
 const MAX_PENDING: usize = 256;
 /// The end of what a program says on standard error that is kept for a fault.
 const MAX_STDERR: usize = 1 << 10;
@@ -73,7 +73,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody waits any more. The first reason is the one that counts.
+    /// Ends all waiting requests. The first reason is the one that counts.
     fn end(&self, reason: String) {
         let mut state = self.state();
         state.ended.get_or_insert(reason);
@@ -90,7 +90,7 @@ impl Peer {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&options.command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that whatever the command starts ends with it.
+        // Its own process group, so that whatever the command starts ends with it.
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| {
             ToolError::new(Code::Config, format!("`{}` cannot be started: {error}", options.command))
@@ -160,7 +160,7 @@ impl Peer {
         Ok((id, replies))
     }
 
-    /// Tells that nobody wants the answer to a request any more. A program may go on all the same.
+    /// Reports that the answer to a request is no longer wanted. A program may continue all the same.
     pub(super) fn cancel(&self, request: u64) {
         let params = json!({ "request": request });
         let line = json!(Request { id: None, method: "cancel".to_owned(), params }).to_string();
@@ -264,7 +264,7 @@ impl Drop for Peer {
     fn drop(&mut self) {
         let is_running = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         self.shared.stop.notify_one();
-        // The supervisor reaps the program; where there is no runtime any more, it must not go on alone all the same.
+        // The supervisor reaps the program; where there is no runtime any more, it must still not continue alone.
         if is_running && self.shared.state().ended.is_none() {
             kill(self.group);
         }
@@ -277,7 +277,7 @@ fn kill(group: Option<Pid>) {
     }
 }
 
-/// Writes lines until nobody has any more.
+/// Writes lines until all senders are gone.
 async fn write(mut input: ChildStdin, mut lines: mpsc::Receiver<String>, shared: Arc<Shared>) {
     while let Some(line) = lines.recv().await {
         if input.write_all(line.as_bytes()).await.is_err() || shared.state().ended.is_some() {
@@ -318,7 +318,7 @@ async fn supervise(
     };
     kill(group);
     let _ = child.wait().await;
-    // What it said last on standard error belongs to the reason; whoever it has started may keep the pipe open.
+    // What it said last on standard error belongs to the reason; its child processes may keep the pipe open.
     let _ = tokio::time::timeout(END_PATIENCE, listening).await;
     shared.end(match reading {
         Some(Some(reason)) => reason,
@@ -334,7 +334,7 @@ fn ending(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// Gives replies to whoever waits for them. Answers why reading ended; none at the end of the output.
+/// Gives replies to their waiters. Returns why reading ended; none at the end of the output.
 async fn read(output: &mut BufReader<ChildStdout>, shared: &Shared) -> Option<String> {
     loop {
         let line = match lines::next(output).await {
@@ -356,7 +356,7 @@ async fn read(output: &mut BufReader<ChildStdout>, shared: &Shared) -> Option<St
                 "answered request {id}, which was not asked or was answered before: `{shown}`"
             ));
         };
-        // Whoever has gone needs no answer.
+        // A waiter that is gone needs no answer.
         let _ = sender.send(reply).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The other side of the protocol: a part of this product, served to whoever speaks it.
+//! The other side of the protocol: a part of this product, served to any program that speaks it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::real;
 
 /// Requests that are worked on at the same time; further ones are not read before one of them is answered.
 const MAX_REQUESTS: usize = 64;
-/// Lines that wait to be written: few, so that a slow reader slows everybody down.
+/// Lines that wait to be written: few, so that a slow reader slows every sender down.
 const WAITING_LINES: usize = 4;
-/// How long requests that are being answered may go on after the input has ended.
+/// How long requests that are being answered may continue after the input has ended.
 const LAST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whose part is served.
@@ -51,7 +51,7 @@ pub struct RelayServeOptions {
 enum Held {
     Nothing,
     Kernel(real::KernelTools),
-    /// Where the graph is kept: not in the project, whose files it tells of.
+    /// Where the graph is kept: not in the project, whose files it describes.
     Folder(TempDir),
 }
 
@@ -75,7 +75,7 @@ where
     let (sender, receiver) = mpsc::channel(WAITING_LINES);
     let writer = tokio::spawn(write(output, receiver));
     let served = answer_all(options, BufReader::new(input), sender).await;
-    // The writer ends when everybody who could still say something has gone.
+    // The writer ends when all senders are gone.
     let written = writer.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     served?;
     written.map_err(|error| {
@@ -116,7 +116,7 @@ async fn answer_all<R: AsyncRead + Unpin + Send>(
                 break Err(refuse(&sender, problem).await);
             }
         };
-        // A notification: whoever cancels does not wait, and what is being done here is soon done.
+        // A notification: the sender does not wait, and what is being done here is soon done.
         let Some(id) = request.id else { continue };
         match &part {
             None => match introduce(options, &request).await {
@@ -195,7 +195,7 @@ async fn introduce(options: &RelayServeOptions, request: &Request) -> Result<(Ar
 async fn make(options: &RelayServeOptions, directory: &Path) -> Result<(Arc<Served>, Held), ToolError> {
     let is_real = options.origin == Origin::Real;
     let served = match options.part {
-        // A real model is one of somebody else; what can be had without a key is the puppet.
+        // A real model is a remote service; without a key only the scripted model is available.
         PartKind::Llm => Served::Llm(Arc::new(tgp_relay_fakes::FakeModel::new())),
         PartKind::Tools if is_real => {
             let kernel = real::KernelTools::boot(directory, &options.tgp).await?;
@@ -243,7 +243,7 @@ async fn answer(served: &Served, id: u64, request: Request, sender: &mpsc::Sende
     say(sender, id, answered).await;
 }
 
-/// Says the events of a turn, each as a line of its own.
+/// Says the events of a turn, each as its own line.
 async fn stream(model: &dyn ModelProvider, id: u64, params: &Value, sender: &mpsc::Sender<Value>) {
     let asked = async { model.chat(read::<ChatOptions>(params)?).await };
     match asked.await {

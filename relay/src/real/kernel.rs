@@ -9,7 +9,7 @@ use tgp_contract::{Code, TddMode, ToolCaller, ToolError};
 /// A kernel on one project, for its router.
 pub(crate) struct KernelTools {
     kernel: Kernel,
-    /// Compiled tools and the layers of commands, which nobody needs afterwards.
+    /// Compiled tools and the layers of commands, which are not needed afterwards.
     _cache: tempfile::TempDir,
 }
 

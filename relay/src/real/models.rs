@@ -1,4 +1,4 @@
-//! Models that say what a case wants: by a script, over the wire, or by being told in the conversation.
+//! Models that say what a case wants: by a script, over the wire, or by instructions in the conversation.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tgp_llm::{HttpOptions, Script, Wire};
 
 use super::ModelServer;
 
-/// Whoever can give a model that takes these turns. The task of the conversation holds the same turns, in the way that
+/// A source of a model that takes these turns. The task of the conversation holds the same turns, in the way that
 /// `relay/README.md` describes, so a source may leave them to the model.
 #[async_trait]
 pub(crate) trait ModelSource: Send + Sync {

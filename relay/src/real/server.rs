@@ -44,7 +44,7 @@ impl ModelServer {
         Ok(Self { base_url, task: tokio::spawn(accept(listener, model)) })
     }
 
-    /// What an adapter is told.
+    /// The base URL for an adapter.
     pub(crate) fn base_url(&self) -> &str {
         &self.base_url
     }

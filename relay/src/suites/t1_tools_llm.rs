@@ -170,7 +170,7 @@ fn malformed_arguments(world: &World) -> Running<'_> {
             holds(is_refused, expected, &record.result)?;
         }
         same("the files after calls that do not fit", &names(&world.workspace.picture()?), &names(&before))?;
-        // And by the mouth of a model, which is told what was wrong.
+        // And through a model, which is told what was wrong.
         let calls = bad
             .iter()
             .zip(1..)

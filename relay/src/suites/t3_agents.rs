@@ -111,7 +111,7 @@ fn plan_denied(world: &World) -> Running<'_> {
         };
         holds(reason.contains("exists in graph"), "a reason that says that it exists in graph", reason)?;
         holds(reason.contains("src/user.ts"), "a reason that names src/user.ts, which imports it", reason)?;
-        // What nothing stands against is approved.
+        // What nothing objects to is approved.
         let create =
             plan(json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]))?;
         let review = guardian
@@ -159,7 +159,7 @@ fn bullet_wound(world: &World) -> Running<'_> {
             &kinds(world, GUARDIAN_CHRONICLE).await?,
             &vec!["HALT".to_owned()],
         )?;
-        // What is there is accepted, and work goes on.
+        // What is there is accepted, and work continues.
         let done = guardian.reconcile(&edit("src/ghost.ts")).await.expecting("a reconciliation")?;
         holds(done.appended && done.lifted, "the halt to be lifted by a reconciliation", &done)?;
         guardian.bullet_wound_check(&[]).await.expecting("no contradiction after it was reconciled")?;

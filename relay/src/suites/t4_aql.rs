@@ -45,7 +45,7 @@ const MEETING: Duration = Duration::from_secs(20);
 const WAITING_EVENTS: usize = 64;
 const NOTES: &str = "notes.md";
 
-/// What there is besides a query: the tools of the row.
+/// What a query needs in addition: the tools of the row.
 struct ToolSet {
     tools: Vec<ToolDefinition>,
 }
@@ -230,7 +230,7 @@ fn tool_schema(world: &World) -> Running<'_> {
     })
 }
 
-/// Agents of somebody else that wait for each other: none answers before both are at work.
+/// Agents of another implementation that wait for each other: none answers before both are at work.
 struct Rendezvous {
     inner: Arc<dyn AgentRunner>,
     barrier: Barrier,

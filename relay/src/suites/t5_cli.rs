@@ -107,7 +107,7 @@ fn mutator_approval(world: &World) -> Running<'_> {
             vec![say("Then."), write("second.md"), end()],
             vec![say("So be it."), end()],
         ];
-        // Somebody says no, and then yes.
+        // The user says no, and then yes.
         let session = session(world, &turns)?;
         let arguments: Vec<&str> = ["run"].into_iter().chain(session.iter().map(String::as_str)).collect();
         let ran = run_at_terminal(world, &arguments, QUESTION, &["n", "y"]).await?;

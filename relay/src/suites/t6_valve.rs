@@ -43,7 +43,7 @@ fn path(text: &str) -> Result<RelativePath, Fault> {
     RelativePath::new(text).map_err(|error| Fault::new("a path of the project", error.to_string()))
 }
 
-/// A project with personas, which a valve has looked at once.
+/// A project with personas, which a valve has scanned once.
 async fn begin(world: &World) -> Result<(), Fault> {
     world.workspace.write(PERSONAS_FILE, PERSONAS)?;
     world.workspace.write("src/main.ts", "export {};\n")?;
@@ -105,7 +105,7 @@ fn downtime_backfill(world: &World) -> Running<'_> {
         world.workspace.write("src/new_secrets.txt", "A=1\n")?;
         world.workspace.write("src/kept_secrets.txt", "B=1\n")?;
         scan(world).await?;
-        // Nobody watches now.
+        // No valve watches now.
         world.workspace.write("src/kept_secrets.txt", "B=2\n")?;
         world.workspace.remove("src/new_secrets.txt")?;
         world.workspace.write("src/late_secrets.txt", "C=1\n")?;
@@ -171,7 +171,7 @@ fn scope_guard(world: &World) -> Running<'_> {
             let is_expected = name == "docs/guide.md" || name.starts_with(".sage/");
             holds(is_expected, "no file outside of .sage to be made", name)?;
         }
-        // The event stands in the chronicle of the project, or its skip has a reason; a change is not simply forgotten.
+        // The event is in the chronicle of the project, or its skip has a reason; a change is not simply forgotten.
         let project = world.chronicle()?.tail(&path(".sage/project.sage")?, MOST).await;
         let project = project.expecting("a chronicle that can be read")?;
         let is_told = project.iter().any(|event| event.file_path.as_deref() == Some("docs/guide.md"));
@@ -180,7 +180,7 @@ fn scope_guard(world: &World) -> Running<'_> {
             "an event in .sage/project.sage, or a reason for none",
             &skipped,
         )?;
-        // The chronicle itself keeps the scope, whoever asks.
+        // The chronicle itself keeps the scope, whoever the caller is.
         let event = ChronicleEvent {
             event_id: None,
             kind: "VALVE_PERSONA_TRIGGER".to_owned(),

@@ -24,7 +24,7 @@ async fn every_fake_keeps_the_contract() {
     assert!(report.is_green());
     let suites: BTreeSet<&str> = report.rows.iter().map(|row| row.suite.as_str()).collect();
     assert_eq!(suites, ["fixtures", "t1", "t2", "t3", "t4", "t6"].into());
-    // Nobody took a role who was not asked to.
+    // No part took a role that it was not asked to take.
     assert!(report.rows.iter().all(|row| row.external.is_empty() && !row.fake.is_empty()));
 }
 

@@ -101,7 +101,7 @@ async fn nothing_that_a_program_has_started_outlives_the_kit() {
         assert_eq!(pids.lines().count(), 3, "{pids}");
         let until = Instant::now() + PATIENCE;
         for pid in pids.lines() {
-            // Whoever was killed may be waited for by the system's first process a moment longer.
+            // A killed process may exist a moment longer until the system's first process reaps it.
             while is_alive(pid) {
                 assert!(Instant::now() < until, "{mode}: process {pid} is still there");
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 type Served = JoinHandle<Result<(), tgp_contract::ToolError>>;
 
-/// Somebody who asks a part.
+/// A client of a part.
 struct Asker {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     output: WriteHalf<DuplexStream>,
@@ -144,7 +144,7 @@ async fn a_model_is_served_event_by_event_to_a_slow_reader() {
         "messages": [{ "role": "user", "blocks": [{ "type": "text", "text": text }] }],
     });
     asker.write(&json!({ "id": 2, "method": "chat", "params": options }).to_string()).await;
-    // More than the pipe holds was asked for, so somebody has had to wait.
+    // More than the pipe holds was asked for, so a writer has had to wait.
     for number in 0..500 {
         tokio::task::yield_now().await;
         let line = asker.read().await;

@@ -11,7 +11,7 @@ use crate::ledger::{Kind, Reported};
 use crate::program::{Runner, documents};
 use crate::site::Site;
 
-/// How often a run is resumed while the load goes on; what is left is resumed at the end.
+/// How often a run is resumed while the load continues; what is left is resumed at the end.
 const RESUMES: usize = 3;
 
 /// The maps of `soak.aql`, in the order in which a run's numbers are written down: name, tool and items.
@@ -87,12 +87,13 @@ fn read(soak: &Soak, site: &Site, events: &[Value], numbers: &[u64]) {
         let step = event["step"].as_str().unwrap_or_default();
         let Some(number) = number_of(step, numbers) else { continue };
         let reported = match event["type"].as_str() {
-            // What an earlier program did is told as kept, also where it was a failure that the query allows.
+            // What an earlier program did is reported as kept, also where it was a failure that the query
+            // allows.
             Some("done") if event["how"] == "ran" => Reported::Success,
             Some("failed") => Reported::of_error(&event["error"]),
             _ => continue,
         };
-        // A step that an earlier program has made is told again.
+        // A step that an earlier program has made is reported again.
         let known = site.ledger.run(number).map(|run| run.reported);
         if known != Some(reported) && known != Some(Reported::Repeated) {
             soak.report.count("calls in queries");

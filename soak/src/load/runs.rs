@@ -1,4 +1,4 @@
-//! Runs in processes of their own: `tgp exec` of a person and `tgp call` of a program.
+//! Runs in their own processes: `tgp exec` of a person and `tgp call` of a program.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::ledger::Reported;
 use crate::program::{Runner, documents};
 use crate::site::Site;
 
-/// How often a session is resumed while the load goes on; what is left is resumed at the end.
+/// How often a session is resumed while the load continues; what is left is resumed at the end.
 const RESUMES: usize = 4;
 
 /// One session after the other.

@@ -1,4 +1,4 @@
-//! A valve that watches, and changes of files for it to tell.
+//! A valve that watches, and changes of files for it to report.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::program::LIMIT;
 /// Files that change again and again.
 const FILES: u64 = 10;
 
-/// How long a watch goes on before it is ended in order and another one begins.
+/// How long a watch runs before it is ended in order and another one begins.
 const WATCH: Duration = Duration::from_secs(25);
 
 /// Keeps a `tgp valve watch` running.

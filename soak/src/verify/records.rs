@@ -82,7 +82,7 @@ pub(super) fn chronicle(check: &Check<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The valve has told the last state of each watched file, and no action was begun twice.
+/// The valve has reported the last state of each watched file, and no action was begun twice.
 pub(super) fn triggers(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
     if site.database != Database::Sqlite {

@@ -17,7 +17,7 @@ pub struct Message {
     /// Relative to the workspace.
     pub file: String,
     pub line: usize,
-    /// The code or kind that a program can tell it by.
+    /// The code or kind by which a program can recognise it.
     pub code: Option<String>,
     /// The template, with `{name}` where a value is inserted; `<expression>` where no template was found.
     pub message: Option<String>,
@@ -37,8 +37,8 @@ impl Message {
     }
 }
 
-/// Prints the messages, one per line or as one JSON array. An argument that is no option selects the files whose path
-/// contains it.
+/// Prints the messages, one per line or as one JSON array. An argument that is not an option selects the files whose
+/// path contains it.
 pub fn command(root: &Path, arguments: &[String]) -> Result<()> {
     let (mut as_json, mut filter) = (false, None);
     for argument in arguments {

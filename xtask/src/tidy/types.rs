@@ -38,7 +38,8 @@ struct Undocumented {
     name: String,
 }
 
-/// The undocumented types at the top level of a file. A type that only the crate sees is no part of its interface.
+/// The undocumented types at the top level of a file. A type that only the crate sees is not part of its
+/// interface.
 fn undocumented(file: &syn::File) -> Vec<Undocumented> {
     let types = file.items.iter().filter_map(|item| match item {
         Item::Struct(item) => Some(("struct", &item.vis, &item.attrs, &item.ident)),

@@ -1,4 +1,4 @@
-//! Bounds: each stops the session cleanly, says what was used, and how to go on.
+//! Bounds: each stops the session cleanly, says what was used, and how to continue.
 
 use std::sync::atomic::Ordering;
 
@@ -59,7 +59,7 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
         assert!(error.help_of().unwrap().ends_with(&format!("`tgp run --resume s1 {help}`")), "{error:?}");
         assert_eq!(summary.steps, steps, "{bound}");
         assert_same(&world.lines()).await;
-        // With the same bounds it stops at once, with larger ones it goes on to its end.
+        // With the same bounds it stops at once, with larger ones it continues to its end.
         let again = world.resume(ResumeOptions { budgets, limits, ..resumption() }).await.0.unwrap();
         budget_error(again.ending, bound);
         assert_eq!(again.steps, steps);
@@ -171,7 +171,7 @@ async fn what_is_left_of_a_budget_bounds_an_answer() {
         (budgets(), Some(500), [Some(500); 3]),
         (tokens(400), Some(300), [Some(300), Some(250), Some(100)]),
         (tokens(400), None, [Some(400), Some(250), Some(100)]),
-        // A model may not have so many, so its own limit stands until it has.
+        // A model may not have so many, so its own limit applies until it has.
         (tokens(4_300), None, [None, None, Some(4_000)]),
         (tokens(10_000), Some(9_900), [Some(9_900), Some(9_850), Some(9_700)]),
         (cost(0.001_705), Some(1_000), [Some(170), Some(90), Some(10)]),

@@ -1,4 +1,4 @@
-//! What the model reads: bounded results, a bounded conversation, and what gives way first.
+//! What the model reads: bounded results, a bounded conversation, and what is shortened first.
 
 use std::sync::atomic::Ordering;
 
@@ -158,7 +158,7 @@ async fn a_task_that_does_not_fit_stops_with_a_clear_word() {
     assert!(error.help_of().unwrap().contains("set llm.contextTokens"), "{error:?}");
     assert!(world.requests().is_empty());
     assert_same(&world.lines()).await;
-    // It is not a dead end: with a larger one it goes on.
+    // It is not a dead end: with a larger one it continues.
     let small = ResumeOptions { limits: context(8_192), ..resumption() };
     assert!(matches!(world.resume(small).await.0.unwrap().ending, Ending::Budget { .. }));
     assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
@@ -197,7 +197,7 @@ async fn large_writes_give_way_instead_of_ending_the_session() {
     for (number, request) in requests.iter().enumerate() {
         check_request(request);
         assert!(request_bytes(request) <= 300_000, "{number}: {}", request_bytes(request));
-        // What is being answered stands there as it was made.
+        // What is being answered is there as it was made.
         let sent = arguments(request);
         assert!(sent.last().is_none_or(|last| last["content"] == json!(content)), "{number}");
         for of_call in &sent {
@@ -215,7 +215,7 @@ async fn large_writes_give_way_instead_of_ending_the_session() {
                 assert_eq!(new == content, is_whole, "both give way together");
             }
         }
-        // The oldest give way first.
+        // The oldest are shortened first.
         let whole: Vec<bool> = sent.iter().map(|of_call| of_call["content"] == json!(content)).collect();
         assert!(whole.is_sorted(), "{whole:?}");
     }
@@ -301,7 +301,7 @@ async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
     assert!(contents(&requests[1])[0].len() < 3_000 && contents(&requests[4])[3].len() > 6_000);
     assert!(contents(&requests[9]).last().unwrap().len() < 4_500);
     assert_same(&world.lines()).await;
-    // The limits stand in their line, so a change of them is found.
+    // The limits are in their line, so a change of them is found.
     let lines = world.lines();
     let at = lines.iter().position(|line| matches!(line.kind, TranscriptLineKind::Resumed { .. })).unwrap();
     let mut changed = lines.clone();

@@ -1,4 +1,4 @@
-//! A session that is killed at any point goes on, and no effect happens twice.
+//! A session that is killed at any point can be resumed, and no effect happens twice.
 
 use std::sync::atomic::Ordering;
 
@@ -101,7 +101,7 @@ async fn a_session_that_is_killed_again_and_again_still_ends() {
         assert!(world.run(options()).await.0.is_err());
         let mut lives = 1;
         while ending_of(&world.lines()) != Some(&Ending::Done) {
-            // Each life writes the line that goes on, and one to three more.
+            // Each life writes the line that resumes, and one to three more.
             world.kill_after(world.lines().len() + 1 + step);
             let _ = world.resume(resumption()).await.0;
             lives += 1;
@@ -192,7 +192,7 @@ async fn what_went_wrong_in_a_killed_run_is_told_and_ends_nothing() {
     let entry = json!({ "auditEntry": 9, "verdict": "allowed", "outcome": outcome });
     world.records.lock().unwrap().insert("r2.2".to_owned(), entry);
     let asked = world.requests().len();
-    // Whoever goes on has looked at it; the model only has to know.
+    // The user who resumes has checked it; the model only has to be informed.
     assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
     let (_, content, is_error) = last_results(&world.requests()[asked]).swap_remove(1);
     assert!(is_error && content.contains("EHALT") && content.contains("an invariant is broken"), "{content}");
@@ -275,7 +275,7 @@ async fn records_that_cannot_be_read_stop_the_session_before_anything_happens() 
     assert_eq!(summary.unknown, ["r2.2 change"], "nobody has looked it up yet");
     assert_eq!(world.effects(), ["r2.2"]);
     assert_same(&world.lines()).await;
-    // Once they can be read again, it goes on; that call left no record, so it stays unknown.
+    // Once they can be read again, it continues; that call left no record, so it stays unknown.
     let summary = world.resume(resumption()).await.0.unwrap();
     assert_eq!((summary.ending, summary.unknown), (Ending::Done, vec!["r2.2 change".to_owned()]));
     assert_eq!(world.effects(), CHANGES);

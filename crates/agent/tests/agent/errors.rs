@@ -49,7 +49,7 @@ async fn every_code_of_a_call_has_one_way() {
             other => panic!("{code}: {other:?}"),
         }
         assert_same(&world.lines()).await;
-        // What stopped can go on: the failing call keeps its result, the next one is made.
+        // What stopped can be resumed: the failing call keeps its result, the next one is made.
         if !FOR_THE_MODEL.contains(&code) {
             assert_eq!(world.effects(), Vec::<String>::new());
             assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
@@ -99,7 +99,7 @@ async fn the_same_failure_three_times_ends_the_attempt() {
         .collect();
     assert_eq!(warned, [false, true]);
     assert_same(&world.lines()).await;
-    // Somebody who goes on gives it three more.
+    // Resuming gives it three more.
     assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
     assert_same(&world.lines()).await;
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tgp_agent::{ForgedTool, PromptFacts, system_prompt};
 use tgp_contract::{TddMode, TddState};
 
-/// What a prompt may take besides the list of forged tools.
+/// What a prompt may take in addition to the list of forged tools.
 const MAX_BYTES: usize = 6 * 1024;
 
 fn forged(count: usize) -> Vec<ForgedTool> {

@@ -13,7 +13,7 @@ use crate::hashes::check_hashes;
 use crate::support::*;
 
 const CONTEXT: u64 = 8_192;
-/// Turns that give way last.
+/// Turns that are shortened last.
 const KEPT: usize = 4;
 
 fn calls() -> impl Strategy<Value = StreamEvent> {
@@ -90,11 +90,11 @@ fn plans() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Whether the results of the last turns are whole, as long as anything older could give way.
+/// Whether the results of the last turns are whole, as long as anything older could be shortened.
 fn last_results_whole(request: &ChatOptions) -> bool {
     let messages = request.messages.iter().rev().take(2 * KEPT);
     let blocks: Vec<&Block> = messages.flat_map(|message| &message.blocks).collect();
-    // A turn without a word has no message of its own, so fewer messages are the last turns.
+    // A turn without text has no message, so fewer messages are the last turns.
     let silent = |block: &&&Block| matches!(block, Block::Text { text } if text.contains("you said nothing") || text.contains("cut off"));
     let whole = |block: &&Block| match block {
         Block::ToolResult { content, .. } => !content.contains("[shortened from"),
@@ -123,7 +123,7 @@ async fn live_through(plan: Plan) {
     let first = AgentOptions { budgets: plan.budgets, limits: context(CONTEXT), ..options() };
     let mut ended = world.run(first).await.0.ok();
     world.kill_after(usize::MAX);
-    // It is gone on with a few times, whatever has ended it.
+    // It is resumed a few times, whatever has ended it.
     for _ in 0..6 {
         assert_same(&world.lines()).await;
         if ended.as_ref().is_some_and(|summary| summary.ending == Ending::Done) {

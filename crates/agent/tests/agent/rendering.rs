@@ -64,7 +64,7 @@ async fn texts_of_an_error_are_shown_so_too() {
     assert_same(&world.lines()).await;
 }
 
-/// Where the first text that was cut goes on in the JSON, and what stood before it there and here.
+/// Where the first text that was cut continues in the JSON, and what preceded it there and here.
 fn cut_of(shown: &str) -> Option<(usize, &str)> {
     let at = shown.find("bytes of `")?;
     let offset = shown[at..].split("\"offset\": ").nth(1)?.split('}').next()?.parse().ok()?;
@@ -90,7 +90,7 @@ proptest! {
         let room = usize::try_from(context_tokens / 4).unwrap().max(400);
         prop_assert!(shown.len() < room + 250, "{} of {room}", shown.len());
         if let Some((offset, before)) = cut_of(&shown) {
-            // The JSON goes on there in the middle of the text, after exactly what was shown of it.
+            // The JSON continues there in the middle of the text, after exactly what was shown of it.
             let first = if shown[..shown.find("bytes of `").unwrap()].contains("\nstdout") { &other } else { &text };
             let json = serde_json::to_string(first).unwrap();
             let inside = raw.find(&json).unwrap() + 1;

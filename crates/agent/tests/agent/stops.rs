@@ -1,4 +1,4 @@
-//! A wish to stop: after the call, in the middle of a turn, at once; and going on from there.
+//! A stop request: after the call, in the middle of a turn, at once; and resuming from there.
 
 use serde_json::json;
 use tgp_agent::{AgentEvent, Ending, StopLevel, TranscriptLineKind, TurnEnding};
@@ -40,7 +40,7 @@ async fn after_the_call_means_that_it_ends_and_nothing_more_begins() {
     assert_eq!((summary.ending, summary.calls), (Ending::Interrupted, 2));
     assert_eq!(world.effects(), ["r1.2"]);
     assert_same(&world.lines()).await;
-    // Whoever goes on wants the rest of the turn too.
+    // A user who resumes wants the rest of the turn too.
     let summary = world.resume(resumption()).await.0.unwrap();
     assert_eq!((summary.ending, summary.calls), (Ending::Done, 4));
     assert_eq!(world.effects(), ["r1.2", "r1.3"]);
@@ -135,7 +135,7 @@ async fn what_is_kept_of_a_cut_turn_is_what_was_shown() {
 #[tokio::test]
 async fn a_wish_that_comes_before_the_call_is_made_keeps_it_from_happening() {
     let world = Fixture::said(vec![vec![call("change", "a", json!({})), end()]]);
-    // The reader wishes when it is told of the call, and the loop waits for the reader.
+    // The reader requests the stop when it gets the call's event, and the loop waits for the reader.
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
     let (handle, signal) = tgp_agent::StopSignal::new();
     let reader = async {

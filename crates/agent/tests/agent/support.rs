@@ -23,9 +23,9 @@ use tokio::sync::{Notify, mpsc};
 #[derive(Clone, Debug)]
 pub(crate) enum Play {
     Events(Vec<StreamEvent>),
-    /// Says so much, and then nothing for ever.
+    /// Says so much, and then nothing forever.
     Hang(Vec<StreamEvent>),
-    /// Nothing of the turn was heard.
+    /// Nothing of the turn was received.
     Refuse(ToolError),
 }
 
@@ -346,7 +346,8 @@ impl ToolCaller for Fixture {
         let refused = call.arguments.get("refuse").is_some();
         // It runs, and then a gate refuses what it wants to change.
         let unapplied = call.arguments.get("unapplied").is_some();
-        // The stand-in for the router's first stages: unknown tools, arguments that are no object, a gate.
+        // The stand-in for the router's first stages: unknown tools, arguments that are not an object, a
+        // gate.
         let (result, files) = if is_taken_back {
             (Err(ToolError::new(Code::Runtime, "it was cancelled").of_cancellation()), Vec::new())
         } else if known.is_some() && !call.arguments.is_object() {
@@ -495,7 +496,7 @@ pub(crate) fn last_results(request: &ChatOptions) -> Vec<(String, String, bool)>
         .collect()
 }
 
-/// What the last message says besides results.
+/// What the last message says in addition to results.
 pub(crate) fn last_text(request: &ChatOptions) -> String {
     let blocks = &request.messages.last().unwrap().blocks;
     let texts = blocks.iter().filter_map(|block| match block {

@@ -36,10 +36,10 @@ async fn a_cut_answer_goes_on_and_two_silences_are_for_the_user() {
     assert!(last_text(&requests[1]).contains("cut off"));
     assert!(last_text(&requests[2]).contains("you said nothing"));
     assert!(last_text(&requests[4]).contains("you said nothing"));
-    // A thought without a word is not sent back, and every message has something in it.
+    // A thought without text is not sent back, and every message has something in it.
     requests.iter().for_each(check_request);
     assert_same(&world.lines()).await;
-    // Whoever has mended what was wrong with the model just goes on.
+    // A user who has fixed what was wrong with the model just resumes.
     assert_eq!(world.resume(resumption()).await.0.unwrap().answer, "the end");
     world.requests().iter().for_each(check_request);
     assert_same(&world.lines()).await;
@@ -51,7 +51,7 @@ async fn three_cut_answers_without_a_call_are_for_the_user() {
     let thought = || vec![cut()];
     let broken = |id: &str| vec![call("change", id, json!("{\"path\": \"a")), cut()];
     let made = || vec![call("look", "", json!({})), cut()];
-    // What has made a call in between goes on.
+    // A session that has made a call in between continues.
     let fine = Fixture::said(vec![half(), broken(""), made(), thought(), half(), vec![text("done"), end()]]);
     assert_eq!(fine.run(options()).await.0.unwrap().ending, Ending::Done);
     assert!(last_text(&fine.requests()[3]).contains("cut off at its limit after these calls"));
@@ -66,7 +66,7 @@ async fn three_cut_answers_without_a_call_are_for_the_user() {
         assert!(error.help_of().unwrap().contains("raise llm.maxOutputTokens (64)"), "{error:?}");
         assert_eq!(world.effects(), Vec::<String>::new());
         assert_same(&world.lines()).await;
-        // With a larger one it goes on, without another word.
+        // With a larger one it continues, without another message.
         let larger = AgentLimits { max_output_tokens: Some(4096), ..limits() };
         let summary = world.resume(ResumeOptions { limits: larger, ..resumption() }).await.0.unwrap();
         assert_eq!(summary.ending, Ending::Done);
@@ -183,7 +183,7 @@ async fn what_the_model_said_goes_back_in_its_order() {
         Block::Opaque { provider: "scripted".to_owned(), value: json!({ "thought": 1 }) },
         Block::Text { text: "one piece".to_owned() },
         Block::Opaque { provider: "scripted".to_owned(), value: json!({ "thought": 2 }) },
-        // An alias is not a name that a provider takes, so the tool's own stands there.
+        // An alias is not a name that a provider takes, so the tool's own name is there.
         Block::ToolCall {
             call_id: "toolu_1".to_owned(),
             tool_name: "look".to_owned(),

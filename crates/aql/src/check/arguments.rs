@@ -1,4 +1,4 @@
-//! What stands in the parentheses of a step, and the arguments of tools against their schemas.
+//! The arguments in the parentheses of a step, and tool arguments checked against their schemas.
 
 use serde_json::{Map, Value};
 use tgp_contract::ToolDefinition;
@@ -14,7 +14,7 @@ use crate::syntax::token::Unescaped;
 use crate::syntax::tree::{Argument, Entry, Expr, ExprForm, Name, Object, Step};
 use crate::{Expression, QueryType};
 
-/// Problems of one constant that a schema tells. One wrong object can be wrong in any number of ways.
+/// The most problems a schema reports for one constant. One wrong object can be wrong in any number of ways.
 const MAX_SCHEMA_PROBLEMS: usize = 10;
 
 /// Words of a schema that say something of one property alone. With others beside them, a part of the arguments cannot
@@ -54,7 +54,7 @@ impl<'t> ParsedArgs<'t> {
         self.named.iter().find(|(given, _)| given.text == name).map(|(_, argument)| &argument.value)
     }
 
-    /// Where a problem with what is missing is told.
+    /// Where a problem with what is missing is reported.
     pub fn span(&self) -> Span {
         self.kind.span
     }
@@ -76,7 +76,8 @@ fn elsewhere(kind: &str, name: &str) -> Option<String> {
 }
 
 impl CheckContext<'_> {
-    /// Sorts what stands in the parentheses, and tells what does not belong there. A `merge` takes any name.
+    /// Sorts the arguments in the parentheses and reports those that do not belong there. A `merge` takes any
+    /// name.
     pub fn given<'t>(&mut self, step: &'t Step, allowed: &[&str], any_name: bool) -> ParsedArgs<'t> {
         let mut given = ParsedArgs { kind: &step.kind, plain: Vec::new(), named: Vec::new() };
         for argument in step.arguments.iter().flat_map(|arguments| &arguments.items) {

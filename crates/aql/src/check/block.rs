@@ -16,7 +16,7 @@ use crate::{QueryType, Record};
 /// Items of a `map` at the same time, where it says nothing of it.
 const DEFAULT_CONCURRENCY: usize = 4;
 
-/// Words that are no references.
+/// Words that are not references.
 const RESERVED: [&str; 4] = ["true", "false", "null", "not"];
 
 impl CheckContext<'_> {
@@ -65,7 +65,7 @@ impl CheckContext<'_> {
             value.ty = QueryType::Any;
         }
         self.frames.pop();
-        // A step that is missing has told a problem, so nobody gets to see these numbers.
+        // A missing step has reported a problem, so these numbers are never used.
         PlanBlock { steps: steps.into_iter().flatten().collect(), value: value.expression, ty: value.ty }
     }
 
@@ -88,7 +88,7 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Tells of a name that stands for something else wherever it is used.
+    /// Reports a name that has another meaning wherever it is used.
     fn reserved(&mut self, name: &tree::Name) {
         if RESERVED.contains(&name.text.as_str()) {
             let message = format!("`{}` is not a name: it means something else in an expression", name.text);
@@ -164,7 +164,7 @@ impl CheckContext<'_> {
             Some(Body::Object(object)) => {
                 self.free(object);
             }
-            // Without its item nobody knows what the steps of a `map` mean.
+            // Without its item the steps of a `map` have no meaning.
             Some(Body::Block(_)) if step.kind.text == "map" && item.is_none() => {}
             Some(Body::Block(block)) => {
                 self.block(block, item.map(|item| (item.text.clone(), QueryType::Any)));

@@ -13,7 +13,7 @@ use crate::syntax::tree::{Item, Name, TypeExpr, TypeForm};
 use crate::types::{MAX_SIZE, union};
 use crate::{Field, QueryType, Record};
 
-/// Types inside of each other, through names too. It bounds the stack of everybody who walks a type.
+/// Types inside of each other, through names too. It bounds the stack of all code that walks a type.
 const MAX_DEPTH: usize = 64;
 
 const BUILT_IN: [&str; 5] = ["String", "Int", "Float", "Bool", "Any"];
@@ -96,7 +96,7 @@ impl<'a> Declarations<'a> {
         Self { units, known, resolved: HashMap::new(), lost }
     }
 
-    /// Resolves every declared type, so that what is wrong with one that nobody uses is told too.
+    /// Resolves every declared type, so that problems in unused types are reported too.
     pub fn types(&mut self, findings: &mut Findings) {
         // Types that many others are made of are resolved once.
         let mut resolver = Resolver { declarations: self, findings, done: HashMap::new() };
@@ -135,7 +135,8 @@ impl<'a> Declarations<'a> {
         matches!(self.item(id)?, Item::Query(_)).then_some(id)
     }
 
-    /// Whether a name that a file does not know may be one that could not be parsed or read, which was told.
+    /// Whether a name that a file does not know may be one that could not be parsed or read, which was
+    /// already reported.
     pub fn may_be_lost(&self, unit: usize, name: &str) -> bool {
         let lost = self.lost.get(unit);
         lost.is_some_and(|lost| lost.as_ref().is_none_or(|names| names.contains(name)))

@@ -1,8 +1,8 @@
-//! Just enough of Cypher and SQL to find their parameters and to tell a question from a change.
+//! Just enough of Cypher and SQL to find their parameters and to distinguish a read from a change.
 
 use std::ops::Range;
 
-/// A parameter and where it stands in the text.
+/// A parameter and its position in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
     pub name: String,
@@ -72,7 +72,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The parameters of a Cypher query; `None` when nobody can be sure of them.
+/// The parameters of a Cypher query; `None` when they are uncertain.
 pub(super) fn cypher_parameters(text: &str) -> Option<Vec<Parameter>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut found = Vec::new();
@@ -111,7 +111,7 @@ struct Seen {
     parameters: Vec<Parameter>,
     /// Words outside of strings and comments, in small letters.
     words: Vec<String>,
-    /// Whether something stands behind a `;`.
+    /// Whether anything follows a `;`.
     several: bool,
 }
 
@@ -187,12 +187,12 @@ fn sql(text: &str) -> Option<Seen> {
     Some(seen)
 }
 
-/// The parameters of a statement; `None` when nobody can be sure of them.
+/// The parameters of a statement; `None` when they are uncertain.
 pub(super) fn sql_parameters(text: &str) -> Option<Vec<Parameter>> {
     sql(text).map(|seen| seen.parameters)
 }
 
-/// Words that change something, wherever they stand in a statement.
+/// Words that change something, wherever they occur in a statement.
 const CHANGING: [&str; 10] =
     ["insert", "update", "delete", "merge", "replace", "into", "call", "do", "nextval", "setval"];
 

@@ -11,7 +11,8 @@ use crate::syntax::tree::{Expr, ExprForm, Name, Object, Text, TextPiece};
 use crate::types::union;
 use crate::{Expression, QueryType};
 
-/// Texts up to this length have a type of their own, so that one can be given where one of several is wanted.
+/// Texts up to this length have their own literal type, so that one can be given where one of several is
+/// expected.
 const LONGEST_CHOICE: usize = 64;
 
 const FUNCTIONS: [&str; 3] = ["length", "join", "contains"];
@@ -27,7 +28,7 @@ impl CheckContext<'_> {
         Typed { expression: self.expression(form, span), ty: self.bounded(ty) }
     }
 
-    /// Stands for something of which a problem was told.
+    /// A placeholder for an expression whose problem was reported.
     pub fn wrong(&self, span: Span) -> Typed {
         self.typed(ExpressionForm::Value(Value::Null), span, QueryType::Any)
     }
@@ -182,7 +183,7 @@ impl CheckContext<'_> {
             return self.typed(ExpressionForm::Input(at), span, ty);
         }
         if self.inputs_lost {
-            // Nobody gets to see the number, since there is no plan.
+            // The number is never used, since there is no plan.
             return self.typed(ExpressionForm::Input(usize::MAX), span, QueryType::Any);
         }
         let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
@@ -207,7 +208,7 @@ impl CheckContext<'_> {
         self.wrong(span)
     }
 
-    /// There is no step of this name; here is what was meant.
+    /// The problem for an unknown step name, with the name that was probably meant.
     pub fn unknown_step(&self, name: &str, span: Span) -> crate::QueryProblem {
         let problem = self.problem(span, "unknown-step", format!("there is no step `{name}` here"));
         let visible = self.visible();
@@ -254,7 +255,7 @@ impl CheckContext<'_> {
         self.typed(ExpressionForm::Element(Box::new(of.expression), Box::new(index.expression)), span, ty)
     }
 
-    /// Tells that something may be null where it must not be.
+    /// Reports that something may be null where it must not be.
     pub fn may_be_null(&mut self, span: Span, what: &str, ty: &QueryType) {
         let written = self.text.slice(span);
         let written = if written.len() <= 40 && !written.contains('\n') { written } else { "…" };

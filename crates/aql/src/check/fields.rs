@@ -11,7 +11,7 @@ use crate::syntax::tree::{Expr, ExprForm, Name, Object};
 use crate::types::{FieldMismatch, TypeMismatch, fits, union};
 use crate::{QueryType, Record};
 
-/// What fields are called where they stand, in messages and in the kinds of problems.
+/// What fields are called in messages and in problem kinds, depending on where they are.
 #[derive(Clone, Copy)]
 pub(super) struct FieldLabels {
     pub one: &'static str,
@@ -90,8 +90,8 @@ impl CheckContext<'_> {
         }
     }
 
-    /// An expression that has to have a type. Where it is written as an object or a list, its parts are looked at one
-    /// by one, so that a problem is told where it is.
+    /// An expression that has to have a type. Where it is written as an object or a list, its parts are checked one
+    /// by one, so that a problem is reported where it is.
     pub fn fitting(&mut self, expr: &Expr, wanted: &QueryType, what: &str) -> Typed {
         match (&expr.form, wanted) {
             (ExprForm::Object(object), _) => {
@@ -150,7 +150,7 @@ impl CheckContext<'_> {
         self.record(entries, span)
     }
 
-    /// Tells which fields are missing. One that was written with another letter is given, and told already.
+    /// Reports which fields are missing. A misspelled field counts as given; it was already reported.
     fn missing(&mut self, given: &[&str], span: Span, wanted: &Record, what: &str, words: FieldLabels) {
         let missing: Vec<(&String, &QueryType)> = wanted
             .fields
@@ -166,7 +166,7 @@ impl CheckContext<'_> {
         self.tell(span, words.missing, message, &help);
     }
 
-    /// Tells where a type does not fit.
+    /// Reports where a type does not fit.
     pub fn compare_types(&mut self, found: &QueryType, wanted: &QueryType, span: Span, what: &str) {
         let Err(misfit) = fits(found, wanted) else { return };
         if found.may_be_null() && *found != QueryType::Null && fits(&found.without_null(), wanted).is_ok() {

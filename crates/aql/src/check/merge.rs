@@ -14,7 +14,7 @@ use crate::{QueryType, Record};
 
 const HOW: [&str; 4] = ["record", "text", "list", "object"];
 
-/// What a `merge` takes besides parts.
+/// What a `merge` takes in addition to its parts.
 const MERGE: [&str; 2] = ["how", "after"];
 
 impl CheckContext<'_> {
@@ -176,7 +176,7 @@ impl CheckContext<'_> {
     }
 }
 
-/// The last word of a reference.
+/// The last name of a reference.
 fn last_word(expr: &Expr) -> Option<String> {
     match &expr.form {
         ExprForm::Name(name) | ExprForm::Input(name) => Some(name.clone()),
@@ -222,7 +222,7 @@ fn merged(how: Merge, parts: &[(String, Typed)]) -> QueryType {
                     }
                     whole.fields.insert(name, field);
                 }
-                // What an open one may hold besides can stand over what is known.
+                // The unknown fields of an open record can override known ones.
                 if record.open {
                     return QueryType::Record(Record { open: true, ..Record::default() });
                 }

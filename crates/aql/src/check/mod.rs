@@ -35,7 +35,7 @@ pub struct CompiledQuery {
     pub sources: Vec<Source>,
 }
 
-/// Problems behind which nothing is looked at: there is too much of it.
+/// Problems after which checking stops: the input is too large.
 const STOPPING: [&str; 2] = ["too-many-steps", "too-many-files"];
 
 /// Parses, resolves, checks and plans all queries of a file.

@@ -11,7 +11,7 @@ use crate::syntax::text::Span;
 use crate::syntax::tree::{Arguments, Expr, ExprForm};
 use crate::types::union;
 
-/// What steps with an effect take besides their own.
+/// What steps with an effect take in addition to their own options.
 pub(super) const EFFECT: [&str; 6] = ["after", "retry", "timeout", "on_error", "default", "cache"];
 
 /// What steps take that hold others.
@@ -20,7 +20,7 @@ pub(super) const AROUND: [&str; 4] = ["after", "timeout", "on_error", "default"]
 /// Attempts after the first. What has not worked by then does not.
 const MAX_RETRY: i64 = 10;
 
-/// A day. Nobody watches a run for longer, and the clocks of everything behind can hold it.
+/// A day. Longer runs make no sense, and every clock below can represent it.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Turns of an agent.
@@ -32,7 +32,7 @@ const MAX_PARALLEL: i64 = 64;
 /// Calls of one run.
 const MAX_CALLS: i64 = 1_000_000;
 
-/// Tokens of one run; far beyond what anybody pays for, and far from overflow.
+/// Tokens of one run; far beyond any real budget, and far from overflow.
 const MAX_TOKENS: i64 = 1_000_000_000_000;
 
 const BUDGETS: [&str; 4] = ["tokens", "calls", "time", "parallel"];
@@ -200,7 +200,7 @@ impl CheckContext<'_> {
         (found, ty)
     }
 
-    /// Tells of names behind `after` that are no steps.
+    /// Reports names in `after` that are not steps.
     pub fn after(&mut self, given: &ParsedArgs<'_>) {
         let Some(expr) = given.get("after") else { return };
         let names: Vec<&Expr> = match &expr.form {

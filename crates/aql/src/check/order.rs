@@ -32,7 +32,8 @@ pub(super) fn ordered(needs: &[BTreeSet<usize>]) -> Ordered {
     let mut found = Ordered { order: Vec::with_capacity(needs.len()), circles: Vec::new() };
     while !left.is_empty() {
         let Some(thing) = ready.pop_first() else {
-            // All that is left waits for something that is left, so there is a circle. It is told, and then broken.
+            // All that is left waits for something that is left, so there is a cycle. It is reported, and then
+            // broken.
             let circle = circle(needs, &left);
             ready.extend(circle.iter().copied());
             found.circles.push(circle);

@@ -16,7 +16,7 @@ use crate::syntax::text::Span;
 use crate::syntax::tree::{Body, Expr, ExprForm, Item, ParseCompleteness, PlanBlock, Query, Step};
 use crate::{QueryCatalogue, QueryType};
 
-/// Queries inside of each other. It bounds the stack of everybody who walks plans.
+/// Queries inside of each other. It bounds the stack of all code that walks plans.
 const MAX_DEPTH: usize = 32;
 
 /// The plans of all queries of all files. Those in a circle have none.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::types::{MAX_SIZE, union};
 use crate::{Field, QueryType, Record};
 
-/// Schemas inside of each other. References may go round for ever.
+/// Schemas inside of each other. References may be circular.
 const MAX_DEPTH: usize = 16;
 
 pub(super) fn to_type(schema: &Value) -> QueryType {

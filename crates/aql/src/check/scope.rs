@@ -26,7 +26,7 @@ pub(super) struct Frame {
     pub lost: HashSet<String>,
     /// Whether there may be any other.
     pub any_lost: bool,
-    /// The step that is looked at, which cannot use itself.
+    /// The step that is being checked, which cannot use itself.
     pub current: Option<usize>,
 }
 
@@ -44,14 +44,14 @@ pub(super) struct CheckContext<'a> {
     pub inputs_lost: bool,
     /// The innermost last.
     pub frames: Vec<Frame>,
-    /// How many blocks stand inside of each other in the queries that were checked before.
+    /// How deeply blocks are nested in the queries that were checked before.
     pub nesting: &'a HashMap<Id, usize>,
-    /// And in this one, as far as it was looked at.
+    /// And in this one, as far as it was checked.
     pub deepest: usize,
     pub work: usize,
 }
 
-/// What a name stands for.
+/// What a name refers to.
 pub(super) struct Resolved {
     pub form: ExpressionForm,
     pub ty: QueryType,
@@ -111,7 +111,7 @@ impl<'a> CheckContext<'a> {
                     (ExpressionForm::Step { up, index: *index }, ty.unwrap_or(&QueryType::Any))
                 }
                 (None, Some((item, ty))) if item == name => (ExpressionForm::Item { up }, ty),
-                // Nobody gets to see the number, since there is no plan.
+                // The number is never used, since there is no plan.
                 _ if frame.any_lost || frame.lost.contains(name) => {
                     (ExpressionForm::Step { up, index: usize::MAX }, &QueryType::Any)
                 }

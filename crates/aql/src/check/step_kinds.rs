@@ -316,7 +316,7 @@ impl CheckContext<'_> {
             return None;
         };
         let Some(plan) = self.plans.get(&id).cloned() else {
-            // It is in a circle or could not be parsed, which was told.
+            // It is in a cycle or could not be parsed, which was already reported.
             object_of(step).map(|object| self.free(object));
             return None;
         };

@@ -27,7 +27,7 @@ pub(super) struct BlockCtx<'p> {
     pub(super) prefix: Prefix,
     pub(super) scope: Arc<RunScope>,
     pub(super) meter: Arc<Meter>,
-    /// A step with an effect needs a place in each: that of the run, and those of queries with a bound of their own.
+    /// A step with an effect needs a permit from each: that of the run, and those of queries with their own bound.
     pub(super) limiters: Vec<Arc<Limiter>>,
     /// The smallest number of places among them; more items at once would only wait.
     pub(super) parallel: usize,

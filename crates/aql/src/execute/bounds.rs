@@ -8,13 +8,13 @@ use tgp_text::truncate_bytes;
 
 /// One value of a step, as JSON. The journal keeps each, and a `map` holds one for each item at once.
 pub(super) const MAX_VALUE_BYTES: usize = 8 << 20;
-/// Levels of a value. A reader of JSON stops at 128, and the line has some of its own.
+/// Nesting levels of a value. A JSON parser stops at 128, and the journal line adds some.
 pub(super) const MAX_DEPTH: usize = 64;
-/// A text with values in it, and what one agent is told: far beyond what a model can read.
+/// A text with values in it, and the input of one agent: far beyond what a model can read.
 pub(super) const MAX_TEXT_BYTES: usize = 2 << 20;
 /// Items of one `map`.
 pub(super) const MAX_ITEMS: usize = 10_000;
-/// Items of all maps that are worked on at the same time, besides one for each map.
+/// Items of all maps that are worked on at the same time, in addition to one for each map.
 pub(super) const MAX_LIVE_ITEMS: usize = 1_024;
 /// Steps that one run takes. Queries that use queries can multiply without calls, which no other budget would count.
 pub(super) const MAX_STEPS: u64 = 100_000;

@@ -52,7 +52,7 @@ impl<'p> Run<'p> {
         Ok(value)
     }
 
-    /// What is inside has a scope of its own where something may end it alone: its `timeout`, its `on_error`, its budget.
+    /// What is inside has its own scope where something may end it alone: its `timeout`, its `on_error`, its budget.
     async fn bounded(
         self: &Arc<Self>,
         level: &BlockCtx<'p>,
@@ -220,7 +220,7 @@ impl<'p> Run<'p> {
         let (mut limiters, mut parallel) = (level.limiters.clone(), level.parallel);
         if let Some(own) = budget.parallel {
             let own = own.clamp(1, MAX_PARALLEL);
-            // Its own place first: whoever holds one of the run's must be able to go on.
+            // Its own permit first: a step that holds one of the run's must be able to continue.
             limiters.insert(0, Limiter::new(own));
             parallel = parallel.min(own);
         }

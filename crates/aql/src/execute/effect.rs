@@ -22,7 +22,7 @@ use crate::{Kind, QueryType, Step};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Keys of cached values that are worked on, before those that nobody holds any more are thrown away.
+/// Keys of cached values that are worked on, before those no longer in use are dropped.
 const MAX_IDLE_SINGLE_FLIGHTS: usize = 1_024;
 
 /// What an attempt has come to.
@@ -44,13 +44,13 @@ pub(super) enum AttemptErrorKind {
     Failed,
     /// There was a value, and it does not fit its type.
     Misfit,
-    /// There was a value that nobody can use, of whatever type.
+    /// There was a value that cannot be used, of whatever type.
     Unusable,
-    /// It took too long and was taken back.
+    /// It took too long and was rolled back.
     TimedOut,
     /// The run, or the part of it, was stopped.
     Cancelled,
-    /// It was given up, and nobody knows what it has done.
+    /// It was abandoned, and its effect is unknown.
     Unknown,
 }
 
@@ -101,8 +101,8 @@ impl<'p> Run<'p> {
             return Ok(value);
         }
         let (value, used, has_effect) = self.attempts(level, step, here, &request).await?;
-        // What has changed something is not the same as its value, and the next run wants both.
-        // An agent that goes on where it was may have done so before.
+        // The effect and the value are recorded separately, and the next run needs both. A resumed agent may
+        // already have had its effect.
         let goes_on = matches!(request, Request::Agent(_)) && earlier.is_some_and(|known| known.attempts > 0);
         if let Some(key) = key.as_deref().filter(|_| !has_effect && !goes_on) {
             self.ports.cache.put(key, &value);
@@ -282,7 +282,8 @@ impl<'p> Run<'p> {
         Fault::Failed(failure)
     }
 
-    /// Waits for whoever works on the same cached value: both must end with one value, however fast they are.
+    /// Waits for the step that computes the same cached value: both must end with one value, however fast
+    /// they are.
     async fn single_flight(
         &self,
         level: &BlockCtx<'p>,

@@ -6,8 +6,8 @@ use tgp_contract::{BeforeEffectHook, Code, ToolError};
 
 use super::{JournalLine, QueryJournal};
 
-/// What the witness of one attempt says. It writes one line, however often it is asked. When this is dropped, an attempt
-/// that has not taken effect will not do so later, whoever still works on it.
+/// The effect marker of one attempt. It writes one line, however often it is called. After it is dropped, an attempt
+/// that has not taken effect cannot do so later, even if a task still works on it.
 pub(super) struct EffectMarker(Arc<EffectMarkerState>);
 
 struct EffectMarkerState {
@@ -18,7 +18,7 @@ struct EffectMarkerState {
 enum State {
     /// Nothing has happened yet. The journal is let go with this state, since others may keep the witness.
     Waiting(Arc<dyn QueryJournal>),
-    /// The line is kept; from then on nobody but the records knows what became of the attempt.
+    /// The line is kept; from then on only the records know the result of the attempt.
     Given,
     /// The line could not be kept, so nothing may happen.
     Unkept(ToolError),
@@ -42,7 +42,7 @@ impl EffectMarker {
         self.0.give()
     }
 
-    /// The attempt is over. Answers whether it may have taken effect.
+    /// The attempt is over. Returns whether it may have taken effect.
     ///
     /// # Errors
     /// When the line could not be kept.
@@ -61,7 +61,7 @@ impl EffectMarker {
 
 impl Drop for EffectMarker {
     fn drop(&mut self) {
-        // What it answers was heard before, or the whole run is gone.
+        // Its result was used before, or the whole run is gone.
         let _ = self.close();
     }
 }
@@ -72,7 +72,7 @@ impl EffectMarkerState {
     }
 
     fn give(&self) -> Result<(), ToolError> {
-        // Whoever closes it waits until the line is written.
+        // Closing it waits until the line is written.
         let mut state = self.state();
         let (next, answer) = match &*state {
             State::Given => return Ok(()),

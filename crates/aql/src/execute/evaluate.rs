@@ -189,7 +189,7 @@ impl<'f> Work<'f, '_> {
         Ok(Cow::Owned(Value::Bool(!decisive)))
     }
 
-    /// What has no value has no parts either: a field of null is null, so that `??` can stand in for it.
+    /// What has no value has no parts either: a field of null is null, so that `??` can replace it.
     fn field(&self, of: &Expression, subject: Cow<'f, Value>, name: &str, whole: &Expression) -> Answer<'f> {
         let part = match subject {
             Cow::Borrowed(Value::Object(fields)) => {

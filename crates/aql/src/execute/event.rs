@@ -1,4 +1,4 @@
-//! What a run tells whoever watches it, in order and without loss.
+//! The events of a run, in order and without loss.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub enum RunEvent {
     Done { step: String, kind: String, how: ValueSource, duration_ms: u64, tokens: u64, calls: u64 },
     /// An attempt has failed; `again` when another follows.
     Failed { step: String, kind: String, attempt: u32, error: ToolError, again: bool },
-    /// A step failed and its `on_error` stands in for it.
+    /// A step failed and its `on_error` value replaces it.
     Excused { step: String, kind: String, error: ToolError },
     /// The last event.
     End { report: Box<RunReport> },
@@ -30,7 +30,7 @@ pub enum ValueSource {
     Ran,
     /// From the cache.
     Cached,
-    /// From the journal of the run that is gone on with.
+    /// From the journal of the run that is resumed.
     Kept,
 }
 

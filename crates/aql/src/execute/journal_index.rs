@@ -1,4 +1,4 @@
-//! What the journal says of a run that is gone on with.
+//! What the journal says of a run that is resumed.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) struct StepHistory<'p> {
     pub(super) attempts: u32,
     /// The call of the last attempt; for an agent its session.
     pub(super) call: Option<String>,
-    /// Whether nobody knows how that attempt ended.
+    /// Whether the end of that attempt is unknown.
     is_open: bool,
     /// Whether that attempt has begun to take effect.
     is_effecting: bool,
@@ -112,8 +112,8 @@ impl<'p> JournalIndex<'p> {
         sum(self.steps.range(format!("{path}.")..format!("{path}/")).map(|(_, earlier)| earlier))
     }
 
-    /// Steps that have begun to take effect and of which nobody knows the end, in the order of the query. What is inside a step that was given up will not
-    /// be needed any more.
+    /// Steps that have begun to take effect and whose end is unknown, in the order of the query. What is inside a step
+    /// that was given up will not be needed any more.
     pub(super) fn open(&self) -> Vec<UnfinishedStep<'_>> {
         let is_given_up = |path: &str| {
             let ends = path.char_indices().filter(|(_, letter)| matches!(letter, '.' | '['));
@@ -185,7 +185,7 @@ impl<'p> StepHistory<'p> {
         self.unusable.as_ref()
     }
 
-    /// The value that the step has, if it still fits; what stood in for a failed step always does.
+    /// The value that the step has, if it still fits; the `on_error` value of a failed step always does.
     pub(super) fn value(&self, ty: Option<&QueryType>) -> Option<&Value> {
         let fits = |value: &&Value| self.is_excused || ty.is_none_or(|ty| ty.check(value).is_ok());
         self.value.as_ref().filter(fits)

@@ -55,7 +55,7 @@ impl Drop for Permit {
         while let Some((_, next)) = state.waiting.pop_first() {
             match next.send(Permit(Some(Arc::clone(&limiters)))) {
                 Ok(()) => return,
-                // Nobody waits there any more. Dropping it here would ask for the lock that is held.
+                // There is no waiter any more. Dropping it here would ask for the lock that is held.
                 Err(mut refused) => refused.0 = None,
             }
         }

@@ -22,7 +22,7 @@ pub(super) struct Exhausted {
 }
 
 impl Meter {
-    /// `used` was used before, by a run that is gone on with. What is inside a query counts for those around it as well.
+    /// `used` was used before, by the run that is resumed. What is inside a query counts for those around it as well.
     pub(super) fn new(
         query: &str,
         budget: &Budget,
@@ -42,7 +42,7 @@ impl Meter {
         self.allowance.spent()
     }
 
-    /// The part of one attempt at a step, which has no bounds of its own. It tells what the attempt has used, and whether
+    /// The part of one attempt at a step, which has no bounds itself. It reports what the attempt has used, and whether
     /// it wanted more than there was.
     pub(super) fn part(&self, step: &str) -> SharedBudget {
         self.allowance.part(step, BudgetLimits::default(), BudgetUsage::default())

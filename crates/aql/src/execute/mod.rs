@@ -29,7 +29,7 @@ pub use run::run;
 use serde_json::{Map, Value};
 use tgp_contract::{Actor, Consent};
 
-/// What one run is told.
+/// The parameters of one run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Names the run; the session of its calls, and how the sessions of its agents begin.
@@ -38,9 +38,9 @@ pub struct RunOptions {
     pub actor: Actor,
     pub consent: Consent,
     pub inputs: Map<String, Value>,
-    /// Lines of the journal of the run that is gone on with; empty for a new one.
+    /// Lines of the journal of the run that is resumed; empty for a new one.
     pub history: Vec<JournalLine>,
-    /// Steps that may be made once more though nobody knows what became of them.
+    /// Steps that may be repeated although their result is unknown.
     pub again: Vec<String>,
     /// Takes the steps that are ready in an order drawn from this number instead of that of the query.
     pub shuffle: Option<u64>,

@@ -11,7 +11,7 @@ use crate::{Kind, PlanBlock, QueryPlan, Step};
 const THEN: u32 = 0;
 const OTHERWISE: u32 = 1;
 
-/// Where a block stands: what the names of its steps begin with, and the numbers on the way to it.
+/// The position of a block: what the names of its steps begin with, and the numbers on the way to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prefix {
     name: String,
@@ -103,7 +103,7 @@ pub(super) fn locate<'p>(plan: &'p QueryPlan, path: &str) -> Option<(&'p Step, S
     None
 }
 
-/// How many steps are written in a plan, and how many blocks stand inside each other.
+/// How many steps are written in a plan, and how deeply blocks are nested.
 pub(super) struct Extent {
     pub(super) steps: u64,
     pub(super) nesting: usize,

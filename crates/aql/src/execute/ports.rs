@@ -44,8 +44,8 @@ pub enum JournalLine {
     Begun { step: String, attempt: u32, call: String },
     /// The attempt is about to take effect. Without this line nothing of it has happened, and it can be made again.
     Effecting { step: String, attempt: u32 },
-    /// A step has a value. Written before anybody uses it. `worked_ms` is how long the run has worked until then, before
-    /// it was last resumed included; what a killed run has worked since its last such line is not known.
+    /// A step has a value. Written before any step uses it. `worked_ms` is how long the run has worked until then,
+    /// before it was last resumed included; what a killed run has worked since its last such line is not known.
     Done {
         step: String,
         value: Value,
@@ -55,8 +55,9 @@ pub enum JournalLine {
         #[serde(default)]
         worked_ms: u64,
     },
-    /// An attempt has failed, or was taken back; what it has used counts all the same. There is none of an attempt whose
-    /// end nobody knows. With `happened` it was carried out and only its value cannot be used, so it is not made again.
+    /// An attempt has failed, or was rolled back; what it has used counts all the same. There is no such line for an
+    /// attempt whose end is unknown. With `happened` it was carried out and only its value cannot be used, so it is not
+    /// made again.
     Failed {
         step: String,
         attempt: u32,
@@ -88,7 +89,7 @@ pub trait Cache: Send + Sync {
     fn put(&self, key: &str, value: &Value);
 }
 
-/// What became of a call that was begun in a run that was killed.
+/// The result of a call that was begun in a run that was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EarlierOutcome {
     /// It was carried out; its answer is not kept. `entry` is its entry of the audit.
@@ -99,24 +100,24 @@ pub enum EarlierOutcome {
     Unknown,
 }
 
-/// What a run asks about the world besides calls.
+/// What a run asks its host for in addition to calls.
 #[async_trait]
 pub trait QueryHost: Send + Sync {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> u64;
 
-    /// What tells two states of the forged tools apart, such as a commit; `None` when nobody knows, and then nothing of
-    /// them is cached.
+    /// Distinguishes two states of the forged tools, such as a commit; `None` when unknown, and then nothing of them is
+    /// cached.
     async fn tools_version(&self) -> Option<String>;
 
-    /// The commit that the graph would answer about; `None` for changed files and when nobody knows.
+    /// The commit that the graph would answer about; `None` for changed files and when unknown.
     async fn graph_version(&self, commit: Option<&str>) -> Option<String>;
 
-    /// What tells two models apart that would answer to this name, or to none: provider, model, server, the content of a
-    /// script. `None` when nobody knows, and then nothing of an agent is cached.
+    /// Distinguishes two models that have this name, or to none: provider, model, server, the content of a script.
+    /// `None` when unknown, and then nothing of an agent is cached.
     async fn model_version(&self, model: Option<&str>) -> Option<String>;
 
-    /// What became of a call.
+    /// The result of a call.
     ///
     /// # Errors
     /// When the records cannot be read.

@@ -11,7 +11,7 @@ use super::run::Run;
 use crate::types::found;
 use crate::{Agent, Expression, Kind, QueryType, Step};
 
-/// Letters of a hash that tell the sessions of one run apart.
+/// Letters of a hash that distinguish the sessions of one run.
 const SESSION_HASH_LETTERS: usize = 16;
 
 /// The tool that runs forged ones.
@@ -29,8 +29,8 @@ pub(super) enum Request {
 }
 
 impl Request {
-    /// The id of an attempt's call, or the session that an agent works in. An agent goes on where it was; one whose
-    /// answer could not be corrected begins anew.
+    /// The id of an attempt's call, or the session that an agent works in. An agent resumes its session; one whose
+    /// answer could not be corrected starts a new one.
     pub(super) fn call_id(&self, path: &str, attempt: u32, last: Option<&(String, bool)>) -> String {
         match (self, last) {
             (Request::Call { .. }, _) => format!("{path}#{attempt}"),

@@ -31,7 +31,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(3_600);
 const DEFAULT_PARALLEL: usize = 4;
 /// Files that a report names.
 const MAX_FILES: usize = 1_000;
-/// How long a run that was stopped waits for whoever does not take its events.
+/// How long a run that was stopped waits for a receiver that does not take its events.
 const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything that the steps of one run share.
@@ -65,7 +65,7 @@ struct Tally {
     files: Vec<FileEffect>,
 }
 
-/// Runs a plan to its end. Nothing of it goes on when this returns, or when its future is dropped.
+/// Runs a plan to its end. Nothing of it continues when this returns, or when its future is dropped.
 ///
 /// # Errors
 /// When the run could not begin: `EVALIDATION` with the field for inputs that do not fit, `EINTEGRITY` for lines of the
@@ -141,7 +141,7 @@ pub async fn run(
         (Ok(value), None) => (None, None, value),
     };
     if error.is_some() {
-        // The lines of steps that are done tell most of it, so a run does not fail for want of this one.
+        // The lines of finished steps contain most of it, so a run does not fail for want of this one.
         let _ = ports.journal.append(&JournalLine::Worked { ms: run.worked_ms() });
     }
     let tally = std::mem::take(&mut *run.tally.lock().unwrap_or_else(PoisonError::into_inner));
@@ -164,7 +164,7 @@ pub async fn run(
 }
 
 impl<'p> Run<'p> {
-    /// The whole query, until it ends, its time is over or nobody wants it any more.
+    /// The whole query, until it ends, its time is over or its caller is gone.
     async fn watched(
         self: &Arc<Self>,
         level: BlockCtx<'p>,
@@ -199,8 +199,8 @@ impl<'p> Run<'p> {
         self.tasks.with(all).await
     }
 
-    /// Looks at every step that has begun to take effect and has no end, before anything runs: one that may have
-    /// happened is not made twice. An agent goes on in its session, which knows its own calls.
+    /// Checks every step that has begun to take effect and has no end, before anything runs: one that may have
+    /// happened is not made twice. An agent resumes its session, which knows its own calls.
     async fn settle_open(&self) -> Result<(), Stopped> {
         for open in self.history.open() {
             let is_harmless = matches!(open.step.kind, Kind::Agent(_)) || self.only_reads(open.step);
@@ -238,7 +238,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether somebody has allowed a step to be made once more, whatever became of it.
+    /// Whether the user allowed a step to be repeated, whatever its result was.
     pub(super) fn may_repeat(&self, path: &str) -> bool {
         self.options.again.iter().any(|again| again == path)
     }
@@ -249,8 +249,8 @@ impl<'p> Run<'p> {
         self.history.worked_ms().saturating_add(now)
     }
 
-    /// Sends an event. Whoever does not listen any more misses nothing that matters; a run that was stopped does not
-    /// wait forever for one who does not take it.
+    /// Sends an event. A receiver that is gone misses nothing that matters; a stopped run does not wait forever for
+    /// a receiver that does not take it.
     pub(super) async fn tell(&self, event: RunEvent) {
         if self.nobody_listens.load(Ordering::Relaxed) {
             return;
@@ -269,7 +269,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Keeps a line. When that is not possible the run ends, since nobody could go on with it.
+    /// Keeps a line. When that is not possible the run ends, since it could not be resumed.
     pub(super) fn keep(&self, line: &JournalLine, step: &str) -> Result<(), Stopped> {
         let kept = self.ports.journal.append(line);
         if kept.is_ok() {
@@ -318,13 +318,13 @@ impl<'p> Run<'p> {
     }
 }
 
-/// An error as the report has it: whose it is, and where that stands in the query.
+/// An error as the report has it: whose it is, and its position in the query.
 pub(super) fn finished(error: ToolError, path: &str, step: &Step) -> ToolError {
     let error = bounds::fit_error(error).detail("step", path);
     match error.place_of() {
         None => error.place(&step.place),
         Some(place) if place == step.place => error,
-        // A place in a tool's source or in the query's own expression says more; that of the step stands beside it.
+        // A place in a tool's source or in the query's own expression says more; that of the step is added to it.
         Some(_) => {
             let place = serde_json::to_value(&step.place).unwrap_or_default();
             error.detail("stepPlace", place)

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tgp_contract::ToolError;
 use tokio::sync::watch;
 
-/// Where a step stands among all steps of a run, in the order of the query: the numbers of the steps and items on the
-/// way to it.
+/// The position of a step among all steps of a run, in the order of the query: the numbers of the steps and items on
+/// the way to it.
 pub(super) type Position = Vec<u32>;
 
 /// The step that failed first, in the order of the query, and why.
@@ -26,7 +26,7 @@ pub(super) struct Stopped;
 pub(super) struct RunScope {
     outer: Option<Arc<RunScope>>,
     state: Mutex<State>,
-    /// Moves whenever any scope of the run stops; whoever waits looks then whether it was theirs.
+    /// Moves whenever any scope of the run stops; a waiter then checks whether it was its own.
     pulse: Arc<watch::Sender<u64>>,
 }
 

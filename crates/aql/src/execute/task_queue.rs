@@ -1,4 +1,4 @@
-//! Where the blocks inside other blocks are polled: beside each other, however deep they stand.
+//! Where the blocks inside other blocks are polled: side by side, however deep they are.
 
 use std::pin::{Pin, pin};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 pub(super) type Boxed<'r, T> = Pin<Box<dyn Future<Output = T> + Send + 'r>>;
 
-/// New ones on their way to whoever polls them. There are never more than blocks that were begun in one round.
+/// New tasks on their way to the poller. There are never more than the blocks started in one round.
 #[derive(Default)]
 pub(super) struct TaskQueue<'p> {
     born: Mutex<Vec<Boxed<'p, ()>>>,

@@ -1,4 +1,4 @@
-//! One attempt: the call or the agent's work, until it has ended or was taken back.
+//! One attempt: the call or the agent's work, until it has ended or was rolled back.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::run::{Run, was_cancelled};
 use crate::types::spell;
 use crate::{Mismatch, QueryType, Step};
 
-/// How often an agent is told in one attempt what is wrong with its answer.
+/// How often an agent is asked to correct its answer in one attempt.
 const MAX_CORRECTIONS: u32 = 2;
 /// How long a call that is not wanted any more may take to say whether it has happened.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -71,7 +71,7 @@ impl<'p> Run<'p> {
                 let marker = EffectMarker::new(&self.ports.journal, &here.path, number);
                 let (result, has_changed) = self.call(step, call, *part, token, &stop, &marker).await;
                 let is_effecting = marker.close()?;
-                // Of a call that was given up before it took effect everybody knows that nothing has happened.
+                // Of a call that was given up before it took effect it is known that nothing has happened.
                 let result = match result {
                     Err(AttemptError { kind: AttemptErrorKind::Unknown, .. }) if !is_effecting => {
                         Err(AttemptError { error: was_cancelled(), kind: AttemptErrorKind::Cancelled })
@@ -89,7 +89,7 @@ impl<'p> Run<'p> {
                 (result, has_files || (can_change && part.spent().calls > 0))
             }
         };
-        // What was taken back has either run out of its own time or was stopped with everything around it.
+        // What was rolled back has either run out of its own time or was stopped with everything around it.
         let result = result.map_err(|miss| match (miss.kind, timeout) {
             (AttemptErrorKind::Cancelled, Some(time)) if !level.scope.is_stopped() => {
                 AttemptError { error: timed_out(&here.path, time), kind: AttemptErrorKind::TimedOut }
@@ -107,7 +107,7 @@ impl<'p> Run<'p> {
         !tools.iter().all(only_reads)
     }
 
-    /// Who makes the calls of a step: whoever the run works for, and which step it is.
+    /// Who makes the calls of a step: the actor the run works for, and which step it is.
     pub(super) fn actor_of(&self, step: &Step) -> Actor {
         match &self.options.actor {
             Actor::Agent(name) => Actor::Agent(format!("{name}:{}.{}", self.query, step.name)),
@@ -155,8 +155,8 @@ impl<'p> Run<'p> {
             }
         };
         if matches!(result, Err(AttemptError { kind: AttemptErrorKind::Unknown, .. })) {
-            // Whoever goes on must ask the records, also where no witness was called. That the line cannot be kept is
-            // told when the testimony is closed.
+            // A resumed run must ask the records, even where the hook was not called. A failure to write the line is
+            // reported when the marker is closed.
             let _ = marker.give();
         }
         (result, has_changed)

@@ -19,10 +19,10 @@ const SHORT_ANSWER: u64 = 20;
 /// A turn of an agent at work: what it says, and what a tool answers.
 const LONG_TURN: u64 = 1_000;
 
-/// A value that nobody knows yet.
+/// A value that is not known yet.
 const VALUE: u64 = 500;
 
-/// How often an answer that does not fit its type may be mended.
+/// How often an answer that does not fit its type may be corrected.
 const CORRECTIONS: u64 = 2;
 
 /// Calls of a run whose budget says nothing of them.
@@ -124,7 +124,8 @@ impl Costs {
     pub fn stages(&mut self, block: &PlanBlock) -> Vec<usize> {
         let waves: Vec<usize> = block.steps.iter().map(|step| self.step(step).waves).collect();
         let mut stages: Vec<usize> = vec![0; block.steps.len()];
-        // A step may stand before what it needs, so the longest way is found by going over all as often as it is long.
+        // A step may be written before what it needs, so the longest way is found by going over all as often as it is
+        // long.
         for _ in 0..block.steps.len() {
             let mut moved = false;
             for (at, step) in block.steps.iter().enumerate() {

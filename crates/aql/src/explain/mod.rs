@@ -52,7 +52,7 @@ pub struct PlannedCall {
     pub arguments: Option<Value>,
     /// Whether some of them are known when it runs only.
     pub partial: bool,
-    /// What the gates would say; whoever can ask them fills it.
+    /// What the gates would decide; filled in by a caller that can ask them.
     pub gates: Vec<PredictedVerdict>,
 }
 
@@ -64,15 +64,15 @@ pub struct PredictedVerdict {
     pub rule: String,
 }
 
-/// From `least` to `most`; without `most` nobody knows before it runs.
+/// From `least` to `most`; without `most` the upper end is unknown before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Estimate {
     pub least: u64,
     pub most: Option<u64>,
 }
 
-/// Steps that are listed. Queries inside of queries multiply, and nobody reads more; what is not listed is in the numbers
-/// of the step it is inside of.
+/// Steps that are listed. Queries inside of queries multiply, and a longer list is not read; what is not listed is in
+/// the numbers of the step it is inside of.
 const MAX_LISTED: usize = 2_000;
 
 /// Says what a plan would do.

@@ -102,7 +102,7 @@ fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
-/// Control characters would reach the terminal of whoever reads it.
+/// Control characters would reach the reader's terminal.
 fn cut(text: &str) -> String {
     let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
     truncate(text, LONGEST).chars().map(plain).collect()

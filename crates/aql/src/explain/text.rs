@@ -15,7 +15,7 @@ const NARROW: usize = 12;
 /// Blanks between columns, and before the first.
 const GAP: usize = 2;
 
-/// Columns that give way, the wider one first.
+/// Columns that are shortened, the wider one first.
 const WORDS: [&str; 2] = ["WHAT", "WAITS FOR"];
 
 impl QueryExplanation {
@@ -55,7 +55,7 @@ impl QueryExplanation {
     }
 }
 
-/// The columns that are there only where something stands in them.
+/// The columns that are shown only where they are not empty.
 struct Columns {
     tokens: bool,
     gates: bool,
@@ -75,7 +75,7 @@ impl Columns {
 
     fn row(&self, step: &PlannedStep) -> Vec<String> {
         let prefix = step.step.len() - step.step.rsplit('.').next().unwrap_or_default().len();
-        // Needs are steps of the same block, so their last word says enough.
+        // Needs are steps of the same block, so the last part of their name is enough.
         let needs: Vec<&str> = step.needs.iter().map(|need| need.get(prefix..).unwrap_or(need)).collect();
         let dash = |text: String| if text.is_empty() { "-".to_owned() } else { text };
         let mut row = vec![

@@ -31,7 +31,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether the word stands here as an operator: `{ a: b\n in: c }` has a field of that name.
+    /// Whether the word is an operator here: `{ a: b\n in: c }` has a field of that name.
     fn operator(&self, word: &str) -> bool {
         self.is_word(word) && !self.is_at(1, ":")
     }
@@ -247,7 +247,7 @@ impl Parser<'_> {
         Ok(Name { text, span })
     }
 
-    /// A text, whose holes are parsed now. Its token is the one that stands here.
+    /// A text, whose holes are parsed now. Its token is the current one.
     pub fn text(&mut self, literal: Literal) -> Parsed<Text> {
         self.advance();
         self.told += usize::from(literal.wrong);

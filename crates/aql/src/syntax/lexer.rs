@@ -1,4 +1,4 @@
-//! From characters to words. Whatever it meets, it goes on to the end.
+//! From characters to tokens. Whatever it meets, it continues to the end.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::text::{Span, Text};
 use super::token::{Comment, Literal, Token, TokenKind};
 use crate::problem::Findings;
 
-/// Texts inside the holes of texts. Nobody can read more.
+/// Texts inside the holes of texts. Deeper nesting is unreadable.
 const MAX_NESTED_TEXTS: usize = 8;
 
 /// Longest first, since `??` is not two `?`.
@@ -169,7 +169,7 @@ impl Lexer<'_> {
         self.strange(start, first)
     }
 
-    /// Tells of something that is not a word, and passes what belongs to it.
+    /// Reports something that is not a token, and skips what belongs to it.
     fn strange(&mut self, start: usize, first: char) -> TokenKind {
         // A run of strange letters is one problem, not one a letter.
         self.eat_while(|letter| !letter.is_ascii());

@@ -50,7 +50,7 @@ pub(crate) struct Dedent {
     pub start: usize,
     /// Where its last line ends.
     pub end: usize,
-    /// Whether the first line stands below the quotes, so that it has an indentation.
+    /// Whether the first line is below the quotes, so that it has an indentation.
     pub first_line: bool,
 }
 
@@ -160,7 +160,7 @@ impl Unescape<'_> {
         self.cooked
     }
 
-    /// From here on, the text is as it stands at `at`.
+    /// From here on, the text is as at `at`.
     fn mark(&mut self, at: usize) {
         let cooked = self.cooked.text.len();
         if self.cooked.origins.last().is_some_and(|(last, _)| *last == cooked) {
@@ -170,7 +170,7 @@ impl Unescape<'_> {
     }
 
     /// How much of the beginning of a line is not part of the text: all of it where there is nothing but blanks, since
-    /// nobody sees how many there are.
+    /// trailing blanks are invisible.
     fn skipped(&self, line: &str) -> usize {
         let first = line.split('\n').next().unwrap_or_default();
         let whole = line.len() > first.len() || self.ends;
@@ -180,7 +180,7 @@ impl Unescape<'_> {
         if first.starts_with(&self.layout.indentation) { self.layout.indentation.len() } else { 0 }
     }
 
-    /// Takes an escape, and returns where the text goes on.
+    /// Takes an escape, and returns where the text continues.
     fn escape(&mut self, at: usize, end: usize) -> usize {
         let rest = self.source.slice(Span::new(at + 1, end));
         let Some(letter) = rest.chars().next() else {

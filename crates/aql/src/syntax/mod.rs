@@ -38,7 +38,8 @@ pub(crate) fn parse(path: &str, text: &str, findings: &mut Findings) -> Unit {
     let text = Text::new(path, text);
     let before = findings.len();
     let words = lexer::words(&text, findings);
-    // From there on everything is text, or nothing is; more problems would only tell that. Queries that are whole stay.
+    // From there on everything is text, or nothing is; more problems would only repeat that. Queries that are whole
+    // stay.
     if findings.has(before, &["unclosed-text", "unclosed-hole"]) {
         let mut follows = Findings::default();
         let mut file = parser::file(&text, &words.tokens, &mut follows);

@@ -1,4 +1,5 @@
-//! From words to a tree, by recursive descent. After a mistake it goes on with the next step, so that all are found.
+//! From tokens to a tree, by recursive descent. After a mistake it continues with the next step, so that all are
+//! found.
 
 use tgp_text::nearest;
 
@@ -13,7 +14,7 @@ use crate::QueryProblem;
 use crate::problem::Findings;
 use crate::suggest::listed;
 
-/// Blocks, types and expressions inside of each other. It bounds the stack of everybody who walks the tree.
+/// Blocks, types and expressions inside of each other. It bounds the stack of all code that walks the tree.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Steps of one file. A plan of more is not a plan, and everything behind is linear in it at least.
@@ -22,7 +23,7 @@ pub(crate) const MAX_STEPS: usize = 1_000;
 pub(crate) const KINDS: [&str; 9] =
     ["agent", "tool", "exec", "graph", "sql", "merge", "map", "when", "query"];
 
-/// A problem was told; whoever can goes on behind it.
+/// A problem was reported; a caller that can continues after it.
 pub(crate) struct ErrorReported;
 
 pub(crate) type Parsed<T> = Result<T, ErrorReported>;
@@ -33,7 +34,7 @@ pub(crate) struct Parser<'a> {
     pub at: usize,
     pub depth: usize,
     pub steps: usize,
-    /// How often something was wrong, whether or not it was told here.
+    /// How often something was wrong, whether or not it was reported here.
     pub told: usize,
     pub findings: &'a mut Findings,
 }
@@ -61,7 +62,7 @@ pub(crate) fn file(source: &Text, tokens: &[Token], findings: &mut Findings) -> 
     File { items, lost, blind }
 }
 
-/// Stands behind the last token, where there should be an end and is none.
+/// Follows the last token, where there should be an end and is none.
 const END: TokenKind = TokenKind::End;
 
 impl Parser<'_> {
@@ -122,7 +123,7 @@ impl Parser<'_> {
         found
     }
 
-    /// What stands here, for a message.
+    /// The current token, for a message.
     pub fn found(&self) -> String {
         match self.kind() {
             TokenKind::Name(name) => format!("`{}`", name.chars().take(60).collect::<String>()),
@@ -142,7 +143,7 @@ impl Parser<'_> {
         ErrorReported
     }
 
-    /// Tells what is missing here. Of something that was told to be wrong nothing more is said.
+    /// Reports what is missing here. Nothing more is reported for something already reported as wrong.
     pub fn expected(&mut self, wanted: &str, help: &str) -> ErrorReported {
         if matches!(self.kind(), TokenKind::Wrong) {
             self.told += 1;
@@ -159,7 +160,7 @@ impl Parser<'_> {
         if self.eat(symbol) { Ok(span) } else { Err(self.missing(&format!("`{symbol}`"), help)) }
     }
 
-    /// Tells what is missing behind the last word, which is in another line than this one perhaps.
+    /// Reports what is missing after the last token, which may be on another line than this one.
     fn missing(&mut self, wanted: &str, help: &str) -> ErrorReported {
         if !self.begins_line() || matches!(self.kind(), TokenKind::Wrong) {
             return self.expected(wanted, help);
@@ -339,7 +340,7 @@ impl Parser<'_> {
                 };
                 if parsed.is_err() {
                     broken = true;
-                    // It may be the rest of what stands before it.
+                    // It may be the rest of what precedes it.
                     let same_line = !parser.line_begins(before);
                     let lacks_body = |step: &Step| step.body.is_none() && step.kind.text != "merge";
                     match (&mut returned, steps.last_mut()) {
@@ -459,7 +460,7 @@ impl Parser<'_> {
         Ok(Step { name, kind, arguments, ty, body, otherwise, broken, span })
     }
 
-    /// What stands in parentheses behind a kind.
+    /// The arguments in parentheses after a step kind.
     pub fn arguments(&mut self, kind: &str) -> Parsed<Arguments> {
         let start = self.expect("(", "")?;
         let mut items = Vec::new();

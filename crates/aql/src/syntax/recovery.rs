@@ -1,5 +1,5 @@
-//! What the parser does after a mistake: it passes what cannot be understood, and keeps the names that stand in it, so that
-//! nobody is told that they are not there.
+//! What the parser does after a mistake: it skips what cannot be understood, and keeps the names in it, so that they
+//! are not reported as missing.
 
 use super::parser::{Parsed, Parser};
 use super::text::Span;
@@ -116,7 +116,7 @@ impl Parser<'_> {
     pub fn names_since(&self, before: usize, lost: &mut UnparsedNames) {
         let passed = self.tokens.get(before..self.at).unwrap_or_default();
         if let Some((first, behind)) = passed.first().zip(passed.get(1)) {
-            // Behind a name stands its colon, or nothing but the colon is missing.
+            // A name is followed by its colon, or only the colon is missing.
             let named = match (&first.kind, &behind.kind) {
                 (TokenKind::Name(word), TokenKind::Symbol(_)) if word == "return" => true,
                 (TokenKind::Name(_), TokenKind::Symbol(":")) => true,

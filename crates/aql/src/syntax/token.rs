@@ -22,7 +22,7 @@ pub(crate) enum TokenKind {
     Float(f64),
     Duration(Duration),
     Symbol(&'static str),
-    /// Something of which a problem was told.
+    /// Something whose problem was reported.
     Wrong,
     End,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Literal {
     pub pieces: Vec<Piece>,
     /// Whether it is in three quotes.
     pub long: bool,
-    /// Whether a problem was told of what it says.
+    /// Whether a problem in its content was reported.
     pub wrong: bool,
     pub span: Span,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Literal {
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Text(Unescaped),
-    /// What stands between `{{` and `}}`.
+    /// The text between `{{` and `}}`.
     Hole {
         tokens: Vec<Token>,
         span: Span,

@@ -11,7 +11,7 @@ pub(crate) struct File {
     pub items: Vec<Item>,
     /// Names of types and queries that are there and could not be parsed.
     pub lost: Vec<String>,
-    /// Whether an import was lost, so that nobody knows all the names of this file.
+    /// Whether an import was lost, so that not all names of this file are known.
     pub blind: bool,
 }
 
@@ -80,9 +80,9 @@ pub(crate) struct Input {
 pub(crate) struct PlanBlock {
     pub steps: Vec<Step>,
     pub returned: Option<Return>,
-    /// What may be there besides.
+    /// What else may be there.
     pub lost: UnparsedNames,
-    /// Whether a step or the `return` could not be parsed, so that nobody knows its value.
+    /// Whether a step or the `return` could not be parsed, so that its value is unknown.
     pub broken: bool,
     /// From brace to brace.
     pub span: Span,
@@ -99,7 +99,7 @@ pub(crate) struct UnparsedNames {
 #[derive(Debug)]
 pub(crate) struct Return {
     pub value: Expr,
-    /// Whether a problem was told of something inside.
+    /// Whether a problem inside it was reported.
     pub broken: bool,
     pub span: Span,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Step {
     pub ty: Option<TypeExpr>,
     pub body: Option<Body>,
     pub otherwise: Option<PlanBlock>,
-    /// Whether a problem was told of something inside, blocks left out. Only the parts that are whole are there then.
+    /// Whether a problem inside it, blocks excluded, was reported. Then only the complete parts are present.
     pub broken: bool,
     pub span: Span,
 }
@@ -146,7 +146,7 @@ pub(crate) struct Argument {
     pub span: Span,
 }
 
-/// A name and where it stands.
+/// A name and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub text: String,
@@ -227,7 +227,7 @@ pub(crate) enum ExprForm {
     Some(Vec<Expr>),
     Not(Box<Expr>),
     Call(Name, Vec<Expr>),
-    /// Something of which a problem was told.
+    /// Something whose problem was reported.
     Wrong,
 }
 

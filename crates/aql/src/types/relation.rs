@@ -1,4 +1,4 @@
-//! How types stand to each other: which one can stand for another, and what several come to.
+//! How types relate: which one can be used for another, and the common type of several.
 
 use tgp_text::truncate;
 
@@ -128,7 +128,7 @@ pub(crate) fn union(types: impl IntoIterator<Item = QueryType>) -> QueryType {
     }
 }
 
-/// Whether a value of one type can stand where the other is wanted, and if not, why.
+/// Whether a value of one type can be used where the other is expected, and if not, why.
 pub(crate) fn fits(found: &QueryType, wanted: &QueryType) -> Result<(), TypeMismatch> {
     let misfit = || {
         Err(TypeMismatch { path: String::new(), found: found.clone(), wanted: wanted.clone(), field: None })

@@ -1,4 +1,5 @@
-//! Values against types: whether one fits, where it does not, and the JSON Schema that tells a model the same.
+//! Values against types: whether one fits, where it does not, and the JSON Schema that describes the same to a
+//! model.
 
 use serde_json::{Map, Number, Value, json};
 use tgp_text::truncate;
@@ -87,7 +88,7 @@ fn record_schema(record: &Record) -> Value {
     })
 }
 
-/// `path` is where `value` stands; it is as it was when this returns without a mismatch.
+/// `path` is the position of `value`; it is as it was when this returns without a mismatch.
 fn check(ty: &QueryType, value: &Value, path: &mut String) -> Result<(), Mismatch> {
     let fits = match (ty, value) {
         (QueryType::Any, _)

@@ -1,4 +1,5 @@
-//! What a run does when something fails: retries, timeouts, `on_error`, which error is told, and how a run is stopped.
+//! What a run does when something fails: retries, timeouts, `on_error`, which error is reported, and how a run is
+//! stopped.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -69,7 +70,7 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
     let report =
         go(&fake, &plan(vec![read("a", empty(), &[]).retry(2).typed(QueryType::Int)], reference(0))).await;
     assert_eq!((report.outputs, report.error, report.calls), (json!(3), None, 3));
-    // An agent that could not be corrected begins anew, in another session.
+    // An agent that could not be corrected starts again, in another session.
     let fake = Arc::new(
         Fake::echo()
             .with_agent(|_, number| Ok(crate::execute_world::said(if number < 4 { "many" } else { "4" }))),
@@ -83,7 +84,7 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
     let sessions: Vec<String> = fake.tasks.lock().unwrap().iter().map(|task| task.session.clone()).collect();
     assert_eq!((&sessions[0], &sessions[1]), (&sessions[1], &sessions[2]));
     assert_eq!(sessions[3], format!("{}-2", sessions[0]));
-    // One that failed otherwise goes on where it was.
+    // One that failed otherwise continues where it was.
     let fake = Arc::new(Fake::echo().with_agent(|_, number| match number {
         1 => Err(AgentFailure {
             usage: Usage { input_tokens: 4, output_tokens: 1 },
@@ -106,11 +107,11 @@ async fn a_timeout_takes_the_call_back_and_another_attempt_may_follow() {
             .await;
     assert_eq!((report.outputs, report.duration_ms), (json!("a#2"), 610));
     assert!(events.iter().any(|event| matches!(event, RunEvent::Failed { error, again: true, .. } if error.details["timeoutMs"] == 100)));
-    // What cannot be taken back any more has happened, so its value counts.
+    // What cannot be rolled back any more has happened, so its value counts.
     let fake = Arc::new(Fake::new(|call| reply(json!(call.id)).after(5_000).stubborn()));
     let report = go(&fake, &plan(vec![tool("w", "fs_write", empty(), &[]).timeout(100)], reference(0))).await;
     assert_eq!((report.outputs, report.error), (json!("w#1"), None));
-    // What does not end at all is given up; nobody knows what it did, so it is not tried again and not called failed.
+    // What does not end at all is given up; its effect is unknown, so it is not tried again and not called failed.
     let fake = Arc::new(Fake::new(|_| reply(json!(1)).after(3_000_000).stubborn().taking(Takes::AtOnce)));
     let report =
         go(&fake, &plan(vec![tool("w", "fs_write", empty(), &[]).timeout(100).retry(3)], reference(0))).await;
@@ -170,7 +171,7 @@ async fn on_error_stands_in_for_a_step_and_for_everything_inside_one() {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_failure_of_the_query_is_told_and_nothing_else_begins() {
-    // `b` fails first by the clock; `a` fails while it is taken back, and stands before it in the query.
+    // `b` fails first by the clock; `a` fails while it is rolled back, and comes first in the query.
     let fake = Arc::new(Fake::new(|call| match call.id.as_str() {
         "a#1" => refuse(Code::Policy).after(20).stubborn(),
         "b#1" => refuse(Code::Sql).after(10),
@@ -195,7 +196,7 @@ async fn the_first_failure_of_the_query_is_told_and_nothing_else_begins() {
         })
         .collect();
     assert_eq!(failed, [("b", false), ("c", true), ("a", false)]);
-    // What was taken back can be made again without a question.
+    // What was rolled back can be made again without a question.
     assert!(matches!(&fake.lines()[4], JournalLine::Failed { step, .. } if step == "c"));
 }
 
@@ -292,7 +293,7 @@ async fn a_run_whose_future_is_dropped_at_any_moment_leaves_nothing_behind() {
                 if has_ended {
                     break;
                 }
-                // Time goes on only when somebody lets it.
+                // Time advances only when the test lets it.
                 tokio::time::advance(Duration::from_millis(1)).await;
             }
         }

@@ -147,13 +147,13 @@ async fn a6_a_step_that_was_carried_out_is_not_made_again_for_a_better_answer() 
         let again = go_on(&fake, &plan, history.clone(), &[]).await;
         assert_eq!((again.error, again.step.as_deref()), (Some(error), Some("a")));
         assert_eq!(*fake.effects.lock().unwrap(), ["a#1"]);
-        // Its `on_error` holds then as well, and whoever allows it gets it.
+        // Its `on_error` applies then as well, and a run that allows the repetition gets it.
         let excused = crate::execute_plans::plan(vec![typed.skip()], reference(0));
         assert_eq!(go_on(&fake, &excused, history.clone(), &[]).await.error, None);
         go_on(&fake, &plan, history, &["a"]).await;
         assert_eq!(*fake.effects.lock().unwrap(), ["a#1", "a#2"]);
     }
-    // The same of an agent that has changed something; one that has only read begins anew.
+    // The same of an agent that has changed something; one that has only read starts again.
     for (tool, tasks) in [("fs_write", 3), ("fs_read", 6)] {
         let fake = Arc::new(Fake::echo().with_agent(|_, _| Ok(said("no number"))));
         let mut typed = agent("a", value(json!("x")), &[]).retry(1).typed(QueryType::Int);
@@ -210,7 +210,7 @@ async fn b5_time_that_was_used_before_counts() {
     assert!(
         report.error.unwrap().help_of().unwrap().starts_with("begin a new run with a larger `budget(time")
     );
-    // Of a run that was killed its last step that was done tells.
+    // For a killed run, the line of the last finished step has it.
     let killed: Vec<JournalLine> = history.into_iter().take(2).collect();
     assert!(matches!(killed[1], JournalLine::Done { worked_ms: 1_200, .. }));
     assert_eq!(go_on(&fake, &slow, killed, &[]).await.duration_ms, 800);

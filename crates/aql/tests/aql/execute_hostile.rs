@@ -1,4 +1,4 @@
-//! Values and plans that somebody made to do harm: large, deep, many.
+//! Values and plans made to do harm: large, deep, many.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn queries_that_multiply_without_a_call_come_to_an_end() {
         let inner_step = |name: &str| query(name, inner.clone(), vec![], &[]);
         inner = plan(vec![inner_step("a"), inner_step("b")], value(json!(1)));
     }
-    // Two to the power of twenty of them. Nobody listens, so that only the run itself takes time.
+    // Two to the power of twenty of them. There is no listener, so that only the run itself takes time.
     let fake = Arc::new(Fake::echo());
     let (sender, _) = tokio::sync::mpsc::channel(1);
     let report = tgp_aql::run(&inner, options(), &ports(&fake), sender, never()).await.unwrap();

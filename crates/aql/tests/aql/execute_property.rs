@@ -1,5 +1,5 @@
 //! Random plans under random schedules and latencies: outputs and journals are the same, and a run that was killed at any
-//! line goes on to the same end.
+//! line resumes to the same end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -269,12 +269,12 @@ fn done_steps(lines: &[JournalLine]) -> BTreeMap<String, usize> {
     done
 }
 
-/// Steps that were given up count as kept when a run goes on, and as nothing in the run that gave them up.
+/// Steps that were given up count as kept when a run resumes, and as nothing in the run that gave them up.
 fn excused(history: &[JournalLine]) -> u64 {
     history.iter().filter(|line| matches!(line, JournalLine::Excused { .. })).count() as u64
 }
 
-/// Steps that have begun to take effect and have no end, as whoever reads the journal would say.
+/// Steps that have begun to take effect and have no end, as a reader of the journal would say.
 fn in_doubt(lines: &[JournalLine]) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     for line in lines {
@@ -311,10 +311,11 @@ proptest! {
         // Every line of most plans; a plan with hundreds of lines would take all the time for itself.
         for kept in (0..=lines.len()).step_by(1 + lines.len() / MAX_KILLS) {
             let mut history = lines[..kept].to_vec();
-            // It is killed once more on its way, under another schedule, and then goes on to the end.
+            // It is killed once more on its way, under another schedule, and then resumes to the end.
             for kill in [Some(Draw(second_kill ^ kept as u64).next(lines.len() + 1)), None] {
                 let before = done_steps(&history);
-                // What may have happened is not made again while nobody knows or allows it, and neither is anything else.
+                // What may have happened is not repeated while its result is unknown and the repetition is not allowed,
+                // and neither is anything else.
                 let doubtful = in_doubt(&history);
                 if !doubtful.is_empty() {
                     let (error, calls) = runtime.block_on(async {

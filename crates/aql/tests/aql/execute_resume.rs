@@ -1,4 +1,4 @@
-//! Going on with a run: what is kept, what is asked about, and what is refused.
+//! Resuming a run: what is kept, what is asked about, and what is refused.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
             let fake = Arc::new(Fake::new(|_| reply(json!({ "result": 1, "results": [] }))));
             fake.fates.lock().unwrap().insert("s#1".to_owned(), fate.clone());
             let plan = plan(vec![read("first", empty(), &[]), step.clone().at(4)], reference(1));
-            // Without a line about its effect it has had none, whatever anybody says.
+            // Without a line about its effect it has had none, whatever the caller claims.
             let (report, _) = go_on(&fake, &plan, vec![begun("s", 1)], &[]).await;
             assert_eq!((report.error, fake.ids().len()), (None, 2), "{step:?} {fate:?}");
             fake.calls.lock().unwrap().clear();
@@ -91,7 +91,7 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
             );
             assert!(error.help_of().unwrap().contains("--again s"));
             assert_eq!(error.details.get("entry"), (fate == carried_out).then_some(&json!(7)));
-            // Whoever allows it gets it, under an id that was not used before.
+            // A run that allows the repetition gets it, under an id that was not used before.
             let (report, _) = go_on(&fake, &plan, history, &["s"]).await;
             assert_eq!((report.error, fake.ids().contains(&"s#2".to_owned())), (None, true));
         }

@@ -1,4 +1,4 @@
-//! From the text of a query to its outputs: everything between is real but what stands outside of a run.
+//! From the text of a query to its outputs: everything between is real except what is outside a run.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Values against types, and the schemas that models are told, checked by an implementation that is not ours.
+//! Values against types, and the schemas that models get, checked by an implementation that is not ours.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 pub struct Reply {
     pub delay: Duration,
     pub result: Result<Value, ToolError>,
-    /// Goes on though it was cancelled.
+    /// Continues although it was cancelled.
     pub is_stubborn: bool,
     pub effect: Takes,
 }

@@ -1,5 +1,5 @@
-//! Golden folders, one a stage: `NAME.aql` beside `NAME.out`. A file more is a case more; `UPDATE_GOLDEN=1` writes the
-//! outputs anew.
+//! Golden folders, one a stage: `NAME.aql` beside `NAME.out`. A file more is a case more; `UPDATE_GOLDEN=1`
+//! regenerates the outputs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -67,14 +67,14 @@ fn a_mistake_of_syntax_hides_nothing_else() {
 }
 
 /// The last query of a source with tools that echo their arguments and agents that echo their prompts; a path that says
-/// so fails. What is told, what is kept, and what comes out.
+/// so fails. What is reported, what is kept, and what comes out.
 #[test]
 fn a_plan_that_is_executed_tells_keeps_and_answers() {
     check("execute", 3, |name, text| {
         let compiled = compile(name, text, &QueryHost::default());
         let plan =
             compiled.unwrap_or_else(|problems| panic!("{}", rendered(&problems))).queries.pop().unwrap();
-        // Time stands still unless everybody waits, so how long something took is the same each time.
+        // Time stands still unless all tasks wait, so how long something took is the same each time.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         runtime.unwrap().block_on(async {
             let fake = Arc::new(Fake::new(|call| match call.arguments["path"].as_str() {
@@ -122,7 +122,7 @@ fn explanations_say_what_would_happen() {
     });
 }
 
-/// Whether a plan is shown with where its steps stand.
+/// Whether a plan is shown with the positions of its steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Places {
     Shown,

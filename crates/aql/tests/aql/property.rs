@@ -278,7 +278,7 @@ proptest! {
         let source = edited(&SOURCES[at.index(SOURCES.len())], &edits);
         prop_assume!(format("main.aql", &source).is_err());
         let problems = compiled(&format!("{source}\nquery Whole {{ a: merge(nowhere) }}")).unwrap_err();
-        // A text without an end goes on into it, and a list of a hundred problems is full.
+        // A text without an end continues into it, and a list of a hundred problems is full.
         let texts = problems.problems.iter().any(|problem| problem.kind.starts_with("unclosed"));
         prop_assume!(!texts && problems.problems.len() < 100);
         let told = problems.problems.iter().any(|problem| problem.message.contains("no step `nowhere`"));

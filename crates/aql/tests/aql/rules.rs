@@ -159,7 +159,7 @@ fn long_texts_lose_their_common_indentation_and_nothing_else() {
         ("\"\"\"\n\"\"\"", ""),
         ("\"\"\"\n\n  a\n\n\"\"\"", "\na\n"),
         ("\"\"\" a \"b\" \"\"\"", " a \"b\" "),
-        // Lines of nothing but blanks are empty, wherever they stand.
+        // Lines of nothing but blanks are empty, wherever they are.
         ("\"\"\"\n    a\n          \n    \"\"\"", "a\n"),
         ("\"\"\"\n        \n    a\n \t \r\n      b\n  \"\"\"", "\na\n\n  b"),
         ("\"\"\"\n     \n\"\"\"", ""),

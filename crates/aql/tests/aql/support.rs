@@ -1,4 +1,4 @@
-//! A catalogue that stands still, and how problems look.
+//! A catalogue that does not change, and how problems look.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub fn golden() -> PathBuf {
 
 pub struct QueryHost {
     tools: Vec<ToolDefinition>,
-    /// Sources besides those in `golden/shared`.
+    /// Sources in addition to those in `golden/shared`.
     pub sources: Vec<(String, String)>,
 }
 

@@ -38,7 +38,7 @@ fn an_entry_joins_request_verdicts_and_outcome() {
         },
     });
     assert_eq!(body, expected);
-    // Anybody can verify an export with a JSON parser and a hash function.
+    // Any program can verify an export with a JSON parser and a hash function.
     let line = String::from_utf8(export).unwrap();
     let text = line.strip_prefix("{\"body\":").unwrap();
     let text = text.strip_suffix(&format!(",\"hash\":\"{}\"}}\n", head.hash)).unwrap();
@@ -342,7 +342,7 @@ fn a_past_call_says_what_its_entry_does_not_hold() {
     assert_eq!(whole, [true, false, false, false]);
 }
 
-/// How far each call went is a field of its own, whatever the gates decided; and whoever counts calls counts by it.
+/// How far each call went has its own field, whatever the gates decided; and calls are counted by it.
 #[test]
 fn an_entry_says_how_far_the_execution_went() {
     let all = [Execution::NotStarted, Execution::RolledBack, Execution::Done, Execution::Unknown];

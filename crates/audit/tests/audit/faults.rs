@@ -1,4 +1,4 @@
-//! A disk that is full, a file that cannot be written, a database that somebody holds: the caller hears of it.
+//! A disk that is full, a file that cannot be written, a locked database: the caller gets an error.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,8 +22,8 @@ fn assert_clear(error: &ToolError) {
     assert!(error.help_of().is_some(), "{error:?}");
 }
 
-/// Somebody holds the database for longer than anybody waits. In batched mode the next record hears of it; when the
-/// lock is gone, nothing has been lost.
+/// The database is locked for longer than the writer waits. In batched mode the next record gets the error; when
+/// the lock is gone, nothing has been lost.
 #[test]
 fn a_locked_database_fails_calls_and_loses_none() {
     for durability in [AuditSync::Batched, AuditSync::Call] {
@@ -43,7 +43,7 @@ fn a_locked_database_fails_calls_and_loses_none() {
             holder.execute_batch("ROLLBACK").unwrap();
             audit.record(record("after")).await.unwrap();
             let report = audit.verify_whole().await.unwrap();
-            // Whoever heard of a failure heard that its record may be missing; here none is.
+            // A caller that got a failure knows that its record may be missing; here none is.
             assert_eq!(report.entries, 4);
             audit.close().await.unwrap();
         });
@@ -119,7 +119,7 @@ fn a_full_disk_fails_the_call_and_breaks_nothing() {
     assert!(output.status.success(), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
     let kept = stdout.lines().filter(|line| line.starts_with("kept ")).count() as u64;
     assert!(kept > 5 && stdout.contains("\nrefused"), "{stdout}");
-    // With room again, the chain is whole and goes on.
+    // With room again, the chain is whole and continues.
     drop(place.open().unwrap());
     let report = place.verify().unwrap();
     assert!(report.entries >= kept, "{} of {kept}", report.entries);
@@ -149,7 +149,7 @@ async fn large_records_wait_for_each_other() {
     place.assert_intact(20);
 }
 
-/// When there is no room even for the records that cannot wait, that is told, and not forgotten.
+/// When there is no room even for the records that cannot wait, that is reported, and not forgotten.
 #[test]
 fn a_flood_of_cancelled_calls_is_not_lost_in_silence() {
     let place = Place::new();

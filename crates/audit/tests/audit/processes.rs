@@ -128,7 +128,7 @@ async fn what_was_acknowledged_survives_kill_9() {
         assert!(ended.is_none(), "round {round} failed: {}", String::from_utf8_lossy(&stderr));
         kept.extend(lines.iter().filter_map(|line| line.strip_prefix("kept ")).map(str::to_owned));
     }
-    // A last kernel goes on where they were.
+    // A last kernel continues where they were.
     let audit = place.open().unwrap();
     audit.record(record("last")).await.unwrap();
     audit.close().await.unwrap();

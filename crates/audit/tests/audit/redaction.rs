@@ -1,4 +1,4 @@
-//! Secrets stand in no entry, not even as a hash.
+//! Secrets are in no entry, not even as a hash.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

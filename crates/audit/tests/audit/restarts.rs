@@ -1,4 +1,4 @@
-//! Beginning anew after a break: nothing is deleted, and the new chain says what it follows.
+//! Restarting after a break: nothing is deleted, and the new chain says what it follows.
 
 use std::fs;
 
@@ -42,7 +42,7 @@ fn a_broken_chain_is_set_aside_whole() {
     assert_eq!(first["previousChain"]["file"], json!(aside.file_name().unwrap().to_str().unwrap()));
     assert_eq!(first["previousChain"]["problem"], json!(restarted.problem.unwrap()));
     assert_eq!(place.reader().history("", 10).unwrap(), [], "a restart is not a call");
-    // What is left of the old chain can still be read by whoever looks into it.
+    // What is left of the old chain can still be read by a person who examines it.
     let left = rusqlite::Connection::open(aside).unwrap();
     let count: i64 = left.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 5);

@@ -81,7 +81,7 @@ impl Place {
         Ok(output)
     }
 
-    /// Somebody with plain SQLite and the right to write the file.
+    /// An attacker with plain SQLite and the right to write the file.
     pub fn tamper(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.path()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Whoever can write the database cannot change the past unseen: property tests over random chains and changes.
+//! A writer of the database cannot change the past unseen: property tests over random chains and changes.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ prop_compose! {
     }
 }
 
-/// What somebody does to the database with plain SQLite.
+/// What an attacker does to the database with plain SQLite.
 #[derive(Clone, Debug)]
 enum Change {
     FlipByte {

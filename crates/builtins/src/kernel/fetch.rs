@@ -64,8 +64,7 @@ fn host_of(url: &url::Url) -> Option<Target> {
     url.host_str().map(|host| Target::Host { host: host.to_lowercase() })
 }
 
-/// Whether whoever let the request go to a place has seen the next one with it: the same origin, or the same host with
-/// encryption.
+/// Whether the approval of a place includes the next one: the same origin, or the same host with encryption.
 fn is_same_place(hop: Hop<'_>) -> bool {
     let port = |url: &url::Url| url.port_or_known_default();
     let is_upgrade = hop.from.host() == hop.url.host()

@@ -1,4 +1,4 @@
-//! `test_tool`: run the tests that stand beside the tools.
+//! `test_tool`: run the tests that are beside the tools.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl TestToolArgs {
     }
 }
 
-/// What became of the tests of tools.
+/// The result of the tests of tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestToolResult {
@@ -54,7 +54,7 @@ pub struct TestToolResult {
     pub duration_ms: u64,
 }
 
-/// What became of one test file.
+/// The result of one test file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TestFile {

@@ -25,7 +25,7 @@ pub(super) struct ChronicleAppendArgs {
     event: ChronicleEvent,
 }
 
-/// What became of an event that was given to a chronicle.
+/// The result of an event that was given to a chronicle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChronicleAppendResult {
@@ -97,7 +97,7 @@ const RESERVED_TYPES: [&str; 8] = [
 /// Who an agent is not.
 const RESERVED_AGENTS: [&str; 5] = ["person", "kernel", "guardian", "valve", "tool"];
 
-/// What a person tells is their word; a program does not speak for others.
+/// Events of a person come from that person; a program does not speak for others.
 fn refuse_impostors(event: &ChronicleEvent, actor: &Actor) -> Result<(), ToolError> {
     if matches!(actor, Actor::Person(_)) {
         return Ok(());

@@ -47,7 +47,7 @@ fn chronicle_file(path: &str, access: Access) -> Result<Vec<Target>, ToolError> 
 /// When it is not a path below the project.
 pub fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
     let path = RelativePath::new(text)?;
-    // A name that ends so is always that of a chronicle, whatever files there are: otherwise a file that somebody makes
+    // A name that ends so is always that of a chronicle, whatever files there are: otherwise a file that an agent makes
     // would decide what is read and written. The chronicle of `curve.sage` is `curve.sage.sage`.
     if is_in_chronicle_tree(&path) {
         return Ok(ChronicleLayout::Tree.name_of(&path).unwrap_or(path));
@@ -74,7 +74,7 @@ pub fn refuse_hidden(visible: &Visibility, path: &RelativePath) -> Result<(), To
 /// Names of fields whose texts are paths of files, in events of every kind.
 const PATH_FIELDS: [&str; 4] = ["filePath", "path", "file", "from"];
 
-/// Whether an event tells of nothing but files that may be seen.
+/// Whether an event names only files that may be seen.
 fn shows_event(visible: &Visibility, event: &ChronicleEvent) -> bool {
     let own = event.file_path.as_deref().is_none_or(|path| visible.shows_named(path));
     own && event.fields.iter().all(|(name, value)| shows_value(visible, name, value))

@@ -156,7 +156,7 @@ impl Changes {
         made.chain(self.removed.iter().map(|path| target(path, Access::Delete))).collect()
     }
 
-    /// Has every change judged. Whoever is asked sees what the command made of the files it saw.
+    /// Has every change judged. The approver sees what the command made of the files it saw.
     pub(super) async fn judge(
         &self,
         invocation: Invocation<'_>,
@@ -292,7 +292,7 @@ impl Changes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandChange {
     pub path: RelativePath,
-    /// What happened to it, in a word.
+    /// What happened to it, as one keyword.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Whether it can be executed now, where that changed.
@@ -416,7 +416,8 @@ fn before(files: &ProjectFiles, path: &RelativePath) -> Result<Option<Vec<u8>>, 
     }
 }
 
-/// A file that somebody changed while the command ran is not overwritten with what the command made of the old one.
+/// A file that was changed from outside while the command ran is not overwritten with what the command made of the
+/// old one.
 fn refuse_conflict(project: &Path, path: &RelativePath, started: SystemTime) -> Result<(), ToolError> {
     let Ok(metadata) = std::fs::symlink_metadata(project.join(path.as_str())) else { return Ok(()) };
     let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

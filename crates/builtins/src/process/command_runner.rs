@@ -1,4 +1,4 @@
-//! Where commands run: from an order to an end, bounded in number, and ended with whoever waits for them.
+//! Where commands run: from an order to an end, bounded in number, and ended with their caller.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Commands on the project: each in a jail of its own, on a private layer whose changes are judged before they count.
+//! Commands on the project: each in its own jail, on a private layer whose changes are judged before they count.
 
 mod apply;
 mod command_runner;
@@ -39,8 +39,8 @@ pub struct ProcessOptions {
     /// The whole environment of a command.
     pub environment: Vec<(String, String)>,
     pub caps: ProcessCaps,
-    /// Files and directories of the project that are looked through for what commands must not see; in a larger project
-    /// no command runs.
+    /// Files and directories of the project that are searched for what commands must not see; in a larger project no
+    /// command runs.
     pub entries: u64,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,

@@ -9,8 +9,8 @@ use tgp_contract::{Access, Code, FileFilter, RelativePath, Root, ToolError};
 
 use super::ProcessOptions;
 
-/// Directories whose content is generated or fetched, so that nobody keeps a secret in them by intention, and which
-/// can be so large that looking through them would cost more than the command.
+/// Directories whose content is generated or fetched, so that they contain no secret by intention, and which can be
+/// so large that searching them would cost more than the command.
 const NOT_SEARCHED: [&str; 6] = ["node_modules", "target", ".venv", "venv", "__pycache__", "dist"];
 
 /// The rule that protects chronicles.
@@ -34,12 +34,12 @@ enum Protection {
 }
 
 /// Looks for what is protected, and for what the gates do not let the call read. The tool root is hidden as a whole where
-/// it stands in the project: the kernel's own state is in it.
+/// it is in the project: the kernel's own state is in it.
 ///
-/// INVARIANT: an answer is complete. Whatever could not be looked at is hidden as a whole, or there is no answer.
+/// INVARIANT: an answer is complete. Whatever could not be read is hidden as a whole, or there is no answer.
 ///
 /// # Errors
-/// `ESECURITY` when the project has more entries than may be looked through, or a directory cannot be read.
+/// `ESECURITY` when the project has more entries than may be searched, or a directory cannot be read.
 pub(super) fn find(
     options: &ProcessOptions,
     filter: Option<&FileFilter>,
@@ -99,7 +99,7 @@ fn protection(options: &ProcessOptions, filter: Option<&FileFilter>, path: &Path
     // A name that no rule can be asked about is not shown.
     let Some(relative) = name_of(path) else { return Protection::Hidden };
     // What a command does to a chronicle is left out of its changes; a mount over it would keep the command from
-    // moving or removing the directory it stands in.
+    // moving or removing the directory it is in.
     let protection =
         options.protections.of(Root::Project, &relative).filter(|found| found.rule != CHRONICLE_RULE);
     // Git needs its directory to say anything about the project at all, and only writing to it is a way out.

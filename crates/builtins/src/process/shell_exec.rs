@@ -1,4 +1,4 @@
-//! `shell_exec`: a command line, in a jail and on a layer of its own.
+//! `shell_exec`: a command line, in its own jail and on its own layer.
 
 use std::sync::Arc;
 use std::time::SystemTime;

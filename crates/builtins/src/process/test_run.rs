@@ -53,18 +53,18 @@ pub(super) struct TestRunArgs {
     timeout_ms: Option<u64>,
 }
 
-/// What became of a run of the project's tests.
+/// The result of a run of the project's tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestRunResult {
     #[serde(flatten)]
     pub output: CommandOutput,
     /// The command that was run.
     pub command: String,
-    /// Nothing when the output does not tell.
+    /// Absent when the output does not say.
     pub passed: Option<u64>,
-    /// Nothing when the output does not tell.
+    /// Absent when the output does not say.
     pub failed: Option<u64>,
-    /// Nothing when the output does not tell.
+    /// Absent when the output does not say.
     pub skipped: Option<u64>,
     /// The first failing tests.
     pub failing: Vec<Failing>,

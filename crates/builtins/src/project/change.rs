@@ -1,4 +1,4 @@
-//! What all changes of a project file have in common: the look, the preview, the write and the answer.
+//! What all changes of a project file have in common: the read, the preview, the write and the answer.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ pub(super) async fn change(
         }
         let mut growth = None;
         let decide = |before: Option<&[u8]>| -> Result<Option<Vec<u8>>, ToolError> {
-            // Here nobody else of this kernel writes, so what was approved is what is changed.
+            // Here no other call of this kernel writes, so what was approved is what is changed.
             agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
             let after = decide(before.filter(|_| shown))?;
             if !dry_run {
@@ -94,8 +94,8 @@ pub(super) async fn change(
     Ok(Made { changed: desk.work(work).await?, shown })
 }
 
-/// Refuses a path that leads through what the caller may not see, below a directory that it may not see: whether there is a
-/// file on the way, the write would tell.
+/// Refuses a path that leads through what the caller may not see, below a directory that it may not see: the write
+/// would reveal whether there is a file on the way.
 fn refuse_hidden_way(visible: &Visibility, path: &RelativePath) -> Result<(), ToolError> {
     let parents = std::iter::successors(Some(path.parent()), |path| Some(path.parent()));
     let hidden = parents

@@ -39,7 +39,7 @@ impl FsDelete {
             agreement.check_no_file(path)?;
         }
         if invocation.router.may_hide_below(invocation, Root::Project, path).await {
-            // Whether it is empty would tell what is hidden in it.
+            // Whether it is empty would reveal what is hidden in it.
             let message =
                 format!("a rule may hide files in `{path}`, so whether it is empty is not disclosed");
             return Err(ToolError::new(Code::Policy, message)
@@ -48,7 +48,7 @@ impl FsDelete {
         }
         let point = invocation.point_of_no_return();
         let work = move || {
-            // What is out of reach is in there all the same, so the disk has the last word on what is empty.
+            // What is out of reach is in there all the same, so the disk decides what is empty.
             let removed = if dry_run {
                 files.is_empty_directory(&meant)?
             } else {

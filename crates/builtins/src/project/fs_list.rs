@@ -55,7 +55,7 @@ pub struct FileList {
     pub path: RelativePath,
     /// Entries in all.
     pub total: usize,
-    /// False when not everything could be looked at in time.
+    /// False when not everything could be read in time.
     pub complete: bool,
     /// True when there is more than this page has.
     pub truncated: bool,

@@ -9,13 +9,13 @@ use tgp_contract::{Code, ToolError};
 
 /// Bytes that a compiled pattern may take; a repeated repetition takes any amount.
 const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes that the automaton of a search may grow to before it is thrown away and begun anew.
+/// Bytes that the automaton of a search may grow to before it is thrown away and rebuilt.
 const MAX_AUTOMATON_BYTES: usize = 8 * 1024 * 1024;
 /// Parentheses inside each other in a pattern.
 const MAX_NESTING: u32 = 100;
-/// Bytes between two looks at the clock.
+/// Bytes between two checks of the clock.
 const STEP_BYTES: usize = 64 * 1024;
-/// Bytes of one line that are shown, and how many of them stand before the match.
+/// Bytes of one line that are shown, and how many of them precede the match.
 const MAX_SHOWN_BYTES: usize = 1_000;
 const SHOWN_BEFORE_BYTES: usize = 200;
 const CUT: &str = "…";
@@ -49,7 +49,7 @@ pub(super) struct Hit {
 /// Why a search of a file ended early.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StopReason {
-    /// Whoever took the hits wants no more.
+    /// The receiver of the hits wants no more.
     Enough,
     /// The time is up.
     Due,

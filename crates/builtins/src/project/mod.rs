@@ -81,7 +81,7 @@ impl BlockingPool {
         work: impl FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let cancelled = Arc::default();
-        // Dropped with the caller's future, so that work nobody waits for ends.
+        // Dropped with the caller's future, so that abandoned work ends.
         let _caller = Caller(Arc::clone(&cancelled));
         self.work(move || work(&Stop { cancelled, deadline: Instant::now() + patience })).await
     }

@@ -6,7 +6,7 @@ use super::MAX_PAGE_BYTES;
 pub(super) const DEFAULT_LIMIT: usize = 500;
 /// Rows of a page at most.
 pub(super) const MAX_LIMIT: usize = 5_000;
-/// What a row costs besides its texts: names of fields, numbers and marks.
+/// What a row costs in addition to its texts: names of fields, numbers and marks.
 const ROW_BYTES: usize = 64;
 
 /// Rows that fit, and where the next page begins.

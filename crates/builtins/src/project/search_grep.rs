@@ -78,7 +78,7 @@ pub struct GrepResult {
     /// Files that were searched for this page.
     pub searched: usize,
     pub skipped: SkippedFiles,
-    /// False when not everything could be looked at in time.
+    /// False when not everything could be read in time.
     pub complete: bool,
     /// True when there is more than this page has.
     pub truncated: bool,
@@ -182,11 +182,11 @@ struct Found {
 }
 
 impl Search<'_> {
-    /// Reports whether everything was looked at that should be.
+    /// Reports whether everything was read that should be.
     fn everywhere(&mut self, start: &RelativePath, glob: Option<&Glob>) -> Result<bool, ToolError> {
         let entry = self.files.entry(start)?.ok_or_else(|| FsError::NotFound(start.clone()))?;
         if entry.kind != EntryKind::Directory {
-            // Whoever names a file wants to know why it cannot be searched.
+            // A caller that names a file wants to know why it cannot be searched.
             let content = self.files.read(start)?;
             return Ok(self.file(&entry, &content) == Flow::On || self.found.more);
         }

@@ -16,7 +16,7 @@ use tgp_router::{DynTool, Invocation, Preview, RecentCalls, Router, ToolOutcome,
 
 use crate::effect_gate::EffectGate;
 
-/// What somebody was shown.
+/// What the user was shown.
 #[derive(Clone, Debug)]
 struct Shown {
     preview: Option<Value>,
@@ -30,7 +30,7 @@ impl Shown {
     }
 }
 
-/// What happens while somebody thinks, by how often they were asked before, and which hash they answer with.
+/// What happens while the user decides, by the number of earlier questions, and the hash of the answer.
 type Thought = Box<dyn Fn(usize, &Shown) -> Option<String> + Send + Sync>;
 
 /// Agrees, after something has happened.
@@ -55,7 +55,7 @@ impl Approver for Thoughtful {
     }
 }
 
-/// Lets nobody read what it names.
+/// Makes unreadable what it names.
 struct Blind(&'static str);
 
 #[async_trait]
@@ -78,7 +78,7 @@ impl Gate for Blind {
     }
 }
 
-/// A tool whose file somebody changes after the last preview and before the write.
+/// A tool whose file is changed after the last preview and before the write.
 struct Meddled {
     inner: Arc<dyn DynTool>,
     previews: AtomicUsize,
@@ -262,7 +262,7 @@ async fn what_changes_each_time_is_given_up_and_nothing_is_written() {
     }
 }
 
-/// Somebody else of this machine writes after the last comparison; the tool itself finds out.
+/// Another program writes after the last comparison; the tool itself finds out.
 #[tokio::test]
 async fn a_change_at_the_last_moment_is_found_by_whoever_writes() {
     let content = |notes: PathBuf| -> Box<dyn Fn() + Send + Sync> {
@@ -339,7 +339,7 @@ async fn what_would_fail_anyway_is_not_asked_for() {
         assert!(room.shown().is_empty(), "{tool} {arguments}");
         assert_eq!(room.answers(), pairs(&[("refused", "would-fail")]), "{tool} {arguments}");
     }
-    // It may also begin to fail while somebody thinks.
+    // It may also begin to fail while the user decides.
     let room = Room::new(|notes| {
         Box::new(move |_, shown| {
             std::fs::write(&notes, "another text\n").unwrap();
@@ -366,7 +366,7 @@ async fn what_the_caller_may_not_read_is_not_shown_and_that_is_said() {
     assert!(result.is_ok() && room.shown()[1].preview.is_some());
 }
 
-/// Takes anything, and touches what it is told to.
+/// Takes anything, and touches what it is given.
 struct Anything(ToolDefinition);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! A call can be taken back until it takes effect; from then on it is carried out, and its record tells the truth.
+//! A call can be rolled back until it takes effect; from then on it is carried out, and its record is true.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ enum Kept {
     Cancelled,
 }
 
-/// Keeps records by the way they came, and waits before it does where it is told to.
+/// Keeps records by the way they came, and waits before it does where it is set to.
 struct Book {
     records: Mutex<Vec<(Kept, CallRecord)>>,
     asked: Semaphore,
@@ -155,7 +155,7 @@ impl House {
         self.call("stepwise", json!({}), cancelled).await
     }
 
-    /// Waits until the tool stands still.
+    /// Waits until the tool is blocked.
     async fn reached(&self) {
         self.steps.reached.acquire().await.unwrap().forget();
     }
@@ -197,10 +197,10 @@ async fn a_call_is_taken_back_before_it_takes_effect() {
         (1, Kept::Cancelled, &record),
         "one record, and the same"
     );
-    // Work that still goes on somewhere finds the way closed.
+    // Work that still runs somewhere finds the way closed.
     let point = house.steps.point.lock().unwrap().clone().unwrap();
     assert!(is_cancelled(point.commit().as_ref().err()));
-    // A call that is dropped is taken back as well, and at once.
+    // A call that is dropped is rolled back as well, and at once.
     tokio::select! {
         biased;
         record = house.step(never()) => panic!("{record:?}"),
@@ -224,7 +224,7 @@ async fn a_call_that_takes_effect_is_waited_for_and_told_as_it_was() {
         house.steps.go.add_permits(1);
         house.reached().await;
         cancel.send(()).unwrap();
-        // The wish is heard before the effect ends.
+        // The cancellation arrives before the effect ends.
         tokio::task::yield_now().await;
         house.steps.go.add_permits(1);
     });
@@ -317,7 +317,7 @@ fn a_file_is_changed_exactly_when_the_record_says_so() {
             let pause = Duration::from_micros(round / 3 * 20);
             let mut call = Box::pin(house.call(tool, arguments, never()));
             for _ in 0..1 + round % 2 {
-                // The file work goes on meanwhile, and is somewhere else each time.
+                // The file work continues meanwhile, and is somewhere else each time.
                 if poll_once(&mut call).await {
                     break;
                 }

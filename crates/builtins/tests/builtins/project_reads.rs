@@ -143,7 +143,7 @@ async fn listings_are_sorted_paged_and_respect_ignore_files() {
     assert_eq!(paged, expected);
     let ignored = desk.done("fs_list", json!({ "path": "a", "ignored": true })).await;
     assert_eq!(paths(&ignored), ["a/.gitignore", "a/.ignore", "a/keep.log", "a/y", "a/z.log"]);
-    // Whoever names an ignored directory wants to see it.
+    // A caller that names an ignored directory wants to see it.
     assert_eq!(paths(&desk.done("fs_list", json!({ "path": "target" })).await), ["target/debug"]);
     assert_eq!(desk.refused("fs_list", json!({ "path": "none" })).await, Code::NotFound);
     assert_eq!(desk.refused("fs_list", json!({ "path": "a.txt" })).await, Code::Validation);

@@ -58,7 +58,7 @@ async fn patterns_find_what_they_say() {
             json!({ "pattern": "foo\\(\\) \\{\\s+bar", "multiline": true }),
             &["sub/b.rs:1:4:fn foo() {\n    bar();"],
         ),
-        // Whoever names a file has it searched, ignored or not.
+        // A file that is named is searched, ignored or not.
         (json!({ "pattern": "foo", "path": "ignored.txt" }), &["ignored.txt:1:1:foo"]),
         (json!({ "pattern": "nowhere" }), &[]),
     ];

@@ -18,7 +18,7 @@ pub(crate) struct BlockingPool {
 
 impl BlockingPool {
     /// A project one directory below the temporary one, so that there is an outside; `../shared` may be written to,
-    /// so that the host of the files stands above the project.
+    /// so that the host of the files is above the project.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().canonicalize().unwrap().join("project");

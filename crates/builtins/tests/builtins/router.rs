@@ -54,7 +54,7 @@ fn definition(name: &str, effect: Effect) -> ToolDefinition {
     }
 }
 
-/// A gate that says what it is told to, and remembers when it was asked.
+/// A gate with a fixed verdict that remembers when it was asked.
 struct FixedGate {
     stage: Stage,
     name: &'static str,
@@ -237,7 +237,7 @@ async fn approval_is_sought_where_a_gate_asks() {
             let result = house.router.call(call(tool, json!({ "n": 1 })), context(consent)).await;
             assert_eq!(code(&result), expected, "{tool} {consent:?} {answer:?}");
             assert_eq!(house.runs.load(Ordering::SeqCst), usize::from(expected.is_none()));
-            // Before the answer and after it, and only where somebody is asked about a write.
+            // Before the answer and after it, and only where the user is asked about a write.
             let asked = if consent == Consent::Ask && tool == "writer" { 1 } else { 0 };
             let previews = asked * if expected.is_none() { 2 } else { 1 };
             assert_eq!(house.dry_runs.load(Ordering::SeqCst), previews, "{tool} {consent:?} {answer:?}");

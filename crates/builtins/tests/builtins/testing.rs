@@ -257,7 +257,7 @@ fn the_command_is_found_in_the_manifests() {
         let found = found.map(|runner| (runner.kind, runner.command(None)));
         assert_eq!(found, expected.map(|(kind, line)| (kind, line.to_owned())), "{files:?}");
     }
-    // A closure that reads is enough where no folder has to be looked through.
+    // A closure that reads is enough where no folder has to be searched.
     let read = |path: &str| (path == "go.mod").then(|| "module x".to_owned());
     assert_eq!(detect(None, &read).unwrap().kind, RunnerKind::Go);
 }
@@ -393,7 +393,7 @@ fn the_scripts_behind_a_command_are_told_with_those_they_start() {
     }
     assert_eq!(scripts("npm test", &files)["test"], "./check.sh");
     assert!(scripts("npm test", &Files(BTreeMap::from([("package.json", "no JSON")]))).is_empty());
-    // Nobody reads a thousand of them.
+    // The report does not list a thousand of them.
     let many: BTreeMap<String, String> =
         (0..1_000).map(|number| (number.to_string(), format!("npm run {}", number + 1))).collect();
     let text = serde_json::json!({ "scripts": many }).to_string();

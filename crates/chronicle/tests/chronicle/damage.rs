@@ -1,4 +1,4 @@
-//! Chronicles that somebody changed.
+//! Chronicles that were changed from outside.
 
 use tgp_chronicle::Start;
 use tgp_contract::Code;
@@ -64,7 +64,7 @@ fn a_broken_line_is_an_error_with_its_place_and_the_events_around_it_are_there()
     assert_eq!(project.chronicle.tail_blocking(&at(FILE), 1).unwrap().len(), 1);
     let error = assert_code(project.chronicle.tail_blocking(&at(FILE), 2), Code::Integrity);
     assert_eq!(error.place_of().unwrap().line, 3);
-    // An append goes on behind it, and knows the whole lines.
+    // An append continues after it, and knows the whole lines.
     assert_eq!(project.append(FILE, event(2)), Ok(false));
     assert_eq!(project.append(FILE, event(3)), Ok(true));
     let report = &project.chronicle.verify_all().unwrap()[0];
@@ -116,7 +116,7 @@ fn a_place_that_is_no_line_is_no_place_to_begin() {
     assert_eq!(project.chronicle.read(&at(FILE), Start::Line(0)).unwrap().count(), 1);
 }
 
-/// Two branches that were merged line by line: an event that both have stands there twice.
+/// Two branches that were merged line by line: an event that both have is there twice.
 #[test]
 fn a_line_that_a_merge_repeats_is_counted_and_is_no_damage() {
     let lines = Project::lines(3);

@@ -56,7 +56,7 @@ fn every_refused_fixture_is_refused_and_leaves_no_file() {
     assert!(list.len() >= 11);
     let project = Project::new();
     for case in list {
-        // What is not an event at all is refused by whoever parses it.
+        // What is not an event at all is refused by the parser.
         if let Ok(event) = serde_json::from_value::<ChronicleEvent>(case["event"].clone()) {
             let refused = project.chronicle.append_blocking(&at(FILE), event);
             assert!(refused.is_err(), "{} was taken", case["why"]);

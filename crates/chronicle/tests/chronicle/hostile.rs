@@ -1,4 +1,4 @@
-//! Links, pipes, devices, second names, and a lock that nobody gives back.
+//! Links, pipes, devices, second names, and a lock that is never released.
 
 use std::fs;
 use std::os::unix::fs::symlink;

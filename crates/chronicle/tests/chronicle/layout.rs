@@ -1,4 +1,4 @@
-//! Where the files of chronicles are, and what nobody can make of that.
+//! Where the files of chronicles are, and what no file can change about that.
 
 use tgp_chronicle::{ChronicleOptions, FileChronicle, is_chronicle_file};
 use tgp_contract::{ChronicleLayout, Code, RelativePath, chronicle_of, chronicled, is_chronicle_content};
@@ -66,7 +66,7 @@ fn every_name_has_a_file_of_its_own_in_the_tree() {
             assert!(!file.is_inside(other), "{file} needs {other} to be a directory");
         }
     }
-    // What is in the tree and is not a file of a name is nobody's.
+    // A file in the tree whose name fits no chronicle has no owner.
     for file in
         [".sage/files/a.ts", ".sage/files/a.ts.sage/b.sage", ".sage/files/.sage/x.sage", ".sage/files"]
     {

@@ -59,7 +59,7 @@ fn events_of_both_places_are_kept_once_and_the_old_ones_come_first() {
     let report = project.chronicle.migrate(Migration::Apply).unwrap();
     assert_eq!(moved(&report), [("src/a.ts.sage", ".sage/files/src/a.ts.sage", 3, true)]);
     assert_eq!(numbers(&project.events("src/a.ts.sage").unwrap()), [0, 1, 2, 7, 8]);
-    // Whoever had it open before goes on with the new file.
+    // A process that had it open before continues with the new file.
     assert!(!project.append("src/a.ts.sage", event(2)).unwrap());
     assert!(project.append("src/a.ts.sage", event(9)).unwrap());
     assert_eq!(numbers(&project.events("src/a.ts.sage").unwrap()), [0, 1, 2, 7, 8, 9]);
@@ -79,7 +79,7 @@ fn a_migration_that_was_killed_is_gone_on_with() {
         },
         // After the rename, and before the old file was removed.
         &|project| project.write(".sage/files/src/a.ts.sage", Project::lines(3).concat()),
-        // The same, and somebody has appended meanwhile.
+        // The same, and another process has appended meanwhile.
         &|project| {
             project.write(".sage/files/src/a.ts.sage", Project::lines(3).concat());
             project.append("src/a.ts.sage", event(9)).unwrap();

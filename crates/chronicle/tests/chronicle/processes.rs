@@ -123,7 +123,7 @@ fn kill_9_loses_no_acknowledged_event_and_breaks_no_line() {
             }));
         }
     }
-    // A last one goes on where they were.
+    // A last one continues where they were.
     project.append(FILE, sized("last", 0)).unwrap();
     let report = project.chronicle.verify(&at(FILE)).unwrap();
     assert!(report.is_intact() && report.torn.is_none(), "{report:?}");
@@ -133,7 +133,7 @@ fn kill_9_loses_no_acknowledged_event_and_breaks_no_line() {
     let lost: Vec<_> = kept.difference(&set).collect();
     assert!(lost.is_empty(), "{lost:?}");
     assert!(kept.len() as u64 > KILLS, "{} is too few to say anything", kept.len());
-    // What was torn is the beginning of an event that nobody was told of.
+    // What was torn is the beginning of an event that was not reported.
     for torn in report.set_aside {
         let text = project.bytes(torn.as_str());
         assert!(text.starts_with(b"{\"actor\":") && serde_json::from_slice::<Value>(&text).is_err());

@@ -1,4 +1,4 @@
-//! Where a chronicle may stand.
+//! Where a chronicle may be.
 
 use tgp_chronicle::{ChronicleOptions, FileChronicle, Start};
 use tgp_contract::Code;

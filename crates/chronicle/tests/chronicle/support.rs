@@ -50,7 +50,7 @@ impl Project {
             .collect()
     }
 
-    /// The lines of `count` events, as they stand in a file.
+    /// The lines of `count` events, as they are in a file.
     pub fn lines(count: usize) -> Vec<Vec<u8>> {
         let project = Self::new();
         for number in 0..count {

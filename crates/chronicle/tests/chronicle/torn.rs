@@ -26,7 +26,7 @@ fn a_line_cut_at_any_byte_is_set_aside_whole_and_nothing_before_it_is_touched() 
         let rest = &third[..cut];
         let (project, before) = project_with(rest);
 
-        // Whoever reads sees the events before it, and is told.
+        // A reader sees the events before it, and a report of it.
         assert_eq!(numbers(&project), [0, 1], "cut at {cut}");
         let torn = project.chronicle.read(&at(FILE), Start::Beginning).unwrap().torn().cloned().unwrap();
         assert_eq!((torn.offset, torn.bytes), (before.len() as u64, cut as u64));

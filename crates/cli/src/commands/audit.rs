@@ -205,7 +205,7 @@ fn line(entry: &AuditEntry, printer: &Printer) -> String {
         Some(code) => format!(" {}", visible(code)),
         None => String::new(),
     };
-    // The verdict and the code tell the rest.
+    // The verdict and the code say the rest.
     let unknown = body.get("execution").and_then(Value::as_str) == Some(Execution::Unknown.as_str());
     let ended = if unknown { format!("{ended}, outcome unknown") } else { ended };
     let actor = match body.get("actor").map(|actor| text_of(actor, "id")).unwrap_or_default() {

@@ -39,7 +39,7 @@ pub async fn run(arguments: CheckArgs, global: &Global, printer: &Printer) -> Re
     let valid = reports.iter().all(|(_, report)| report.valid);
     if printer.json() {
         let mut tools: Vec<Value> = reports.iter().map(|(path, report)| document(path, report)).collect();
-        // Whoever names one tool gets its report; the number of tools that happen to be there changes no shape.
+        // A user who names one tool gets its report; the number of tools that exist does not change the shape.
         let one = if single { tools.pop() } else { None };
         printer.document(&done(one.unwrap_or_else(|| json!({ "valid": valid, "tools": tools }))));
     } else if reports.is_empty() {

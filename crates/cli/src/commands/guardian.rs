@@ -18,7 +18,7 @@ use crate::printer::Printer;
 use crate::session;
 use crate::text::{count, visible};
 
-/// Bytes of a plan: contents of files stand in it.
+/// Bytes of a plan: it contains file contents.
 const MAX_PLAN_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ fn read_plan(file: &Path) -> Result<Plan, Failure> {
         ToolError::new(Code::Validation, format!("the plan `{shown}` cannot be read: {why}"))
             .help("name a JSON file, such as plan.json")
     };
-    // A pipe that nobody writes to would be waited for, for ever.
+    // Opening a pipe without a writer would block forever.
     let found = std::fs::metadata(file).map_err(|error| unreadable(&error.to_string()))?;
     if !found.is_file() {
         return Err(unreadable("it is not a file").into());
@@ -166,7 +166,7 @@ fn show_review(review: &Review, printer: &Printer) {
         }
         Decision::Deny { reason } => {
             let word = printer.paint_out(&Style::new().red(), "denied");
-            // The reason is all findings in one line, which stand above.
+            // The reason is all findings in one line, which are above.
             let against = match review.findings.len() {
                 0 => visible(reason),
                 1 => "1 finding stands against it".to_owned(),
@@ -192,7 +192,7 @@ async fn carry_out(kernel: &Kernel, plan: &Plan, yes: bool, printer: &Printer) -
         return failed.map_or(Ok(()), |error| Err(Failure::Silent(error.code)));
     }
     match failed {
-        // What was done before stands in the report.
+        // What was done before is in the report.
         Some(error) => Err(error.detail("report", whole).into()),
         None => {
             printer.document(&done(whole));

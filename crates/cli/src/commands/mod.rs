@@ -128,7 +128,7 @@ fn result_of<T: DeserializeOwned>(data: Value) -> Result<T, Failure> {
     })
 }
 
-/// What became of a file that was written: its commit, its way to the remote, and tools that do the same.
+/// The result of a file write: its commit, its way to the remote, and tools that do the same.
 fn show_write(done: &str, write: &ToolWrite, printer: &Printer) {
     let write = match write {
         ToolWrite::DryRun(preview) => return printer.data(&preview.diff),

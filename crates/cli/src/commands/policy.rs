@@ -154,7 +154,7 @@ fn show(explanation: &PolicyExplanation, verbose: bool, printer: &Printer) {
     ));
     let mut left_out = 0;
     for report in &explanation.rules {
-        // A built-in rule that has nothing to do with the call tells nobody anything.
+        // A built-in rule that does not concern the call is not worth showing.
         if report.finding == RuleFinding::Idle && report.source.is_none() && !verbose {
             left_out += 1;
             continue;
@@ -208,7 +208,7 @@ async fn test(kernel: &Kernel, number: u64, global: &Global, printer: &Printer) 
         let Ok(actor) = serde_json::from_value(body.get("actor").cloned().unwrap_or_default()) else {
             continue;
         };
-        // A session of its own: what the recorded one did since must not count against its own past.
+        // A separate session: what the recorded one did since must not count against its own past.
         let context = CallContext { actor, ..context(String::new(), "policy-test".to_owned()) };
         let Ok(explanation) = kernel.explain(&call, &context).await else { continue };
         compared += 1;

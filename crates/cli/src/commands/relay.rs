@@ -1,4 +1,4 @@
-//! `tgp relay`: prove parts against the contracts, ours or anybody's.
+//! `tgp relay`: prove parts against the contracts, ours or other implementations.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -150,7 +150,7 @@ pub async fn run(
     };
     match interrupts.during(handle, session).await {
         Ok(summary) => ended(&summary),
-        // Whoever reads lines of events gets this as one, too.
+        // A reader of event lines gets this as one, too.
         Err(error) if printer.json() => {
             let code = error.code;
             printer.document(&serde_json::to_value(AgentEvent::Error { error }).unwrap_or_default());

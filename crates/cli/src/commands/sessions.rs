@@ -96,7 +96,7 @@ pub async fn run(
     }
 }
 
-/// How a session stands, in a word.
+/// The status of a session in one word.
 fn word(state: &SessionState) -> &'static str {
     match state {
         SessionState::Running => "running",
@@ -250,7 +250,7 @@ fn export(sessions: &Sessions, id: &str, format: ExportFormat, printer: &Printer
     Ok(())
 }
 
-/// A session as a page. What came from outside stands in fences that it cannot leave.
+/// A session as a page. What came from outside is in fences that it cannot leave.
 fn markdown(info: &SessionInfo, lines: &[TranscriptLine]) -> String {
     let mut page = format!(
         "# Session {}\n\n- model: {} of {}\n- began: {}\n- state: {}\n\n## Task\n\n{}\n",

@@ -1,4 +1,4 @@
-//! `tgp state`: where test-driven work stands.
+//! `tgp state`: the state of test-driven work.
 
 use clap::{Args, Subcommand};
 use console::Style;
@@ -13,7 +13,7 @@ use crate::printer::Printer;
 use crate::session;
 use crate::text::visible;
 
-/// Scopes besides the project that `show` prints without being asked for one.
+/// Scopes in addition to the project that `show` prints without being asked for one.
 const MAX_SHOWN: usize = 20;
 
 #[derive(Debug, Args)]

@@ -108,7 +108,7 @@ async fn follow(mut events: mpsc::Receiver<ValveEvent>, printer: &Printer) {
             printer.document(&serde_json::to_value(&event).unwrap_or_default());
             continue;
         }
-        // A question stands on the screen until it is answered.
+        // A question stays on the screen until it is answered.
         let _silence = silence().await;
         show_event(&event, printer);
         if matches!(event, ValveEvent::Started { .. }) {

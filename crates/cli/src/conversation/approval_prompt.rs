@@ -11,7 +11,7 @@ const ROWS_BELOW: usize = 5;
 /// Rows of a page of the body: enough to judge a small change on the smallest terminal, and one glance on the largest.
 const LEAST_ROWS: usize = 8;
 const MOST_ROWS: usize = 40;
-/// How often more can be shown or explained before the question counts as refused: a stuck key must not ask for ever.
+/// How often more can be shown or explained before the question counts as refused: a stuck key must not ask forever.
 const MAX_ROUNDS: usize = 10_000;
 /// Columns of a wrong answer that are said back.
 const ECHO_COLUMNS: usize = 20;
@@ -32,10 +32,10 @@ const EXPLAINED_MORE: &str = "  \
   m   shows more: what was too long, arguments and sources in full
 ";
 
-/// Columns of the words after a no: they are told to the caller, and a caller reads no novels.
+/// Columns of the words after a no: they are passed to the caller, which needs no long text.
 const MAX_WORDS: usize = 1000;
 
-/// Why something was refused at the terminal. Whoever sees one of these knows that somebody could be asked.
+/// Why something was refused at the terminal. Each of these implies that a user could be asked.
 const SAID_NO: &str = "the answer at the terminal was no";
 const INPUT_ENDED: &str = "the input at the terminal has ended";
 const NOT_ANSWERED: &str = "the question was not answered";

@@ -16,9 +16,9 @@ const MAX_TARGETS: usize = 6;
 const MAX_USERS: usize = 4;
 /// Columns of the names of facts.
 const LABEL: usize = 9;
-/// Columns of the asker's name: it stands in our own words, so it must not fill rows of its own.
+/// Columns of the asker's name: it is part of our own text, so it must not fill whole rows.
 const MAX_ACTOR: usize = 60;
-/// Characters of a value that stands on one row; a longer one is indented JSON.
+/// Characters of a value that fits on one row; a longer one is indented JSON.
 const MAX_COMPACT: usize = 60;
 /// What binds a preview to the files it was made of, and says nothing to a person.
 const BOUND: [&str; 2] = ["found", "dry_run"];
@@ -32,7 +32,7 @@ pub struct ApprovalView {
     title: String,
     body: Vec<Line>,
     facts: Vec<(&'static str, String)>,
-    /// What can be looked at besides.
+    /// What else can be shown.
     more: Vec<Line>,
 }
 
@@ -69,7 +69,7 @@ impl ApprovalView {
         if parts.is_empty() || !parts.iter().all(is_change) {
             return false;
         }
-        // What a run has changed is asked when it has ended; what ran stands above it.
+        // What a run has changed is asked when it has ended; what ran is above it.
         let program = asked.text("path").filter(|_| asked.tool == "exec_tool");
         let line = asked.text("command").filter(|_| asked.tool == "shell_exec");
         let ran = asked.command().or(program).or(line);
@@ -178,8 +178,8 @@ impl ApprovalView {
         self.body.extend(quoted(text));
     }
 
-    /// Arguments that have no words of their own above; none is left out. Each name stands in our own words, so that
-    /// no text above can pass for an argument.
+    /// Arguments that have no line above; none is left out. Each name is part of our own text, so that no text above
+    /// can pass for an argument.
     fn other_arguments(&mut self, asked: &ApprovalQuestion, shown: &[&str]) {
         let Some(fields) = asked.arguments.as_object() else { return self.quote(&pretty(&asked.arguments)) };
         for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
@@ -273,7 +273,7 @@ impl ApprovalView {
         laid_out(&self.body, manner)
     }
 
-    /// What can be looked at besides, row by row.
+    /// What else can be shown, row by row.
     pub fn more_rows(&self, manner: TextStyle) -> Vec<String> {
         let width = fact_width(manner);
         let long = self.facts.iter().filter(|(_, text)| broken(text, width).len() > MAX_FACT_ROWS);
@@ -318,7 +318,7 @@ fn fact_width(manner: TextStyle) -> usize {
 fn cut_words(cut: &[&Value], arguments: Option<&Value>) -> String {
     let diffs: Vec<&str> = cut.iter().filter_map(|part| part.get("diff").and_then(Value::as_str)).collect();
     let missing = diffs.iter().fold(0_usize, |sum, diff| sum.saturating_add(missing_lines(diff)));
-    // A file that comes or goes is one change; of several, those that do not stand in the text are not counted.
+    // A file that comes or goes is one change; of several, those that are not in the text are not counted.
     let is_whole = |diff: &&str| diff.lines().take(2).any(|line| line.ends_with(" /dev/null"));
     let about = if diffs.len() == cut.len() && diffs.iter().all(is_whole) { "" } else { "at least " };
     let (words, them) = match missing {

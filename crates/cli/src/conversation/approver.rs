@@ -1,5 +1,5 @@
-//! The end of a session that the kernel asks: it remembers what was agreed to for the whole session, and passes the
-//! rest on to whoever sits at the terminal.
+//! The approver of a session: it remembers what was agreed to for the whole session, and asks the user at the
+//! terminal about the rest.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ const MAX_PATTERNS: usize = 256;
 pub enum ApprovalMode {
     /// A person at this terminal.
     Terminal,
-    /// Nobody, since nothing can be typed.
+    /// No one can be asked, since nothing can be typed.
     Nobody,
-    /// Nobody, since no question can be seen.
+    /// No one can be asked, since no question can be seen.
     Unseen,
 }
 
 impl ApprovalMode {
-    /// Somebody can be asked where answers can be typed and the question can be seen.
+    /// The user can be asked where answers can be typed and the question can be seen.
     pub fn found() -> Self {
         match (io::stdin().is_terminal(), io::stderr().is_terminal()) {
             (true, true) => Self::Terminal,
@@ -76,8 +76,8 @@ impl Approver for Nobody {
 
 struct SessionApprover {
     questions: mpsc::Sender<Question>,
-    /// What was agreed to for the whole session. Whoever holds it asks; the others wait, and may find themselves
-    /// agreed to when their turn comes.
+    /// What was agreed to for the whole session. The holder of the lock asks; the other calls wait, and may
+    /// already be approved when their turn comes.
     agreed: Mutex<Vec<Pattern>>,
 }
 

@@ -14,7 +14,7 @@ use crate::text::{count, short_line, single_line, wrap};
 const MAX_NAME: usize = 64;
 /// Columns of a message; `-v` shows all of it.
 const MAX_MESSAGE: usize = 800;
-/// Characters of a forged tool's result that stands on the line.
+/// Characters of a forged tool's result that is on the line.
 const MAX_RESULT: usize = 40;
 /// Where lines that belong to a call begin.
 pub const INDENT: &str = "      ";
@@ -159,7 +159,7 @@ fn notes(error: &ToolError, manner: TextStyle) -> String {
     text
 }
 
-/// True for a no that somebody has given: how to be asked, or not, is no help then.
+/// True for a refusal by the user: advice on how to be asked does not help then.
 pub fn was_answered(error: &ToolError) -> bool {
     let is_about_asking = error.help_of().is_some_and(|help| help.contains("--yes"));
     error.code == Code::Approval && is_about_asking && is_answer(&error.message)
@@ -174,7 +174,7 @@ pub fn note(label: &str, sentence: &str, manner: TextStyle) -> String {
     format!("{INDENT}{label}{}\n", sentence.replace('\n', &under))
 }
 
-/// The message without the place, which has a line of its own.
+/// The message without the place, which has its own line.
 pub fn message(error: &ToolError) -> String {
     match error.place_of() {
         Some(place) => error.message.replacen(&format!("{place}: "), "", 1),
@@ -190,7 +190,7 @@ fn first_sentence(text: &str) -> String {
     short_line(line, MAX_MESSAGE, "...")
 }
 
-/// What a call came to that is worth a word on its line.
+/// The result of a call, where its line should show one.
 fn outcome(data: &Value) -> Option<String> {
     if let Some(ended) = ended_early(data) {
         return Some(format!("ended by {}", short_line(&ended.replace('_', " "), MAX_ENDING, "...")));

@@ -31,7 +31,7 @@ pub fn details(
         ToolResult::Done(data) => writer.value("answer", data),
         ToolResult::Failed(error) => {
             writer.value("error", &Value::String(format!("{}: {}", error.code, error.message)));
-            // The place and the next step stand below the line already.
+            // The place and the next step are below the line already.
             let rest = error.details.iter().filter(|(name, _)| !matches!(name.as_str(), "place" | "help"));
             rest.for_each(|(name, value)| writer.value(name, value));
         }

@@ -20,14 +20,14 @@ pub enum InterruptState {
     AfterCall,
     /// Ctrl-C twice.
     Now,
-    /// SIGTERM: whoever sends it does not sit at the terminal.
+    /// SIGTERM: its sender is not the user at the terminal.
     Terminated,
-    /// SIGHUP: the terminal is gone, and whoever sat at it.
+    /// SIGHUP: the terminal is gone, and the user with it.
     HungUp,
 }
 
 impl InterruptState {
-    /// What comes after Ctrl-C; nothing when there is no more patience.
+    /// What comes after Ctrl-C; nothing after the last step.
     fn interrupted(self) -> Option<Self> {
         match self {
             Self::Nothing => Some(Self::AfterCall),
@@ -44,7 +44,7 @@ impl InterruptState {
         }
     }
 
-    /// What the person is told, while a call runs or while none does.
+    /// The message for the user, while a call runs or while none does.
     pub fn words(self, has_call: bool) -> Option<&'static str> {
         match self {
             Self::Nothing => None,
@@ -84,9 +84,9 @@ impl Shared {
 }
 
 impl Interrupts {
-    /// Catches the signals of this process from now on, in a thread of its own: so the last one ends the process even when
-    /// every other thread hangs. Where there can be no such thread the default actions stand: the process ends, and its
-    /// workers with it.
+    /// Catches the signals of this process from now on, in its own thread, so that the last one ends the process even
+    /// when every other thread hangs. Where there can be no such thread the default actions apply: the process ends,
+    /// and its workers with it.
     #[must_use]
     pub fn listen() -> Self {
         let interrupts = Self::default();
@@ -150,13 +150,14 @@ impl Interrupts {
         }
     }
 
-    /// What a session has heard so far, and what it will hear.
+    /// The stop requests of a session so far, and those to come.
     pub fn heard(&self) -> watch::Receiver<InterruptState> {
         self.0.heard.subscribe()
     }
 
-    /// While the session runs signals are wishes: Ctrl-C stops it after the current call, a second one now, a third
-    /// ends the process at once; SIGTERM and SIGHUP stop it now, and a second one of them ends the process at once.
+    /// While the session runs signals are stop requests: Ctrl-C stops it after the current call, a second one now,
+    /// a third ends the process at once; SIGTERM and SIGHUP stop it now, and a second one of them ends the process
+    /// at once.
     pub async fn during<F: Future>(&self, stop: StopHandle, session: F) -> F::Output {
         *self.0.session() = Some(stop);
         let handling = SessionGuard(Arc::clone(&self.0));
@@ -176,7 +177,7 @@ impl Drop for SessionGuard {
     }
 }
 
-/// Turns signals into wishes and ends, until the process has gone.
+/// Turns signals into stop requests and exits, until the process ends.
 async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
     let Ok(mut signals) = Signals::new() else { return };
     if ready.send(()).is_err() {
@@ -208,7 +209,7 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
             (ApprovalQuestion::Interrupt, Some(next)) => next,
             (ApprovalQuestion::Interrupt, None) => leave(asked),
         };
-        // Whoever hears the wish can read what it came from.
+        // A receiver of the stop request can read its cause.
         shared.heard.send_replace(heard);
         if let Some(stop) = session.as_ref() {
             stop.request(heard.stop_level());
@@ -240,7 +241,7 @@ enum ApprovalQuestion {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// None where whoever started this process wants it to outlive its terminal, as `nohup` does.
+    /// None where the parent process wants this one to outlive its terminal, as `nohup` does.
     hang_up: Option<Signal>,
 }
 
@@ -270,7 +271,7 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP was ignored when this process was started. Where nobody can tell, it was not.
+/// Whether SIGHUP was ignored when this process was started. Where this is unknown, it was not.
 fn is_hang_up_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

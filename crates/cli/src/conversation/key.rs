@@ -1,4 +1,4 @@
-//! What a call is about: those of its arguments that stand on its line.
+//! What a call is about: those of its arguments that are on its line.
 
 use console::measure_text_width;
 use serde_json::Value;
@@ -14,7 +14,7 @@ const KEYS_BY_TOOL: [(&[&str], &[&str]); 3] = [
 ];
 /// For all other tools: the first of these that a call has.
 const KEYS: [&str; 10] = ["path", "command", "query", "sql", "url", "pattern", "name", "id", "dir", "only"];
-/// Arguments that are places. Everything else on the line gives way to them.
+/// Arguments that are places. Everything else on the line is shortened first.
 const PLACES: [&str; 2] = ["path", "dir"];
 /// Columns of a place: longer than any that a person has made.
 const MAX_PLACE: usize = 400;

@@ -1,4 +1,4 @@
-//! Answers that somebody types.
+//! Answers that the user types.
 
 use std::fs::{File, OpenOptions};
 use std::future::Future;
@@ -26,7 +26,8 @@ pub trait Keyboard: Send {
     fn forget(&mut self) -> io::Result<()>;
 }
 
-/// The keyboard of this terminal. It is opened anew, so that waiting for it blocks nobody who shares standard input.
+/// The keyboard of this terminal. It is opened again, so that waiting for it does not block other readers of
+/// standard input.
 #[derive(Debug, Default)]
 pub struct TerminalKeyboard {
     file: Option<AsyncFd<File>>,

@@ -51,7 +51,7 @@ pub fn difference(diff: &str) -> Vec<Line> {
     visible(diff).lines().map(|line| Line { tone: tone(line), text: line.to_owned() }).collect()
 }
 
-/// Lines as rows. Each row of what others say stands behind a bar, however wide its line is.
+/// Lines as rows. Each row of what others say is behind a bar, however wide its line is.
 pub fn laid_out(lines: &[Line], manner: TextStyle) -> Vec<String> {
     let width = manner.columns.saturating_sub(GUTTER).max(MIN_COLUMNS);
     let mut shown = Vec::new();
@@ -79,7 +79,7 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
     wrap(&detabbed(text), Some(width)).split('\n').flat_map(|line| rows(line, width)).collect()
 }
 
-/// The columns of a tab differ by where it stands; rows are counted, so it has some of its own.
+/// The columns of a tab depend on its position; rows are counted, so it gets a fixed width.
 fn detabbed(line: &str) -> String {
     line.replace('\t', "    ")
 }

@@ -1,11 +1,11 @@
-//! The last lines of a terminal, which are taken back before anything else is written.
+//! The last lines of a terminal, which are erased before anything else is written.
 
 use super::Output;
 
-/// Lines that stand below everything else for a while.
+/// Lines that stay below everything else for a while.
 ///
-/// INVARIANT: while they stand, the cursor is at the beginning of the first. A terminal that is made narrower breaks
-/// them into more rows below the cursor, and clearing from there takes all of them back.
+/// INVARIANT: while they are shown, the cursor is at the beginning of the first. A terminal that is made narrower
+/// breaks them into more rows below the cursor, and clearing from there takes all of them back.
 #[derive(Debug, Default)]
 pub struct Live {
     drawn: Vec<String>,

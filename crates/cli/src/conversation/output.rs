@@ -25,7 +25,7 @@ pub trait Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextStyle {
     pub terminal: bool,
-    /// True where the cursor can be moved, so that what is written can be taken back.
+    /// True where the cursor can be moved, so that what is written can be erased.
     pub movable: bool,
     pub colour: bool,
     pub columns: usize,
@@ -40,7 +40,7 @@ impl TextStyle {
     }
 }
 
-/// The characters that a board can show of our own words. What others say is never changed by it.
+/// The characters that a board can show of our own text. What others say is never changed by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charset {
     Unicode,
@@ -173,7 +173,7 @@ impl StandardError {
 
 impl Output for StandardError {
     fn write(&self, text: &str) {
-        // Where nobody listens there is nobody to tell.
+        // If standard error is closed, there is nowhere to report it.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 

@@ -17,7 +17,7 @@ const COMMAND_CAUTION: &str = "      \
       The command line stays the same, but it may read files that change,
       such as scripts and manifests, and do something else then.
 ";
-/// Longest command or statement that names itself in a pattern; a longer one stands right above the question.
+/// Longest command or statement that names itself in a pattern; a longer one is right above the question.
 const MAX_NAMED: usize = 60;
 
 /// Calls that are agreed to for the rest of a session.
@@ -31,7 +31,7 @@ pub struct Pattern {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Scope {
-    /// Files that stand in exactly this directory.
+    /// Files that are in exactly this directory.
     Directory { root: Root, directory: RelativePath, access: Access },
     /// This command with everything that decides what it does, as far as it is known beforehand.
     Command { command: String, arguments: Value, preview: Option<Value> },
@@ -91,8 +91,8 @@ fn scope(asked: &ApprovalQuestion) -> Scope {
     })
 }
 
-/// Where a request goes. An address that is not written plainly is none: whoever reads it must see the same host as
-/// the one that is asked.
+/// Where a request goes. An address that is not written plainly is none: a reader must see the same host as the one
+/// that is asked.
 fn address(asked: &ApprovalQuestion, host: &str) -> Option<Scope> {
     let method = asked.text("method").unwrap_or("GET").to_ascii_uppercase();
     let url = asked.text("url")?;
@@ -114,17 +114,17 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The tests that would run. Without the hashes of their sources nobody knows which they are.
+/// The tests that would run. Without the hashes of their sources it is unknown which they are.
 fn tests(asked: &ApprovalQuestion) -> Option<Scope> {
     asked.previewed("found")?;
     Some(Scope::Tests { path: asked.text("path").map(str::to_owned), preview: asked.preview.clone()? })
 }
 
-/// The one directory that all files stand in, when nothing else is touched and all are touched alike.
+/// The one directory that all files are in, when nothing else is touched and all are touched alike.
 fn directory(targets: &[Target]) -> Option<Scope> {
     let place = |target: &Target| {
         let (root, path, access) = target.file()?;
-        // The root stands in no directory.
+        // The root is not in a directory.
         (!path.is_root()).then(|| (root, path.parent(), access))
     };
     let (first, rest) = targets.split_first()?;
@@ -201,7 +201,7 @@ fn named(text: &str, words: &str) -> String {
     if is_short { format!("`{}`", single_line(text)) } else { words.to_owned() }
 }
 
-/// A folder in words: nobody should take a star for everything.
+/// A folder in words: a star could be read as everything.
 fn folder(root: Root, directory: &RelativePath) -> String {
     let name = format!("`{}/`", single_line(directory.as_str()));
     match (root, directory.is_root()) {

@@ -66,7 +66,7 @@ pub struct Screen<B: Output> {
     /// What was said while the model is waited for, such as that it is asked again.
     waiting: Option<String>,
     running: Vec<Running>,
-    /// An error that the summary may tell, so that it is not said twice.
+    /// An error that the summary may report, so that it is not said twice.
     held: Option<ToolError>,
     heard: InterruptState,
     live: Live,
@@ -134,7 +134,7 @@ impl<B: Output> Screen<B> {
         self.make_room();
     }
 
-    /// Makes room for somebody else's words: the status is gone and the cursor stands at the beginning of a line.
+    /// Makes room for other output: the status is gone and the cursor is at the beginning of a line.
     pub fn make_room(&mut self) {
         let mut text = self.live.taken_back().to_owned();
         if self.board.manner().terminal && self.is_within_line() {
@@ -146,7 +146,7 @@ impl<B: Output> Screen<B> {
         }
     }
 
-    /// Shows the status, when the session waits for something and the terminal can take it back.
+    /// Shows the status, when the session waits for something and the terminal can erase it.
     pub fn tick(&mut self, elapsed: Duration) {
         let waits = matches!(self.phase, Phase::Model | Phase::Calls);
         if !waits || !self.has_status() || self.is_within_line() {
@@ -247,7 +247,7 @@ impl<B: Output> Screen<B> {
         let manner = self.board.manner();
         match event {
             AgentEvent::Notice { .. } | AgentEvent::Usage(_) => {}
-            // The summary tells it, with what to do about it.
+            // The summary reports it, with what to do about it.
             AgentEvent::End { summary } if ending_error(summary).is_some_and(|error| self.is_held(error)) => {
                 self.held = None;
             }
@@ -294,7 +294,7 @@ impl<B: Output> Screen<B> {
         held.is_some_and(|held| (held.code, &held.message) == (error.code, &error.message))
     }
 
-    /// Says an error that nobody else tells.
+    /// Prints an error that nothing else reports.
     fn release(&mut self) {
         if let Some(error) = self.held.take() {
             self.lines(&error_text(&error, self.board.manner()));
@@ -307,7 +307,7 @@ impl<B: Output> Screen<B> {
             return;
         }
         let mut text = self.live.taken_back().to_owned();
-        // A paragraph of its own after calls.
+        // A separate paragraph after calls.
         if self.last == Last::Line {
             text.push('\n');
         }
@@ -316,7 +316,7 @@ impl<B: Output> Screen<B> {
         self.board.write(&text);
     }
 
-    /// Whole lines of our own.
+    /// Whole lines of our own text.
     fn lines(&mut self, lines: &str) {
         self.end_text();
         let text = format!("{}{lines}", self.live.taken_back());

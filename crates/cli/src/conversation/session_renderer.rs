@@ -16,7 +16,7 @@ use crate::printer::Printer;
 
 /// How long nothing must have happened before the status is shown: a call of a millisecond needs none.
 const STATUS_AFTER: Duration = Duration::from_millis(100);
-/// How often it is drawn anew.
+/// How often it is redrawn.
 const STATUS_EVERY: Duration = Duration::from_millis(250);
 
 /// Shows a session at this terminal until its events end. Answers its summary, when there was one.
@@ -103,7 +103,7 @@ impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
         let heard = *self.heard.borrow_and_update();
         if let Some(words) = heard.words(self.screen.has_call()) {
             self.screen.make_room();
-            // What was streamed into a pipe may stand on the same terminal all the same.
+            // What was streamed into a pipe may be on the same terminal all the same.
             let is_begun = self.screen.is_within_line() && self.aside.manner().terminal;
             let begin = if is_begun { "\n" } else { "" };
             self.aside.write(&format!("{begin}{words}\n"));
@@ -112,7 +112,7 @@ impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
 
     async fn put(&mut self, question: Question) {
         let Question { asked, pattern, mut reply } = question;
-        // Whoever wants to stop is asked nothing any more.
+        // A user who wants to stop is not asked any more.
         let stopping = || Answer::no(STOPPING);
         if *self.heard.borrow() != InterruptState::Nothing {
             // The asker may have gone, and then needs no answer.
@@ -127,7 +127,7 @@ impl<B: Output, A: Output, K: Keyboard> SessionRenderer<B, A, K> {
             // A sender that is gone says nothing; only a signal ends the question.
             Ok(()) = self.heard.changed() => {
                 self.aside.write("\n");
-                // The loop above says what was heard.
+                // The loop above handles the request.
                 self.heard.mark_changed();
                 stopping()
             }

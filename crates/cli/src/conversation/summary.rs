@@ -1,4 +1,4 @@
-//! The end of a session, for somebody who never heard of it.
+//! The end of a session, for a reader who does not know the session.
 
 use console::Style;
 use serde_json::Value;
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 160;
 /// Columns of the left side of the table.
 const LABEL: usize = 8;
 
-/// What was done, in the order in which a person asks for it. `heard` is what the signals have come to.
+/// What was done, in the order in which a person asks for it. `heard` is the result of the signals.
 pub fn summary_text(
     summary: &Summary,
     heard: InterruptState,
@@ -136,7 +136,7 @@ fn trouble(error: &ToolError) -> &'static str {
     }
 }
 
-/// How to go on, and what to do before. The command stands in one of both.
+/// How to continue, and what to do before. The command is in one of both.
 struct Advice<'a> {
     help: Option<&'a str>,
     go_on: Option<String>,
@@ -206,7 +206,7 @@ fn file_words(file: &TouchedFile) -> String {
     format!("{}{done}", short_line(&file.path, MAX_NAME, "..."))
 }
 
-/// Calls of which nobody knows whether they happened, and what to do about them.
+/// Calls of which it is unknown whether they happened, and what to do about them.
 fn unknown(summary: &Summary) -> Vec<String> {
     let mut names = visible_names(&summary.unknown);
     match names.as_mut_slice() {

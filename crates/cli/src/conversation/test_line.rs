@@ -1,4 +1,4 @@
-//! What a run of tests came to: how many passed, which failed first, or why nobody knows.
+//! The result of a test run: how many passed, which failed first, or why it is unknown.
 
 use serde_json::Value;
 use tgp::contract::{SourceLocation, ToolError};
@@ -21,7 +21,7 @@ pub struct TestRun<'a> {
 }
 
 impl<'a> TestRun<'a> {
-    /// Nothing for an answer that counts no tests. A number that the runner did not tell is null.
+    /// Nothing for an answer that counts no tests. A number that the runner did not report is null.
     pub fn of(data: &'a Value) -> Option<Self> {
         let number = |name: &str| match data.get(name)? {
             Value::Null => Some(0),

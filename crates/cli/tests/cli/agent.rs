@@ -57,7 +57,7 @@ pub fn summary(events: &[Value]) -> &Value {
     &last["summary"]
 }
 
-/// Where test-driven work stands, as `tgp state` says.
+/// The state of test-driven work, as `tgp state` reports it.
 pub fn state(project: &Project) -> String {
     let shown = project.run(&["--json", "state", "show"]).expect_code(0);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();

@@ -26,7 +26,7 @@ fn possible() -> bool {
     support.complete()
 }
 
-/// Toolchains live in the home of whoever runs the tests.
+/// Toolchains live in the home of the user who runs the tests.
 fn with_home(mut command: Command) -> Ran {
     if let Some(home) = std::env::var_os("HOME") {
         command.env("HOME", home);

@@ -99,7 +99,7 @@ fn t1_arguments_that_do_not_fit_execute_nothing() {
     assert_eq!(tail.matches("EVALIDATION").count(), 5, "{tail}");
 }
 
-/// A model that does whatever a text tells it.
+/// A model that does whatever a text says.
 #[test]
 fn a_text_that_tells_the_model_to_skip_the_gates_changes_nothing() {
     let project = Project::initialised();
@@ -176,7 +176,7 @@ fn a_text_that_tells_the_model_to_skip_the_gates_changes_nothing() {
     assert!(!ran.stdout.contains("KEY=secret"), "{}", ran.stdout);
 }
 
-/// Kills a session again and again, at whatever point it is, and goes on: no effect happens twice.
+/// Kills a session again and again, at whatever point it is, and resumes it: no effect happens twice.
 #[test]
 fn a_session_that_is_killed_goes_on_without_repeating_an_effect() {
     const ROWS: usize = 12;

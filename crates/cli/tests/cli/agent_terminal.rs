@@ -1,4 +1,4 @@
-//! Somebody at the terminal answers an agent's questions.
+//! A user at the terminal answers an agent's questions.
 
 use serde_json::{Value, json};
 

@@ -162,7 +162,7 @@ fn an_effect_is_asked_for_and_an_agent_has_the_tools_of_its_step_only() {
     assert!(project.read(".sage/files/src/a.txt.sage").contains("\"EDIT\""));
     let made = project.run(&["audit", "tail", "-n", "20", "--tool", "fs_write"]).expect_code(0);
     assert!(made.stdout.contains("by aql:W.a"), "{}", made.stdout);
-    // The token of the step lets the agent read, whatever it tries and whoever agrees.
+    // The token of the step lets the agent read, whatever it tries and whatever is approved.
     let provider = script(
         &project,
         "m.json",
@@ -348,7 +348,7 @@ fn mistakes_leave_no_run_behind() {
     }
     let runs = project.run(&["--json", "aql", "runs"]).document();
     assert!(runs["data"]["runs"].as_array().unwrap().is_empty(), "{runs}");
-    // What went wrong with going on does not change what the run was.
+    // A failure to resume does not change what the run was.
     project.run(&["aql", "run", "x.aql", "--input", "n=1"]).expect_code(0);
     project.run(&["aql", "run", "--resume", "last", "--again", "nothing"]).expect_code(2);
     let runs = project.run(&["--json", "aql", "runs"]).document();

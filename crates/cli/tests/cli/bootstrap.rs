@@ -136,7 +136,7 @@ fn bug_a_broken_git_configuration_ended_the_audits_thread() {
     let ran = project.command(&["list"]).env("HOME", project.path("broken")).output().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert!(!stderr.contains("panicked"), "{stderr}");
-    // The chain is whole, and the next start goes on with it.
+    // The chain is whole, and the next start continues it.
     project.run(&["list"]).expect_code(0);
     project.run(&["audit", "verify"]).expect_code(0);
 }

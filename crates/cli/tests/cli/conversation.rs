@@ -1,4 +1,4 @@
-//! Questions at a real terminal: what is shown, what each key does, and what was typed before anybody asked.
+//! Questions at a real terminal: what is shown, what each key does, and what was typed before the question.
 
 use serde_json::json;
 

@@ -14,7 +14,7 @@ use crate::project::Project;
 pub const POSTGRES: &str = "TGP_TEST_POSTGRES_URL";
 pub const MYSQL: &str = "TGP_TEST_MYSQL_URL";
 
-/// What a hanging program is killed after. A loaded machine takes a while; a hang takes for ever.
+/// What a hanging program is killed after. A loaded machine takes a while; a hang lasts forever.
 pub const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// What the second number of a run is more than its first.
@@ -33,7 +33,7 @@ pub struct Crowd {
 pub enum Reported {
     Success,
     Failure,
-    /// The caller has gone away before it could be told.
+    /// The caller has gone away before it could be informed.
     Nothing,
 }
 
@@ -110,7 +110,7 @@ impl Crowd {
         entries.flatten().map(|entry| number(entry.file_name().to_str().unwrap())).collect()
     }
 
-    /// The records of runs that nobody but a caller has made, by the number that they are about.
+    /// The records of runs that a caller made directly, by the number that they are about.
     pub fn records(&self) -> BTreeMap<u64, Vec<Value>> {
         let tail = ["--json", "audit", "tail", "-n", "1000", "--tool", "exec_tool"];
         let document = self.project.run(&tail).expect_code(0).document();
@@ -144,14 +144,14 @@ impl Crowd {
         self.close();
     }
 
-    /// A lock that somebody still holds keeps the table from going.
+    /// A lock that is still held prevents dropping the table.
     pub fn close(self) {
         self.project.run(&["sql", &self.text("DROP TABLE {t}")]).expect_code(0);
         self.project.assert_clean();
     }
 }
 
-/// Starts a program whose output is caught, in a session of its own.
+/// Starts a program whose output is caught, in its own session.
 pub fn start(mut command: Command) -> Child {
     start_session(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
 }

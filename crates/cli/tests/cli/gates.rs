@@ -73,7 +73,7 @@ fn a_shortened_a_lost_and_a_foreign_record_stop_the_kernel() {
         );
     }
     assert_broken(&project.run(&["list"]), "chain");
-    // A person looks, says why, and goes on; the broken record is kept.
+    // A person reads it, gives a reason and continues; the broken record is kept.
     let restarted = project.run(&["audit", "restart", "--reason", "a test has replaced it"]).expect_code(0);
     assert!(restarted.stderr.contains("kept at"), "{restarted:?}");
     project.run(&["list"]).expect_code(0);
@@ -193,7 +193,7 @@ fn bug_a_person_was_told_to_run_a_tool_and_not_a_command() {
     project.run(&["state", "set", "done"]).expect_code(0);
 }
 
-/// Git keeps its files where it is told to, and runs the hooks that are there.
+/// Git keeps its files where it is configured to, and runs the hooks that are there.
 #[test]
 fn bug_a_git_directory_with_another_name_could_be_written() {
     type Prepare = fn(&Project);

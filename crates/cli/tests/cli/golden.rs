@@ -1,7 +1,7 @@
 //! Screens as they are: each file of `golden/` is a session at a shell, with exit codes, standard output and standard
 //! error. `UPDATE_GOLDEN=1 cargo test -p tgp-cli golden` plays them again and rewrites what came out.
 //!
-//! A command begins with `$ ` and goes on with `> `; below it stand the lines of standard output after `  | `, those of
+//! A command begins with `$ ` and continues with `> `; below it are the lines of standard output after `  | `, those of
 //! standard error after `  ! `, and the exit code after `  = `. Everything else is a comment.
 
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ fn session(script: &str) -> String {
         }
         writeln!(transcript, "  = {}", code.unwrap()).unwrap();
     }
-    // Lines without an end of their own would hide blanks that nobody sees.
+    // Blanks at the end of a line would be invisible in the golden file.
     transcript.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

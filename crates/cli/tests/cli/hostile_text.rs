@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::project::{Project, Ran};
 use crate::pty::Terminal;
 
-/// Clears the screen, sets the title, hides and colours text, speaks C1, turns text round, and begins a line of its own.
+/// Clears the screen, sets the title, hides and colours text, speaks C1, turns text round, and begins its own line.
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}[8mhidden\u{1b}[31mRED\u{9b}31m\u{202e}txt\u{200b}\r\u{8}\nwarning: forged";
 
-/// Fails where anything but a colour of our own would reach a terminal.
+/// Fails where anything but one of our own colours would reach a terminal.
 #[track_caller]
 fn assert_harmless(what: &str, screen: &str) {
     for part in ["\u{1b}[31mRED", "\u{1b}[8m", "\u{1b}[2J", "\u{1b}]0;"] {

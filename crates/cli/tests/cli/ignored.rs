@@ -34,7 +34,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     std::fs::write(project.path(".git/info/exclude"), "excluded.ts\n/home\n/cache\n/tmp\n/bin\n").unwrap();
     project.run(&["init"]).expect_code(0);
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
-    // What nobody but this user ignores counts.
+    // A file that only this user's own rules ignore still counts.
     let everywhere = project.path("home/everywhere");
     std::fs::write(&everywhere, "everywhere.ts\n").unwrap();
     git(&project, &["config", "core.excludesFile", &everywhere.display().to_string()]);
@@ -100,7 +100,7 @@ fn bug_an_agent_kept_its_files_out_of_the_chronicle_with_its_own_ignore_rules() 
     {
         assert!(is_chronicled(&project, path), "{path}");
     }
-    // What a person has committed counts, and what the agent takes back is told.
+    // What a person has committed counts, and what the agent reverts is reported.
     write("src/four.log", "x\n");
     assert!(!is_chronicled(&project, "src/four.log"));
     write("src/.gitignore", "");

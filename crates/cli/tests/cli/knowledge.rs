@@ -199,7 +199,7 @@ fn events_are_kept_once_and_every_change_of_them_is_found() {
     );
     let wrong = project.run(&["--json", "chronicle", "append", "src/a.ts", r#"{"type":"X"}"#]);
     assert_eq!((wrong.code, error_code(&wrong).as_str()), (Some(2), "EVALIDATION"), "{wrong:?}");
-    // Nobody writes it by another door.
+    // It cannot be written by another tool.
     for call in [
         json!({ "path": ".sage/files/src/price.ts.sage", "content": "" }),
         json!({ "path": ".sage/invariants.yml", "content": "" }),

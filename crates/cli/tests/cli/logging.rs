@@ -382,7 +382,7 @@ fn bug_a_log_that_could_not_be_written_any_more_was_lost_silently() {
 }
 
 /// The secrets of a configuration are known as soon as it is read: also when the kernel never starts, and also those of
-/// fields that nobody has confirmed.
+/// fields that the user has not confirmed.
 #[test]
 fn bug_secrets_were_known_only_after_the_kernel_had_started() {
     let project = Project::initialised();
@@ -391,7 +391,7 @@ fn bug_secrets_were_known_only_after_the_kernel_had_started() {
         "export default { tdd: { mode: 'explore' }, db: { url: 'postgres://127.0.0.1:1/app?user=x&password=Zq9Kp-hidden' } };\n",
     );
     let log = project.path("home/log.txt").display().to_string();
-    // Nobody has confirmed `db.url`.
+    // The user has not confirmed `db.url`.
     let mut command = project.command(&["--log", &log, "call", "fs_read", r#"{"path": "Zq9Kp-hidden.txt"}"#]);
     command.env("TGP_LOG", "trace").output().unwrap();
     let audit = project.run(&["audit", "export"]).expect_code(0).stdout;

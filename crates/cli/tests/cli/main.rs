@@ -1,4 +1,4 @@
-//! The command line from end to end: the built program, in folders of its own, with a clean environment.
+//! The command line from end to end: the built program, in its own folders, with a clean environment.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, reason = "skipped tests are told")]
 

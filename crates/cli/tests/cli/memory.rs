@@ -147,7 +147,7 @@ fn a_tool_is_found_by_other_words() {
     assert_eq!(nothing["data"]["verdict"], "forge", "{nothing}");
 }
 
-/// Eight processes patch eight lines of one file, and all eight are told that they did.
+/// Eight processes patch eight lines of one file, and all eight get a success.
 #[test]
 fn bug_patches_at_once_lose_nothing() {
     let project = agent();
@@ -170,7 +170,7 @@ fn bug_patches_at_once_lose_nothing() {
     assert_eq!(std::fs::read_to_string(clone(&project, "next").join("tools/lines.ts")).unwrap(), expected);
 }
 
-/// What a person has changed by hand is in the history, whoever writes the file next.
+/// What a person has changed by hand is in the history, whatever writes the file next.
 #[test]
 fn bug_a_hand_edit_is_never_destroyed() {
     let project = agent();

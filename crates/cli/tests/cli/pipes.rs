@@ -19,7 +19,7 @@ fn a_reader_that_goes_away_is_no_error() {
     ] {
         let mut child =
             project.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Nobody will ever read it.
+        // It will never be read.
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         let notes = String::from_utf8_lossy(&output.stderr);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How long workers may take to die after their kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A process, told apart from a later one with the same number by its start.
+/// A process, distinguished from a later one with the same number by its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub id: u32,
@@ -17,7 +17,7 @@ pub struct Process {
     start: u64,
 }
 
-/// Everything that runs. A dead process that nobody has reaped does not count.
+/// Everything that runs. A dead process that is not reaped yet does not count.
 fn all() -> Vec<Process> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?)).collect()
@@ -47,7 +47,7 @@ pub fn descendants(id: u32) -> Vec<Process> {
     found
 }
 
-/// Nobody of these, and nobody of the session, is left after a while.
+/// None of these, and none of the session, is left after a while.
 pub fn assert_gone(known: &[Process], session: u32) {
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -63,7 +63,7 @@ pub fn assert_gone(known: &[Process], session: u32) {
     }
 }
 
-/// Starts a program in a session of its own, whose number is the program's.
+/// Starts a program in its own session, whose number is the program's.
 pub fn start_session(command: &mut Command) -> Child {
     // SAFETY: setsid is safe to call between fork and exec, and nothing else happens there.
     unsafe {

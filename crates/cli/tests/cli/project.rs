@@ -12,7 +12,7 @@ pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/tools")
 }
 
-/// `here` is where commands run; `home`, `cache`, `tmp` and `bin` stand beside it.
+/// `here` is where commands run; `home`, `cache`, `tmp` and `bin` are beside it.
 pub struct Project {
     path: PathBuf,
     /// Removes everything when the project is dropped.
@@ -91,7 +91,7 @@ impl Project {
             .env("PATH", path.unwrap())
             .env("HOME", self.path("home"))
             .env("TGP_CACHE_DIR", self.path("cache"))
-            // Some tests use the home of whoever runs them; what they confirm stays here all the same.
+            // Some tests use the home of the user who runs them; what they confirm stays here all the same.
             .env("TGP_HOME", self.path("home/state"))
             .env("TMPDIR", self.path("tmp"))
             .env("TOOLS", fixtures())

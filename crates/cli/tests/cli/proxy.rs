@@ -34,7 +34,7 @@ impl CommitProxy {
         url.replace(server, &format!("127.0.0.1:{}", self.port))
     }
 
-    /// Returns when a COMMIT is on its way to the server, whose answer nobody will see.
+    /// Returns when a COMMIT is on its way to the server, whose answer will not be seen.
     pub fn wait_for_commit(&self) {
         self.commits.recv_timeout(crate::crowd::WATCHDOG).expect("no COMMIT came");
     }

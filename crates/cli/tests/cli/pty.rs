@@ -1,4 +1,4 @@
-//! A terminal with somebody at it.
+//! A terminal with a simulated user.
 #![expect(unsafe_code, reason = "a pseudo terminal is made by calls of the operating system")]
 
 use std::fs::File;
@@ -100,7 +100,7 @@ fn open() -> (OwnedFd, OwnedFd) {
     let made =
         unsafe { libc::openpty(&mut ours, &mut theirs, std::ptr::null_mut(), std::ptr::null(), &size) };
     assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: openpty has just made both, and nobody else owns them.
+    // SAFETY: openpty has just made both, and nothing else owns them.
     let ends = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
     close_on_exec(&ends.0);
     close_on_exec(&ends.1);

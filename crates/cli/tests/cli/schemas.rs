@@ -1,5 +1,6 @@
 //! The schemas of all tools: a golden file each in `schemas/`, and results that fit them. A schema changes what models
-//! send and what programs read, so a change is looked at; `UPDATE_GOLDEN=1 cargo test -p tgp-cli schemas` writes them anew.
+//! send and what programs read, so a change is reviewed; `UPDATE_GOLDEN=1 cargo test -p tgp-cli schemas` regenerates
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -183,7 +183,7 @@ fn hostile_clients_do_not_hurt_it() {
     let mut claimed = served.client(&token);
     claimed.0.write_all(&(16_u32 << 20).to_be_bytes()).unwrap();
     claimed.0.write_all(b"{").unwrap();
-    // More than it takes: the next ones are told so, or just closed.
+    // More than it takes: the next ones get an error, or are just closed.
     let mut turned_away = 0;
     let crowd: Vec<Client> = (0..12).map(|_| served.connect()).collect();
     for mut client in crowd {

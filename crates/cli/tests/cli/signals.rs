@@ -1,4 +1,4 @@
-//! `e2e_4`: whoever ends the program finds nothing of it afterwards.
+//! `e2e_4`: after the program is ended nothing of it is left.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -161,7 +161,8 @@ fn a_signal_at_any_moment_of_a_short_command_leaves_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(delay * 4));
         send(id, libc::SIGTERM);
         let output = child.wait_with_output().unwrap();
-        // Before its handlers stand the default action ends it; after its work is done there is nothing to interrupt.
+        // Before its handlers are installed the default action ends it; after its work is done there is nothing to
+        // interrupt.
         assert!(matches!(output.status.code(), Some(0 | 143) | None), "{output:?}");
         assert_gone(&[], id);
         project.assert_clean();
@@ -215,7 +216,7 @@ fn an_undecided_commit_is_recorded_as_unknown_when_a_signal_ends_the_program() {
         assert_eq!(records.len(), 1, "{words:?} {records:?}");
         let message = records[&1][0]["outcome"]["message"].as_str().unwrap();
         assert!(message.contains("not known"), "{words:?} {message}");
-        // The server has committed, and nobody was told; the file is kept, so that it can be seen.
+        // The server has committed, and no caller was informed; the file is kept, so that it can be seen.
         assert!(crowd.rows().contains(&1) && crowd.files().contains(&1), "{words:?}");
         crowd.close();
     }
@@ -269,7 +270,7 @@ fn the_second_signal_ends_a_program_whose_main_thread_hangs() {
     project.write(".tgp/notes/long.txt", &"long ".repeat(200_000));
     let mut child = start(project.command(&["read", "notes/long.txt"]));
     let mut output = child.stdout.take().unwrap();
-    // It prints, and nobody reads on: the pipe is full, and the thread that prints waits for ever.
+    // It prints without a reader: the pipe is full, and the thread that prints waits forever.
     output.read_exact(&mut [0]).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
     send(child.id(), libc::SIGTERM);
@@ -292,7 +293,8 @@ fn one_signal_ends_a_program_whose_main_thread_hangs_after_a_while() {
     drop(output);
 }
 
-/// The file is written and its event waits for the chronicle: whoever ends the program now leaves the record of the call.
+/// The file is written and its event waits for the chronicle: ending the program now still leaves the record of the
+/// call.
 #[test]
 fn bug_a_signal_while_the_chronicle_was_written_left_an_effect_without_a_record() {
     for signal in [libc::SIGTERM, libc::SIGINT] {

@@ -58,7 +58,7 @@ fn a_stored_audit_is_verified_listed_and_continued() {
         project.run(&["call", "fs_read", r#"{"path": "notes.md"}"#]).expect_code(0);
         let ran = project.run(&["audit", "verify"]).expect_code(0);
         assert!(ran.stdout.contains("22 entries"), "{}", ran.stdout);
-        // The chain goes on in the present format, after entries of the first one.
+        // The chain continues in the present format, after entries of the first one.
         let listed = project.run(&["audit", "tail", "-n", "100", "--json"]).expect_code(0);
         let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
         let entries = listed["data"]["entries"].as_array().unwrap();
@@ -161,7 +161,7 @@ fn a_stored_chronicle_is_migrated_by_a_person_and_then_read_and_continued() {
         assert_eq!(types, ["DECISION", "VALVE_PERSONA_TRIGGER"]);
         let ran = project.run(&["chronicle", "verify"]).expect_code(0);
         assert!(ran.stdout.contains("3 events in 2 chronicles"), "{}", ran.stdout);
-        // The valve that had told of it goes on, and does not tell of the move.
+        // The valve that had reported it continues, and does not report the move.
         project.write("src/price.ts", "export const price = 5;\n");
         let scanned = project.run(&["valve", "scan"]).expect_code(0);
         let printed = format!("{}{}", scanned.stdout, scanned.stderr);
@@ -194,7 +194,7 @@ fn a_damaged_old_chronicle_is_reported_and_stays_where_it_is() {
         assert_eq!(project.read("src/price.ts.sage"), damaged);
         assert!(!project.file(".sage/files/src/price.ts.sage").exists());
         project.run(&["call", "fs_delete", r#"{"path": "src/price.ts.sage"}"#, "--yes"]).expect_code(3);
-        // Whoever puts it right can migrate it.
+        // A user who repairs it can migrate it.
         project.write("src/price.ts.sage", &old);
         project.run(&["chronicle", "migrate"]).expect_code(0);
         assert_eq!(project.read(".sage/files/src/price.ts.sage"), old);

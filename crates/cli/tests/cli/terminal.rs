@@ -67,7 +67,7 @@ fn a_question_shows_what_is_there() {
     let project = Project::initialised();
     // Escape sequence as JSON escape, C1 control, bidirectional override and zero width space as themselves.
     let arguments = "{\"path\": \"docs/a.txt\", \"content\": \"\\u001b[2K\\r\u{9b}2J\u{202e}txt\u{200b}\"}";
-    // Without colours there is no escape sequence of our own either.
+    // Without colours there is no escape sequence from us either.
     let mut command = project.program("env");
     command.args(["NO_COLOR=1", "tgp", "call", "write_file", arguments, "--actor", "evil\u{202e}"]);
     let mut terminal = Terminal::start(command);

@@ -94,7 +94,7 @@ fn t6_a_change_becomes_an_event_while_watching_and_after_an_outage() {
     assert_eq!(changes(&chronicle(&project, "src/core/secrets.txt.sage")), ["created", "changed"]);
     let renamed = chronicle(&project, "src/renamed.txt.sage");
     assert_eq!((changes(&renamed), &renamed[0]["from"]), (vec!["renamed"], &json!("src/old.txt")));
-    // Looking again tells nothing again, and the events are whole.
+    // Another scan reports nothing again, and the events are complete.
     let again = project.run(&["--json", "valve", "scan"]).expect_code(0).document();
     assert_eq!((&again["data"]["triggered"], &again["data"]["changes"]), (&json!(0), &json!(0)), "{again}");
     project.run(&["chronicle", "verify", "src/core/secrets.txt.sage"]).expect_code(0);
@@ -140,7 +140,7 @@ personas:
     for name in ["src/a.txt", "src/b.md", "src/c.log"] {
         project.write(name, "1\n");
     }
-    // Nobody can be asked, so a tool is not run; agents that touch nothing are free.
+    // There is no user to ask, so a tool is not run; agents that touch nothing are free.
     let report = project.run(&["--json", "valve", "scan"]).expect_code(0).document();
     assert_eq!(
         (&report["data"]["actionsDone"], &report["data"]["actionsFailed"]),

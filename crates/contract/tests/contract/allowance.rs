@@ -1,4 +1,4 @@
-//! One allowance for many: nobody takes more than there is, and turns of a model are counted once.
+//! One budget for many: no taker gets more than there is, and turns of a model are counted once.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn a_turn_counts_once_with_its_last_word_and_none_begins_without_tokens() {
     assert_eq!(allowance.spent().tokens, 21);
     drop(whole);
     assert_eq!((allowance.spent().tokens, allowance.tokens_left()), (21, Some(9)));
-    // One that nobody hears to its end has cost what it said until then.
+    // One that is not read to its end has cost what it said until then.
     let mut cut = ask().unwrap();
     hear(&mut cut, 1);
     drop(cut);

@@ -1,4 +1,4 @@
-//! Blocking work: where it runs, and what is told of one that panics.
+//! Blocking work: where it runs, and what is reported of one that panics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

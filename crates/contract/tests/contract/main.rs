@@ -1,4 +1,4 @@
-//! The words everyone speaks, pinned: wire shapes by golden files, canonical JSON by the published vectors.
+//! The shared vocabulary, pinned: wire shapes by golden files, canonical JSON by the published vectors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod allowance;

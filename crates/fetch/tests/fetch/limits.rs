@@ -96,7 +96,7 @@ async fn a_content_length_that_lies_is_not_believed() {
     // Too long: the connection ends before the body does.
     let server = Server::start(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nshort".to_vec()).await;
     refused(get(&limited(&server.url(""), small()), server.url("/")).await, Code::Fetch, "failed");
-    // Too short: the rest belongs to nobody, also not to the next answer on this connection.
+    // Too short: the rest belongs to no answer, also not to the next one on this connection.
     let server = Server::start(|_| {
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
             .to_vec()
@@ -187,7 +187,7 @@ async fn a_slow_server_runs_into_the_deadline() {
         let result = get(&limited(&url, limits), url.as_str()).await;
         let error = result.expect_err("it takes too long");
         assert_eq!(error.code, Code::Fetch);
-        // A first byte that is not HTTP ends earlier, with an error of its own.
+        // A first byte that is not HTTP ends earlier, with its own error.
         if !piece.starts_with(b"H") || piece.len() > 1 {
             assert!(error.message.contains("took longer than 300 ms"), "{head:?} {piece:?}: {error}");
             assert_eq!(error.details["limitMs"], 300);

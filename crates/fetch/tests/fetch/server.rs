@@ -132,7 +132,7 @@ pub fn refused(result: Result<FetchResponse, ToolError>, code: Code, part_of_mes
     error
 }
 
-/// Plays a list of answers, the last one for ever, and counts the questions.
+/// Plays a list of answers, the last one forever, and counts the questions.
 pub struct ScriptedResolver {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
     questions: Mutex<Vec<String>>,

@@ -1,4 +1,4 @@
-//! HTTPS with a root certificate of our own.
+//! HTTPS with our own root certificate.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -67,7 +67,7 @@ async fn https_works_with_a_trusted_root() {
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_refused() {
     let url = format!("https://localhost:{}", serve().port());
-    // The leaf as the only extra root: it vouches for nothing, and a machine without roots of its own can run this.
+    // The leaf as the only extra root: it vouches for nothing, and a machine without roots can run this.
     let client = client(&url).with_extra_roots(CERTIFICATE);
     refused(get(&client, url.as_str()).await, Code::Fetch, "no secure connection");
 }

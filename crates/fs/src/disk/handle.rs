@@ -22,7 +22,7 @@ pub(crate) struct Walked {
     pub(crate) stopped: Option<Obstacle>,
 }
 
-/// What stands where a directory was expected.
+/// What is at a path where a directory was expected.
 #[derive(Debug)]
 pub(crate) enum Obstacle {
     Missing,
@@ -89,7 +89,7 @@ pub(crate) fn step(
     }
 }
 
-/// What stands at `name`, itself and not what it may point to.
+/// What is at `name`, itself and not what it may point to.
 pub(crate) fn stat(
     directory: impl AsFd,
     name: &str,
@@ -109,8 +109,8 @@ pub(crate) fn open_file(
     path: &RelativePath,
     hard_links: HardLinks,
 ) -> Result<OpenFile, FsError> {
-    // The first look keeps us from opening a device, which can have effects of its own. The look at the open
-    // handle is the one that counts, and non-blocking mode is there for a pipe that came in between.
+    // The first check prevents opening a device, which can have side effects. The check of the open handle is
+    // the one that counts; non-blocking mode is for a pipe that appeared in between.
     let before = stat(&directory, name, path)?.ok_or_else(|| FsError::NotFound(path.clone()))?;
     refuse_all_but_files(path, &before)?;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;

@@ -27,7 +27,7 @@ pub(super) fn list(
 /// The names in one directory, without the two dots.
 pub(super) fn names(directory: impl AsFd, path: &RelativePath) -> Result<Vec<Name>, FsError> {
     let io = |errno| handle::io(path, errno);
-    // A handle of its own, so that the position in the caller's stays where it is.
+    // A separate handle, so that the position of the caller's handle does not change.
     let mut stream =
         Dir::openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
             .map_err(io)?;
@@ -77,7 +77,7 @@ impl Listing<'_> {
                 Name::Plain(name) if name.starts_with(TEMPORARY_PREFIX) => continue,
                 Name::Plain(name) => name,
                 Name::Unspeakable(shown) => {
-                    // A replaced character can be longer than the byte it stands for.
+                    // A replaced character can be longer than the byte it replaces.
                     let path = path.join(&shown).or_else(|_| path.join("\u{fffd}"))?;
                     self.push(Entry { path, kind: EntryKind::Other, size: 0 })?;
                     continue;

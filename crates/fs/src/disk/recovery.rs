@@ -1,8 +1,9 @@
-//! Temporary files that outlive nobody.
+//! Temporary files that do not outlive their process.
 //!
 //! A batch first makes an *intent*: a file in the root that is locked while the batch is under way and names the
-//! directories in which it stages. A killed process loses the lock, so whoever opens the root next can tell dead
-//! intents from live ones, also across containers that share no process ids, and need not walk the whole tree.
+//! directories in which it stages. A killed process loses the lock, so the next process that opens the root can
+//! tell dead intents from live ones, also across containers that share no process ids, and need not walk the
+//! whole tree.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -32,7 +33,8 @@ pub(super) struct Intent<'r> {
     prefix: String,
     issued: u64,
     noted: BTreeSet<RelativePath>,
-    /// Absent where the root itself cannot be written. Such a batch works, but nobody sweeps after its kill.
+    /// Absent where the root itself cannot be written. Such a batch works, but its files are not swept if it
+    /// is killed.
     file: Option<File>,
 }
 
@@ -52,7 +54,7 @@ impl<'r> Intent<'r> {
             };
             let intent = Self { root, prefix, issued: 0, noted: BTreeSet::new(), file };
             // Between making and locking it, a sweep may have taken it for a dead one. Then the next name is tried,
-            // but not for ever: a disk whose inode numbers are made up would never agree.
+            // but not forever: a disk whose inode numbers are made up would never agree.
             if attempts == MAX_ATTEMPTS || intent.file.as_ref().is_none_or(|file| intent.is_ours(file, &name))
             {
                 return Ok(intent);
@@ -96,7 +98,7 @@ impl Drop for Intent<'_> {
     }
 }
 
-/// Removes a temporary file. There is nobody to tell about a failure; the next sweep tries again.
+/// Removes a temporary file. A failure is not reported; the next sweep tries again.
 pub(super) fn unlink(directory: impl AsFd, name: &str) {
     let _ = unlinkat(directory, name, UnlinkatFlags::NoRemoveDir);
 }

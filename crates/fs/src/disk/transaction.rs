@@ -26,10 +26,11 @@ const NEW_DIRECTORY: Mode = Mode::from_bits_truncate(0o755);
 const PRIVATE: Mode = Mode::from_bits_truncate(0o600);
 const PERMISSIONS: Mode = Mode::from_bits_truncate(0o777);
 
-/// Brings `batch` to disk; `visible` is locked while the files take their places, and while they are taken back.
+/// Brings `batch` to disk; `visible` is locked while the files take their places, and while they are rolled
+/// back.
 ///
-/// It is not locked until the last word is said, which may be a database's: a thread that reads a file meanwhile may be
-/// the one that brings its answer. Who reads then sees the new files, as every other program does.
+/// The lock is not held until the commit vote is cast. That vote may depend on a database, and a thread that reads a
+/// file meanwhile may be the one that brings its answer. Such a reader sees the new files, as every other program does.
 pub(super) fn run(
     root: &OwnedFd,
     batch: &Batch<'_>,
@@ -68,7 +69,7 @@ struct Transaction<'r> {
     directories: BTreeMap<RelativePath, Rc<OwnedFd>>,
     touched: BTreeSet<RelativePath>,
     undo: Vec<Undo>,
-    /// The only change of a batch needs no way back, unless somebody has the last word: its rename happens or not.
+    /// The only change of a batch needs no rollback unless there is a commit vote: its rename happens or not.
     alone: bool,
 }
 
@@ -79,7 +80,7 @@ struct Staged {
     temporary: String,
 }
 
-/// How to take back one step.
+/// How to undo one step.
 #[derive(Debug)]
 enum Undo {
     /// The old file waits under the name of the temporary one.
@@ -146,7 +147,7 @@ impl<'r> Transaction<'r> {
             _ => None,
         };
         let temporary = self.intent.temporary_name();
-        // A new file is made with its final mode, so that the process's umask has its say.
+        // A new file is made with its final mode, so that the process's umask applies.
         let mode = if old.is_some() { PRIVATE } else { NEW_FILE };
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let handle = openat(&home, temporary.as_str(), flags, mode).map_err(|errno| io(path, errno))?;
@@ -210,7 +211,7 @@ impl<'r> Transaction<'r> {
                         home,
                         name: name.to_owned(),
                     });
-                    // Only a look after the swap cannot be outrun. What is not a file goes back by the undo.
+                    // Only a check after the swap is free of races. What is not a file goes back by the undo.
                     return refuse_all_but_files(from, temporary, path);
                 }
                 Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) => {
@@ -315,7 +316,7 @@ impl<'r> Transaction<'r> {
     }
 
     /// Goes back step by step. Each step works on handles that are open, so it needs nothing that could run out;
-    /// where one fails all the same, the others are still taken back.
+    /// where one fails all the same, the others are still undone.
     fn undo(&mut self) {
         while let Some(step) = self.undo.pop() {
             let _ = match step {

@@ -126,7 +126,7 @@ fn a_full_disk_while_staging_leaves_nothing() {
         let world = World::new();
         world.fs.write(&path("a"), b"old").unwrap();
         let before = world.snapshot();
-        // A limit on file size stands for the full disk. Its signal would end the process, so it is masked.
+        // A limit on file size simulates the full disk. Its signal would end the process, so it is masked.
         let mut masked = SigSet::empty();
         masked.add(Signal::SIGXFSZ);
         masked.thread_block().unwrap();

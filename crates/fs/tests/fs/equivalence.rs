@@ -52,7 +52,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What a caller can tell about the outcome.
+/// What a caller can observe of the outcome.
 fn observe<T: Debug>(result: Result<T, FsError>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),

@@ -1,4 +1,4 @@
-//! What is ignored, compared with git itself wherever git has a word on it.
+//! What is ignored, compared with git itself wherever git has an answer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,7 +63,7 @@ fn commit(directory: &Path) {
     }
 }
 
-/// The paths that are ignored, by git, without anybody's own rules and whether they are tracked or not.
+/// The paths that are ignored, by git, without a user's own rules, whether they are tracked or not.
 fn by_git(project: &Path, paths: &[&str]) -> BTreeSet<String> {
     let arguments = ["-c", "core.excludesFile=", "check-ignore", "--no-index", "--stdin", "-z"];
     let mut child = git(project, &arguments)
@@ -190,7 +190,7 @@ fn files_of_rules_that_are_too_large_or_links_have_no_rules() {
     symlink(home.path().join("elsewhere"), top.join(".gitignore")).unwrap();
     put(&project, ".gitignore", "*.log\n".repeat(usize::try_from(MAX_RULE_BYTES).unwrap() / 6 + 1));
     assert_eq!(ours(&project, &PATHS), BTreeSet::new());
-    // A pipe with that name hangs nobody.
+    // A pipe with that name does not block the reader.
     fs::remove_file(top.join(".gitignore")).unwrap();
     nix::unistd::mkfifo(&top.join(".gitignore"), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     assert_eq!(ours(&project, &PATHS), BTreeSet::new());
@@ -208,7 +208,7 @@ fn bug_an_agents_own_ignore_rules_kept_its_files_out_of_the_chronicle() {
     let paths = ["a.log", "src/above.ts", "src/hidden.ts", "src/excluded.ts", "src/new.ts", "b/c/d.ts"];
     let set = |paths: &[&str]| -> BTreeSet<String> { paths.iter().map(|path| (*path).to_owned()).collect() };
 
-    // Before the first commit nobody has committed a rule.
+    // Before the first commit there is no committed rule.
     assert_eq!(left_out(&project, &paths), set(&["src/excluded.ts"]));
     commit(&top);
     let committed = set(&["a.log", "src/above.ts", "src/hidden.ts", "src/excluded.ts"]);
@@ -231,7 +231,7 @@ fn bug_an_agents_own_ignore_rules_kept_its_files_out_of_the_chronicle() {
     assert!(git(&top, &["add", "--force", "apps/web/.gitignore"]).status().unwrap().success());
     assert_eq!(left_out(&project, &paths), committed);
     fs::remove_file(project.join(".gitignore")).unwrap();
-    // They do bring files in: a rule that is gone counts no more, and neither does one that is taken back.
+    // They do bring files in: a rule that is gone counts no more, and neither does one that is reverted.
     put(&project, ".gitignore", "!a.log\n");
     fs::remove_file(project.join("src/.ignore")).unwrap();
     assert_eq!(left_out(&project, &paths), set(&["src/above.ts", "src/excluded.ts"]));
@@ -252,7 +252,7 @@ fn bug_rules_without_end_held_up_the_record_of_a_call() {
     commit(project);
     let few: Vec<&str> = names.iter().take(2).map(String::as_str).collect();
     assert_eq!(left_out(project, &few).len(), 2);
-    // More than anybody writes: nothing is hidden, and no more of them is read.
+    // More rules than a person writes: nothing is hidden, and no more of them is read.
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(left_out(project, &all), BTreeSet::new());
 }
@@ -326,7 +326,8 @@ proptest! {
         put(&top, ".git/info/exclude", exclude);
         let paths = ["{a,b.x}", "d/x{", "a", "b.x", "d/a", "d/b.x", "d/e/a", "d/e/b.x", "e/a", "e/d/b.x", "p/a"];
         let expected = by_git(&project, &paths);
-        // The project itself may be ignored by what is above it; whoever works in it sees its files all the same.
+        // The project itself may be ignored by what is above it; a user who works in it sees its files all the
+        // same.
         prop_assume!(by_git(&top, &["p/"]).is_empty());
         prop_assert_eq!(ours(&project, &paths), expected);
     }

@@ -118,7 +118,7 @@ fn magic_links_of_proc_lead_nowhere() {
         ["root/etc/passwd", "root/../etc/passwd/../passwd", "cwd/Cargo.toml", "exe", "fd/0", "root"]
     {
         let attempt = path(attempt);
-        // `..` is resolved as text before any file is looked at, so some attempts name a missing file below.
+        // `..` is resolved as text before any file is opened, so some attempts name a missing file below.
         match proc.read(&attempt).unwrap_err() {
             FsError::NotFound(_) => assert!(!attempt.as_str().starts_with("root")),
             error => assert_eq!(error.code(), Code::Security, "{attempt}: {error}"),

@@ -22,8 +22,8 @@ fn while_swapping(world: &World, attempt: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         let swapper = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                // In one step, so that there is no moment without either, in which a write would rightly make
-                // a directory of its own.
+                // In one step, so that there is no moment without either, in which a write would rightly
+                // create its own directory.
                 renameat2(AT_FDCWD, &dir, AT_FDCWD, &parked, RenameFlags::RENAME_EXCHANGE).unwrap();
                 swaps.fetch_add(1, Ordering::Relaxed);
             }

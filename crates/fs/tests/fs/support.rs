@@ -1,4 +1,5 @@
-//! What several modules need: a root with something beside it, short words for paths, and a look at the real disk.
+//! What several modules need: a root with something beside it, short helpers for paths, and access to the real
+//! disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +37,7 @@ impl World {
         self.temporary.path().join("outside")
     }
 
-    /// The secret is as it was and alone, and nothing new stands beside the root.
+    /// The secret is as it was and alone, and nothing new is beside the root.
     pub fn assert_outside_untouched(&self) {
         let beside: Vec<String> = names(self.temporary.path());
         assert_eq!(beside, ["outside", "root"]);
@@ -111,7 +112,7 @@ pub fn assert_security<T: std::fmt::Debug>(result: Result<T, FsError>) {
     assert_eq!(error.code(), Code::Security, "{error}");
 }
 
-/// Runs `body` in a process of its own, because it changes what belongs to the whole process.
+/// Runs `body` in its own process, because it changes what belongs to the whole process.
 pub fn in_child(test: &str, body: impl FnOnce()) {
     if std::env::var("TGP_VFS_CHILD").as_deref() == Ok(test) {
         return body();

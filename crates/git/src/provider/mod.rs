@@ -48,7 +48,7 @@ pub(crate) enum ApiError {
 }
 
 impl ApiError {
-    /// What the user does about it, besides opening the request by hand.
+    /// What the user does about it, in addition to opening the request by hand.
     pub(crate) fn next_step(&self) -> &'static str {
         match self {
             Self::NoToken => "set `git.auth.token`, and `tgp sync` opens it",

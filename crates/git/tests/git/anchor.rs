@@ -151,7 +151,7 @@ fn is_dispute(text: &str) -> bool {
     .all(|part| text.contains(part))
 }
 
-/// The remote keeps the newer anchor, the tools go on, and everybody who pushes is told.
+/// The remote keeps the newer anchor, the tools are still delivered, and every pusher is informed.
 #[tokio::test]
 async fn a_record_that_was_rolled_back_does_not_replace_the_evidence() {
     let world = World::with(&[("tools/a.ts", "a")]);
@@ -186,7 +186,7 @@ async fn a_record_that_was_rolled_back_does_not_replace_the_evidence() {
     assert!(synced.warnings.len() == 1 && is_dispute(&synced.warnings[0]) && synced.why.is_none());
     assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 3");
 
-    // A person has looked and begun a new chain, which has a place of its own.
+    // A person has checked it and begun a new chain, which has its own place.
     let other = "e".repeat(32);
     memory.anchor().store(&other, "anew").unwrap();
     arrived(memory.persist(forge("tools/e.ts", "e")).await);
@@ -196,7 +196,8 @@ async fn a_record_that_was_rolled_back_does_not_replace_the_evidence() {
     world.assert_consistent();
 }
 
-/// What is lost on the way is no reason for an alarm: the note, the remote's answer, or the remote's reference.
+/// What is lost on the way is not a reason for an alarm: the note, the remote's answer, or the remote's
+/// reference.
 #[tokio::test]
 async fn an_anchor_of_ours_is_known_again() {
     let world = World::with(&[("tools/a.ts", "a")]);

@@ -66,7 +66,7 @@ impl Server {
         server
     }
 
-    /// The calls since the last look.
+    /// The calls since this was last read.
     pub fn calls(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }

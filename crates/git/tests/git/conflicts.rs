@@ -41,7 +41,7 @@ async fn the_loser_is_named_and_kept() {
     assert_eq!(read(&root, "tools/x.ts").unwrap(), "from a");
     assert_eq!(world.remote_file("tools/x.ts").unwrap(), "from a");
     assert_clean(&root);
-    // Who has seen the other version can go on from it.
+    // A writer that has seen the other version can continue from it.
     arrived(b.persist(refactor("tools/x.ts", "from b, after a")).await);
     world.assert_consistent();
     assert_eq!(a.status().await.unwrap().kept, Vec::<String>::new());
@@ -180,7 +180,7 @@ async fn an_uncommitted_draft_is_kept_before_it_gives_way() {
     assert_eq!(show(&root, branch, "tools/untracked.ts").unwrap(), "new draft");
     assert_eq!(read(&root, "tools/x.ts").unwrap(), "theirs");
     assert_eq!(read(&root, "tools/y.ts").unwrap(), "also a draft", "nobody else touched it");
-    // The agent that wrote the draft learns of it when it persists it; who insists after that is heard.
+    // The agent that wrote the draft learns of it when it persists it; one that insists after that succeeds.
     let error = memory.persist(refactor("tools/x.ts", "draft")).await.unwrap_err();
     assert_eq!(&names(&error, "tools/x.ts").0, branch);
     arrived(memory.persist(refactor("tools/x.ts", "draft")).await);

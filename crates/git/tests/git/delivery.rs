@@ -193,7 +193,7 @@ async fn a_refusal_is_told_in_one_sentence_and_loses_nothing() {
     assert_eq!(world.remote_log(), ["Forge: tools/b.ts", "Start"]);
 }
 
-/// Pushes a commit of its own in the middle of the first three pushes of others.
+/// Pushes its own commit in the middle of the first three pushes of others.
 const RIVAL: &str = r#"#!/bin/sh
 unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
 export GIT_AUTHOR_NAME=r GIT_AUTHOR_EMAIL=r GIT_COMMITTER_NAME=r GIT_COMMITTER_EMAIL=r

@@ -1,4 +1,4 @@
-//! Edits: made from what stands there, under one lock, with nobody's work lost.
+//! Edits: made from the current content, under one lock, with no work lost.
 
 use std::fs;
 use std::path::Path;
@@ -151,7 +151,7 @@ async fn the_remotes_change_of_the_same_file_is_a_conflict_and_ours_is_kept() {
     let error = memory.edit(&path("tools/a.ts"), replace("a", "ours")).await.unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     assert_eq!(show(&root, error.details["branch"].as_str().unwrap(), "tools/a.ts").unwrap(), "ours");
-    // Once more, from what stands there now.
+    // Once more, from what is there now.
     delivered(memory.edit(&path("tools/a.ts"), replace("theirs", "both")).await);
     assert_eq!(world.remote_file("tools/a.ts").unwrap(), "both");
     assert_clean(&root);

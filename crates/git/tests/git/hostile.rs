@@ -152,7 +152,7 @@ async fn hostile_trees_are_not_checked_out() {
     }
     assert!(!root.parent().unwrap().join("evil.ts").exists());
     assert_ne!(read(&root, ".git/config").unwrap(), "evil");
-    // Later work goes on, and does not go through the link.
+    // Later work continues, and does not go through the link.
     arrived(memory.persist(forge("tools/b.ts", "b")).await);
     let error = memory.persist(forge("tools/escape/x.ts", "x")).await.unwrap_err();
     assert_eq!(error.code, Code::Conflict);

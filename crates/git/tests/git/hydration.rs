@@ -80,7 +80,7 @@ async fn an_unreachable_remote_is_an_error_only_when_nothing_is_here() {
     let error = other.hydrate().await.unwrap_err();
     assert_eq!(error.code, Code::Git);
     assert!(error.help_of().unwrap().contains("git.url"), "{error:?}");
-    // It comes back, and the same memory goes on.
+    // It comes back, and the same repository continues.
     fs::rename(world.at("away"), world.remote()).unwrap();
     assert!(matches!(other.hydrate().await.unwrap().outcome, HydrateOutcome::Cloned { .. }));
 }

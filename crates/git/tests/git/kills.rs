@@ -15,7 +15,7 @@ use crate::support::{World, child, forge, git, lines, options, read, runtime};
 const LOCAL_KILLS: usize = 140;
 const REMOTE_KILLS: usize = 60;
 
-/// Persists one tool after the other until somebody kills us, and reports each that is safe.
+/// Persists one tool after the other until it is killed, and reports each that is safe.
 fn persist_until_killed(root: &Path) -> ! {
     let remote = std::env::var("TGP_GIT_REMOTE").ok().map(PathBuf::from);
     let round = std::env::var("TGP_GIT_ROUND").unwrap();
@@ -104,7 +104,7 @@ fn many_kills_while_pushing_against_a_rival() {
     let root = world.root("agent");
     let stop = std::sync::atomic::AtomicBool::new(false);
     let (reported, rivals) = std::thread::scope(|scope| {
-        // Somebody else who pushes now and then, so that rebases are killed too.
+        // Another writer that pushes now and then, so that rebases are killed too.
         let rival = scope.spawn(|| {
             runtime().block_on(async {
                 let memory = world.kernel("rival").await;

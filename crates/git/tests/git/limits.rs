@@ -58,7 +58,7 @@ fn tree_with(world: &World, entries: &str) -> String {
     pipe(&remote, &["mktree"], &format!("{own}{entries}"))
 }
 
-/// Opens and hydrates in a process of its own, and answers what came of it and how much memory that took at most.
+/// Opens and hydrates in its own process, and returns the result and the most memory it took.
 fn measured(world: &World, name: &str) -> (String, u64) {
     let output = child("limits::hydrate_in_a_child")
         .env("TGP_GIT_ROOT", world.root(name))
@@ -184,7 +184,7 @@ async fn what_is_here_stays_usable_beside_a_refused_remote() {
     assert!(why.contains("the tools here stay as they are"), "{why}");
     assert_eq!(git(&root, &["rev-parse", "main"]), before);
     assert_eq!(read(&root, "tools/a.ts").unwrap(), "a");
-    // Work goes on and is kept; only its delivery waits.
+    // Work continues and is kept; only its delivery waits.
     let persisted = memory.persist(forge("tools/b.ts", "b")).await.unwrap();
     assert!(!persisted.pushed && persisted.why.unwrap().contains("more than 200000"));
     let synced = memory.sync().await.unwrap();

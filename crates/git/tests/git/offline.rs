@@ -1,4 +1,4 @@
-//! A remote that is away or silent does not hold everybody up.
+//! A remote that is away or silent does not hold up other work.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -37,13 +37,13 @@ async fn bug_a_silent_remote_is_asked_once_and_not_by_every_command() {
     silent.clock = moved_by_hand;
     silent.surroundings.path = silent_git(&world);
     silent.timeouts.boot_ask = Duration::from_millis(300);
-    // Whoever waited for one of these would not be back within the time that is left to this test.
+    // A call that waited for one of these would not return within the time that is left to this test.
     silent.timeouts.ask = Duration::from_secs(600);
     silent.timeouts.transfer = Duration::from_secs(600);
     let start = Instant::now();
     let asked = || fs::read_to_string(world.at("asked")).map_or(0, |text| text.lines().count());
     let mut whys = Vec::new();
-    // Each is a process of its own as far as the note is concerned.
+    // Each is a separate process as far as the note is concerned.
     for _ in 0..3 {
         let memory = ToolRepo::open(silent.clone()).await.unwrap();
         let HydrateOutcome::Offline { why } = memory.hydrate().await.unwrap().outcome else {
@@ -63,11 +63,11 @@ async fn bug_a_silent_remote_is_asked_once_and_not_by_every_command() {
         whys.len() == 9 && whys.iter().all(|why| *why == whys[0] && why.contains("no answer")),
         "{whys:?}"
     );
-    // After a while somebody tries again.
+    // After a while the next call tries again.
     SECONDS.fetch_add(15, Ordering::SeqCst);
     ToolRepo::open(silent.clone()).await.unwrap().hydrate().await.unwrap();
     assert_eq!(asked(), 2);
-    // A person who says so tries at once, and what went well ends the silence for everybody.
+    // A person who says so tries at once, and what went well ends the silence for every process.
     let mut sound = world.options("agent");
     sound.clock = moved_by_hand;
     let memory = ToolRepo::open(sound).await.unwrap();

@@ -1,4 +1,4 @@
-//! What dead processes and power failures leave, and that the next boot mends it.
+//! What dead processes and power failures leave, and that the next boot repairs it.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -63,7 +63,7 @@ async fn a_live_git_is_waited_for() {
         })
     };
     arrived(memory.persist(forge("tools/b.ts", "b")).await);
-    // The holder removed its lock itself: nobody took it away from under it.
+    // The holder removed its lock itself: no other process removed it.
     holder.join().unwrap();
 }
 
@@ -136,7 +136,7 @@ async fn half_made_repositories_are_finished() {
     let again = ToolRepo::open(world.options("agent")).await.unwrap();
     assert_eq!(again.hydrate().await.unwrap().outcome, HydrateOutcome::Unchanged);
     drop(memory);
-    // Files of a repository that `git init` made and nobody used.
+    // Files of a repository that `git init` made and that was never used.
     let fresh = world.root("fresh");
     write(&fresh, ".gitignore", "/.state/\n");
     git(&fresh, &["init", "--quiet", "--initial-branch=other"]);

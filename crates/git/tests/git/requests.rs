@@ -1,4 +1,4 @@
-//! Gatekeeper mode: a branch for each tool, and what becomes of it when somebody merges.
+//! Gatekeeper mode: a branch for each tool, and what happens to it after a merge.
 
 use std::fs;
 use std::path::Path;
@@ -97,7 +97,7 @@ async fn what_the_reviewer_changed_is_what_stands() {
     assert_eq!(hydrated.conflicts, [], "ours is on its branch, and the review decided");
     assert_eq!(read(&root, "tools/x.ts").unwrap(), "reviewed");
     assert_eq!(show(&root, "feat/x", "tools/x.ts").unwrap(), "ours");
-    // Work that goes on from the old version is a conflict, and is kept.
+    // Work that continues from the old version is a conflict, and is kept.
     let error = memory.persist(refactor("tools/x.ts", "ours, further")).await.unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     let branch = error.details["branch"].as_str().unwrap();
@@ -246,7 +246,7 @@ async fn bug_the_history_of_a_tool_has_what_its_request_has() {
     fs::rename(world.at("away"), world.remote()).unwrap();
     memory.sync().await.unwrap();
     assert_eq!(versions("tools/b.ts").await, [row("Refactor: tools/b.ts", true), open[1].clone()]);
-    // What is merged is told once.
+    // A merge is reported once.
     squash(&world, "feat/b", None, true);
     memory.hydrate().await.unwrap();
     assert_eq!(versions("tools/b.ts").await, [row("Merged", true)]);

@@ -69,7 +69,7 @@ async fn dumped(
     (arguments, pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// Every name that git may see. `PWD` and the like come from the script's own shell.
+/// Every name that git may see. `PWD` and similar names come from the script's own shell.
 const ALLOWED: &[&str] = &[
     "PATH",
     "LC_ALL",

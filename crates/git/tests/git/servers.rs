@@ -13,7 +13,7 @@ use tgp_git::{HydrateOutcome, Remote, Secret, ToolRepo, ToolRepoOptions};
 
 use crate::support::{arrived, forge, git, options, read, refactor, show, time_goes_by};
 
-/// How long a server may take until a line stands in its log.
+/// How long a server may take until a line is in its log.
 const LOG_PATIENCE: Duration = Duration::from_secs(30);
 
 struct Server {

@@ -82,7 +82,7 @@ impl World {
         memory
     }
 
-    /// A person commits to the remote with plain git; an empty content removes the file. Answers the commit.
+    /// A person commits to the remote with plain git; an empty content removes the file. Returns the commit.
     pub fn person(&self, message: &str, files: &[(&str, &str)]) -> String {
         let clone = TempDir::new().unwrap();
         let remote = self.remote();

@@ -90,7 +90,7 @@ impl Writer<'_> {
                 };
                 Ok(format!("{word} {{ {} }}", self.nested(&found.query)?))
             }
-            // A pattern as a condition has no place for a condition of its own, so it becomes a query that has.
+            // A pattern as a condition has no place for another condition, so it becomes a query that has.
             ExprKind::Pattern(pattern) => Ok(format!("EXISTS {{ MATCH {} }}", self.seen(pattern, None)?)),
             ExprKind::Parenthesized(inner) => Ok(format!("({})", self.expression(inner)?)),
             _ => unsupported(span, "this expression"),
@@ -149,7 +149,7 @@ impl Writer<'_> {
         }
         let lower = called.to_ascii_lowercase();
         match (lower.as_str(), call.arguments.as_slice()) {
-            // The server's own numbers of nodes say nothing to anybody else.
+            // The server's own numbers of nodes mean nothing outside of it.
             ("id", [of]) => return Ok(format!("({})._id", self.expression(of)?)),
             ("exists", [of]) if matches!(of.kind, ExprKind::Pattern(_)) => return self.expression(of),
             ("exists", [of]) => return Ok(format!("(({}) IS NOT NULL)", self.expression(of)?)),
@@ -209,7 +209,7 @@ fn literal(literal: &Literal) -> CypherResult<String> {
     }
 }
 
-/// In decimal digits. The sign is an operator of its own, so the smallest integer has digits that no integer has.
+/// In decimal digits. The sign is a separate operator, so the smallest integer has digits that no integer has.
 fn integer(literal: &IntegerLiteral) -> Option<String> {
     let text = literal.text.replace('_', "");
     let (digits, radix) = match literal.radix {

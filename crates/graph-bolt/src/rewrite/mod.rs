@@ -1,4 +1,4 @@
-//! A query as it is sent to a server: written anew from its syntax tree, with the moment it sees in every pattern.
+//! A query as it is sent to a server: rewritten from its syntax tree, with the moment it sees in every pattern.
 //!
 //! INVARIANT: whatever a query matches comes out of `pattern`, which gives every node and every relationship a name and
 //! a condition. A part of the tree that is not known here is refused, so nothing of the query's own text gets through.
@@ -27,7 +27,7 @@ pub(super) struct Rewritten {
     pub(super) columns: Option<Vec<String>>,
 }
 
-/// Writes a query anew. `hops` is the longest path that a variable length may walk.
+/// Rewrites a query. `hops` is the longest path that a variable length may walk.
 pub(super) fn rewrite(source: &str, query: &RegularQuery, hops: u32) -> CypherResult<Rewritten> {
     let mut writer = Writer { source, hops, names: 0 };
     let text = writer.regular(query)?;

@@ -1,4 +1,5 @@
-//! A server of Bolt as small as can be: it speaks the bytes of the published protocol, and says what a test tells it.
+//! A server of Bolt as small as can be: it speaks the bytes of the published protocol, and sends what a test gives
+//! it.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +17,7 @@ pub enum Say {
     Close,
 }
 
-/// A message that was heard.
+/// A message that was received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
     pub tag: u8,

@@ -42,7 +42,7 @@ fn queries() -> Option<Vec<String>> {
     Some(queries.into_iter().collect())
 }
 
-/// Looks at every place of a query that matches something.
+/// Checks every place of a query that matches something.
 struct Check<'q> {
     text: &'q str,
     patterns: usize,
@@ -145,7 +145,7 @@ fn whatever_is_asked_every_pattern_sees_one_moment() {
     });
     let project = Project::new();
     let mut options = BoltOptions::parse(&peer.address).unwrap();
-    // The kit has names of its own.
+    // The kit has its own names.
     options.any_names = true;
     let graph = run(BoltGraph::open(project.options(), options)).unwrap();
     let (mut accepted, mut refused, mut patterns) = (0, 0, 0);

@@ -42,7 +42,8 @@ fn set(rows: Vec<Vec<Value>>) -> BTreeSet<String> {
     set
 }
 
-/// The same with properties in order, and lists of texts too: in what order they are collected nobody promises.
+/// The same with properties in order, and lists of texts too: the order in which they are collected is not
+/// defined.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -163,7 +164,7 @@ fn commits_that_come_one_by_one_give_the_same_as_all_at_once() {
     let commits = history(&mut project);
     let graph = graph(&project, options);
     let store = project.open();
-    // Not in the order of the history, and with a draft in the store that is nobody else's business.
+    // Not in the order of the history, and with a draft in the store that must not be copied.
     for index in [1, 0, 4, 3, 8, 5] {
         for _ in 0..2 {
             run(graph.ingest(&commits[index])).unwrap();

@@ -388,7 +388,7 @@ fn a_query_is_sent_with_the_moment_in_every_pattern() {
     }
 }
 
-/// A way to a peer over TLS, with a certificate for `localhost` of a root that nobody trusts. Answers the port.
+/// A way to a peer over TLS, with a certificate for `localhost` of an untrusted root. Returns the port.
 fn encrypted(peer: &Peer) -> u16 {
     const CERTIFICATE: &[u8] = include_bytes!("../../../fetch/tests/fetch/fixtures/server.pem");
     const KEY: &[u8] = include_bytes!("../../../fetch/tests/fetch/fixtures/server.key");

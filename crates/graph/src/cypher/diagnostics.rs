@@ -5,7 +5,7 @@ use tgp_text::{nearest, truncate};
 
 use super::error::{CypherError, spot};
 
-/// Answers with the names of all functions, for suggestions.
+/// Returns the names of all functions, for suggestions.
 pub(super) type KnownFunctions = fn() -> Vec<&'static str>;
 
 /// Clauses of other dialects, of which the parser only says that a name is not expected.
@@ -39,13 +39,13 @@ const CLAUSES: [&str; 11] =
 /// A shorter name is like too many words.
 const SHORTEST: usize = 3;
 
-/// How many of the things that could stand at a place are named. More would not be read.
+/// How many of the things that are allowed at a place are named. More would not be read.
 const MOST_EXPECTED: usize = 5;
 
-/// How many letters of a word are quoted; a text without its closing quote goes on to the end of the query.
+/// How many letters of a word are quoted; a text without its closing quote extends to the end of the query.
 const MOST_QUOTED: usize = 40;
 
-/// What can stand where a value can. They are one thing, "an expression".
+/// What is allowed where a value is. They are one thing, "an expression".
 const STARTS: [&str; 38] = [
     "(",
     "+",
@@ -87,7 +87,7 @@ const STARTS: [&str; 38] = [
     "{",
 ];
 
-/// What can stand behind a value and goes on with it: "an operator".
+/// What can follow a value and continue it: "an operator".
 const OPERATORS: [&str; 27] = [
     "%",
     "(",
@@ -118,10 +118,10 @@ const OPERATORS: [&str; 27] = [
     "||",
 ];
 
-/// What can stand behind a node: the relationship, and what nobody means.
+/// What can follow a node: the relationship, and tokens that are hardly ever meant.
 const BEHIND_A_NODE: [&str; 8] = ["(", "*", "+", "-", "<", "<-", "?", "{"];
 
-/// Clauses that are not supported: they are no advice.
+/// Clauses that are not supported: they are not suggested.
 const WRITING: [&str; 8] = ["CALL", "CREATE", "DELETE", "DETACH", "MERGE", "REMOVE", "SET", "set ALL"];
 
 /// The refusal of a text that is not a query.
@@ -204,7 +204,7 @@ fn closing(open: &str) -> &'static str {
     }
 }
 
-/// A word that cannot stand where it stands, or the end of the text.
+/// A word that is not allowed where it is, or the end of the text.
 fn unexpected(
     source: &str,
     tokens: &[Token],
@@ -213,7 +213,7 @@ fn unexpected(
 ) -> Box<CypherError> {
     let span = error.primary_span;
     let at = tokens.iter().position(|token| token.span.end > span.start).unwrap_or(tokens.len());
-    // What stands some words before.
+    // The token some words before.
     let back = |count: usize| at.checked_sub(count).and_then(|at| tokens.get(at));
     let Some(token) = tokens.get(at) else {
         let message = with_expected("the query ends too early", &expected(&error.message));
@@ -300,7 +300,7 @@ fn starred(source: &str, name: Span, star: Span, functions: KnownFunctions) -> B
     }
 }
 
-/// Whether a value has to stand behind a word.
+/// Whether a value has to follow a word.
 fn wants_value(kind: TokenKind) -> bool {
     matches!(
         kind,
@@ -332,7 +332,7 @@ fn expected(message: &str) -> Vec<&str> {
     list.split('`').skip(1).step_by(2).collect()
 }
 
-/// A message with the few things that could stand there, as a person would call them.
+/// A message with the few things that are allowed there, as a person would call them.
 fn with_expected(message: &str, words: &[&str]) -> String {
     let mut left: Vec<&str> = words.iter().copied().filter(|word| !WRITING.contains(word)).collect();
     let mut things: Vec<String> = Vec::new();

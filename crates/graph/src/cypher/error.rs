@@ -7,13 +7,13 @@ use tgp_text::LineCol;
 /// The name of the text in places.
 const FILE: &str = "query";
 
-/// What stands before a refusal in the message of a failed SQL function, so that it is told from SQLite's own.
+/// The prefix of a refusal in the message of a failed SQL function; it distinguishes it from SQLite's own.
 const MARK: &str = "cypher\u{1}";
 
-/// What stands between the parts of such a message.
+/// The separator between the parts of such a message.
 const END: char = '\u{2}';
 
-/// How many places are named when a value may have been met at any of them. More would not be looked at.
+/// How many places are named when a value may have been met at any of them. More would not be read.
 const MOST_PLACES: usize = 5;
 
 /// Whether a query was refused before it ran.
@@ -77,7 +77,7 @@ impl CypherError {
         self
     }
 
-    /// The refusal as everyone outside sees it.
+    /// The refusal as callers see it.
     pub fn into_error(self, source: &str, phase: Phase) -> ToolError {
         let mut error = ToolError::new(self.code, self.message).detail("kind", self.kind).detail(
             "phase",

@@ -15,8 +15,8 @@ use super::output::Output;
 use super::value::{MAX_DEPTH, Value, from_json};
 use super::{QueryLimits, Table, View};
 
-/// How many steps of SQLite's machine pass between two looks at the clock. One step may be a call of a function that
-/// makes a list of a million items.
+/// How many steps of SQLite's machine pass between two checks of the clock. One step may be a call of a function
+/// that makes a list of a million items.
 const STEPS: i32 = 200;
 
 /// Prepared statements that a connection keeps: some of a store's own, and the questions that come again and again.
@@ -28,7 +28,7 @@ const MAX_VALUE: i32 = 64 << 20;
 /// How many bytes of texts, lists and maps the functions of one query may make: they may wait on disk to be sorted.
 const MAX_MADE: usize = 2 << 30;
 
-/// From this size on, making a value takes long enough to look at the clock.
+/// From this size on, making a value takes long enough to check the clock.
 const LARGE: usize = 64 << 10;
 
 /// The tables that a query may read; `json_each` gives the items of lists.
@@ -43,7 +43,7 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Counts what a function made, and looks at the clock.
+/// Counts what a function made, and checks the clock.
 ///
 /// # Errors
 /// When it was too much, or takes too long.
@@ -70,7 +70,7 @@ fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// Sets what [`run`] needs, and takes it back however the run ends.
+/// Sets what [`run`] needs, and resets it however the run ends.
 struct Guard;
 
 impl Guard {
@@ -90,7 +90,7 @@ impl Drop for Guard {
     }
 }
 
-/// Installs the clock and the authorizer. Both look at this thread only while a query runs on it, so the connection can
+/// Installs the clock and the authorizer. Both act on this thread only while a query runs on it, so the connection can
 /// be used for everything else as before.
 pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
@@ -275,7 +275,7 @@ fn beyond(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// How deep a parameter is. What comes over a wire was parsed with a cap of its own, so this may recurse.
+/// How deep a parameter is. What comes over a wire was parsed with its own cap, so this may recurse.
 fn depth(value: &serde_json::Value) -> usize {
     match value {
         serde_json::Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

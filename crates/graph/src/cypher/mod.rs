@@ -76,7 +76,7 @@ pub(crate) fn prepare(connection: &mut Connection) -> Result<(), ToolError> {
     execute::guard(connection).map_err(|error| execute::broken(&error))
 }
 
-/// Answers a question about one moment. `question.commit` is not looked at: it is `view`.
+/// Answers a question about one moment. `question.commit` is not read: `view` replaces it.
 ///
 /// # Errors
 /// `EVALIDATION` with line, column and a suggestion for a query that cannot be used or meets a value that it cannot use,

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value as Json};
 use super::QueryLimits;
 use super::value::{Entity, Value};
 
-/// Nodes and relationships that are kept as JSON while one answer is made: the same few stand in many rows.
+/// Nodes and relationships that are kept as JSON while one answer is made: the same few occur in many rows.
 const KEPT: usize = 10_000;
 
 const NODE: &str = "SELECT props, (SELECT json_group_array(name) FROM label WHERE node = node.id) FROM node WHERE row_id = ?1";

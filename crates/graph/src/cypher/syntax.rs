@@ -52,8 +52,8 @@ pub(super) fn parse(source: &str, functions: KnownFunctions) -> CypherResult<Reg
     }
 }
 
-/// Calls whose names the parser takes for the beginning of `COLLECT { ... }` or `EXISTS { ... }` when a CASE stands
-/// before them. It gets to see names that mean nothing to it and are as long, so that every place stays where it is.
+/// Calls whose names the parser takes for the beginning of `COLLECT { ... }` or `EXISTS { ... }` when a CASE
+/// precedes them. It gets names of the same length that mean nothing to it, so that every position stays the same.
 const CALLS: [(Keyword, &str, &str); 2] =
     [(Keyword::Collect, "collect", "collec_"), (Keyword::Exists, "exists", "exist_")];
 
@@ -122,7 +122,7 @@ struct Frame {
     operators: usize,
     inside: usize,
     deepest: usize,
-    /// Whether it stands behind what it belongs to, as the brackets of a call or an index do.
+    /// Whether it follows what it belongs to, as the brackets of a call or an index do.
     behind: bool,
 }
 

@@ -1,6 +1,6 @@
 //! What is known of a value before the query runs.
 
-/// The type of an expression, as far as its text tells.
+/// The type of an expression, as far as its text shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     /// Not known.
@@ -53,7 +53,7 @@ impl Type {
         matches!(self, Self::Any | Self::Null | Self::Map | Self::Node | Self::Relationship)
     }
 
-    /// A word for messages.
+    /// The name used in messages.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Any => "a value",

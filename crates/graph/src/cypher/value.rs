@@ -1,7 +1,7 @@
-//! The values of Cypher, and how they stand in SQL.
+//! The values of Cypher, and how they are represented in SQL.
 //!
 //! Null, integers, floats and text are SQLite's own. All others are a blob whose first byte says what it is. Nodes,
-//! relationships and paths hold only row and id: whoever needs a property looks it up by row, in SQL.
+//! relationships and paths hold only row and id: code that needs a property looks it up by row, in SQL.
 
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value as Sql, ValueRef};
@@ -48,7 +48,7 @@ pub(crate) enum Value {
     Path(Vec<Entity>),
 }
 
-/// The kinds of [`Value`] as `cy_kind` tells them to SQL.
+/// The kinds of [`Value`] as `cy_kind` returns them to SQL.
 pub(crate) mod kind {
     pub const NODE: i64 = 1;
     pub const RELATIONSHIP: i64 = 2;
@@ -56,7 +56,7 @@ pub(crate) mod kind {
 }
 
 impl Value {
-    /// A word for messages.
+    /// The name used in messages.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -71,7 +71,7 @@ pub(crate) fn apply_changes(
     settle_packages(writer, &packages)
 }
 
-/// Files that looked at something that is not as it was.
+/// Files whose links depend on something that has changed.
 fn concerned(writer: &Writer<'_>, touched: &HashSet<i64>) -> Result<Vec<String>, GraphError> {
     let mut names = Vec::new();
     let mut statement = writer.connection.prepare_cached("SELECT name FROM now_key WHERE key = ?1")?;

@@ -62,7 +62,7 @@ impl ParseCache {
         Ok(parse)
     }
 
-    /// The transaction stands.
+    /// The transaction is committed.
     pub(crate) fn confirm(&mut self) {
         self.fresh.clear();
     }
@@ -83,7 +83,7 @@ impl ParseCache {
     }
 
     /// Reads the blobs that were never read. `content` gives the bytes of one, or its size where it is too large; it
-    /// is called by one thread alone. Answers how many were read.
+    /// is called by one thread alone. Returns how many were read.
     pub(crate) fn read(
         &mut self,
         connection: &Connection,

@@ -50,7 +50,7 @@ pub(crate) fn known(connection: &Connection) -> Result<HashSet<Oid>, GraphError>
     Ok(known)
 }
 
-/// Ingests these commits in this order, within the transaction that is open. Answers how many blobs were read.
+/// Ingests these commits in this order, within the transaction that is open. Returns how many blobs were read.
 pub(crate) fn ingest(
     connection: &Connection,
     repo: &Repo,

@@ -17,7 +17,7 @@ use crate::tables::write::{Fact, FactSource, NextFacts, Writer};
 /// The first line of a message is cut after this many characters.
 const MAX_MESSAGE: usize = 200;
 
-/// What is kept of a commit so that it can be shown and hidden without looking at it again.
+/// What is kept of a commit so that it can be shown and hidden without reading it again.
 #[derive(Serialize, Deserialize)]
 struct Note {
     id: i64,
@@ -121,7 +121,7 @@ pub(crate) fn show(
     }
     for id in come {
         let sha = id.to_string();
-        // A history that was cut off has commits that were never looked at.
+        // A history that was cut off has commits that were never read.
         let Some(note) = note(writer, &sha)? else { continue };
         let facts = vec![Fact::Node { id: note.id, props: note.props }];
         writer.set(FactSource::Commit, &sha, NextFacts { facts, ..NextFacts::default() })?;

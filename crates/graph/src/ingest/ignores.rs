@@ -1,4 +1,4 @@
-//! Which paths are no part of the code: by the ignore files, as they are or as a proposal would have them.
+//! Which paths are not part of the code: by the ignore files, as they are or as a proposal would have them.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -37,7 +37,7 @@ impl<'p> Ignores<'p> {
         }
     }
 
-    /// From now on as if this were in the file, where it is an ignore file. Answers whether it is one.
+    /// From now on as if this were in the file, where it is an ignore file. Returns whether it is one.
     pub(crate) fn write(&mut self, path: &str, content: &[u8]) -> bool {
         let matters = is_rule_file(path);
         if matters {

@@ -9,7 +9,7 @@ use tgp_contract::{
     is_chronicle_content, is_in_chronicle_tree,
 };
 
-/// How a blob is read. The number stands in the store: new ones are added at the end.
+/// How a blob is read. The number is in the store: new ones are added at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Language {
     /// Counted, not parsed.
@@ -66,7 +66,7 @@ impl Language {
             "pyproject.toml" => return Self::PyProject,
             "go.mod" => return Self::GoMod,
             "pom.xml" => return Self::Pom,
-            // `tsconfig.base.json` and the like, which others extend.
+            // `tsconfig.base.json` and similar files, which others extend.
             _ if name.starts_with("tsconfig") && name.ends_with(".json") => return Self::TsConfig,
             _ => {}
         }
@@ -114,7 +114,7 @@ impl Language {
     }
 }
 
-/// The language's name as it stands in the graph; none for what has no well-known one.
+/// The language's name as it is in the graph; none for what has no well-known one.
 pub(crate) fn language_name(path: &str) -> Option<&'static str> {
     Some(match extension(file_name(path)).to_ascii_lowercase().as_str() {
         "ts" | "mts" | "cts" | "tsx" => "typescript",
@@ -153,8 +153,8 @@ pub(crate) fn is_in_chronicles(path: &str) -> bool {
     RelativePath::new(path).is_ok_and(|path| is_own(&path))
 }
 
-/// Chronicles tell of the code and are no part of it. One beside its source is known by its content, which is asked for
-/// only where the name could be that of a chronicle.
+/// Chronicles describe the code and are not part of it. One beside its source is recognised by its content, which is
+/// read only where the name could be that of a chronicle.
 pub(crate) fn is_chronicle(path: &str, has_content: impl FnOnce() -> bool) -> bool {
     ends_as_chronicle(file_name(path)) && has_content() || is_in_chronicles(path)
 }

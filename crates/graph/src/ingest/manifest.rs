@@ -23,7 +23,7 @@ pub(crate) struct Manifest {
     pub(crate) inherits_version: bool,
     /// Entry files by sub-path: `.` is the package itself. Only plain paths of `exports`.
     pub(crate) entries: Vec<(String, String)>,
-    /// Names that stand for others: path aliases of TypeScript (with `*`), renamed crates.
+    /// Names that refer to others: path aliases of TypeScript (with `*`), renamed crates.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// Names with `#` of a `package.json`, and what they may mean under any condition.
     pub(crate) imports: Vec<(String, Vec<String>)>,
@@ -132,7 +132,7 @@ fn npm_locals(value: &Value) -> Vec<(String, String)> {
     lists.flatten().filter_map(local).take(MAX_ALIASES).collect()
 }
 
-/// The list under `packages`: one item a line, as everybody writes it, or all of them in brackets.
+/// The list under `packages`: one item a line, as it is usually written, or all of them in brackets.
 fn pnpm_workspace(text: &str) -> Manifest {
     let mut members = vec![".".to_owned()];
     let mut is_inside = false;

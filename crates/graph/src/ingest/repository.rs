@@ -16,13 +16,13 @@ use super::state::Blob;
 use super::weight::{Weights, find_tree};
 use crate::tables::failure::GraphError;
 
-/// Longer names of commits are nobody's.
+/// No commit has a longer name.
 const MAX_REVISION_BYTES: usize = 256;
 
 /// Git compares each added file with each removed one; beyond this many only identical files are taken for renamed.
 const RENAME_LIMIT: usize = 300;
 
-/// What became of a path between two trees.
+/// What happened to a path between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub(crate) path: String,
@@ -82,7 +82,7 @@ impl Repo {
         &self.prefix
     }
 
-    /// The commit that a name stands for.
+    /// The commit that a name refers to.
     pub fn resolve(&self, name: &str) -> Result<Oid, GraphError> {
         check_name(name)?;
         let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
@@ -118,7 +118,7 @@ impl Repo {
         Ok(self.git.find_commit(id)?)
     }
 
-    /// Whether this clone was told not to have the commit's parents.
+    /// Whether this clone is shallow at the commit and lacks its parents.
     pub(crate) fn is_shallow(&self, id: Oid) -> bool {
         self.shallow.contains(&id)
     }

@@ -25,7 +25,7 @@ pub(crate) struct FileState {
     /// A hash of what other files can see of it.
     pub(crate) interface: u64,
     pub(crate) broken: bool,
-    /// The package clause of Java, which tells where the sources begin.
+    /// The package clause of Java, which shows where the sources begin.
     pub(crate) package: Option<String>,
 }
 
@@ -281,7 +281,7 @@ impl State {
         &self.manifests
     }
 
-    /// Reads the manifests again. Answers whether they mean something else now.
+    /// Reads the manifests again. Returns whether they mean something else now.
     pub(crate) fn read_manifests(
         &mut self,
         connection: &Connection,

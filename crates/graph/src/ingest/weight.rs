@@ -1,7 +1,7 @@
 //! How many paths a tree of git has, counted before it is compared with another one.
 //!
-//! A few small trees that name each other can stand for a hundred million paths. Each distinct tree is read once and its
-//! weight kept, so the count costs what the objects cost and not what the paths would.
+//! A few small trees that name each other can expand to a hundred million paths. Each distinct tree is read once and
+//! its weight kept, so the count costs what the objects cost and not what the paths would.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ struct Weight {
     depth: usize,
 }
 
-/// The weights of trees that were looked at.
+/// The weights of trees that were computed.
 #[derive(Debug, Default)]
 pub(crate) struct Weights {
     known: RefCell<HashMap<Oid, Weight>>,

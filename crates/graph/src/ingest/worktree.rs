@@ -23,7 +23,7 @@ use crate::tables::failure::GraphError;
 /// More files than any project has; beyond, the walk has gone astray.
 pub(crate) const MAX_FILES: usize = 500_000;
 
-/// Names of a directory that are looked through for one import.
+/// Names of a directory that are searched for one import.
 const MAX_LISTED: usize = 20_000;
 
 /// Files that are in memory at once while they are hashed.
@@ -54,7 +54,7 @@ impl WalkedFile {
 }
 
 /// The files on the disk that an import may mean which would lead to `target`: that file, one with another extension,
-/// or the ones that stand for a directory.
+/// or the index files of a directory.
 pub(crate) fn meant(project: &Path, target: &str) -> Vec<String> {
     let (directory, name) = (parent(target), file_name(target));
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -92,7 +92,7 @@ impl WorkTree<'_> {
         self.tracked.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
     }
 
-    /// The files that count, by their paths, and how many have a path that cannot be told.
+    /// The files that count, by their paths, and how many have a path that cannot be represented.
     pub(crate) fn walk(&self) -> Result<(Vec<WalkedFile>, u64), GraphError> {
         let mut met: BTreeMap<String, WalkedFile> = BTreeMap::new();
         let mut skipped = 0;
@@ -183,7 +183,7 @@ impl WorkTree<'_> {
 }
 
 impl WorkTree<'_> {
-    /// How many paths cannot be told, when all others are exactly `files`. Nothing is written.
+    /// How many paths cannot be represented, when all others are exactly `files`. Nothing is written.
     pub(crate) fn skipped_if_same(
         &self,
         connection: &Connection,
@@ -248,7 +248,7 @@ fn known(connection: &Connection) -> Result<HashMap<String, (String, Blob)>, Gra
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads files, a bounded number at once. Answers how many of their blobs were never read before.
+/// Reads files, a bounded number at once. Returns how many of their blobs were never read before.
 pub(crate) fn read(
     project: &Path,
     connection: &Connection,

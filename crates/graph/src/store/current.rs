@@ -22,7 +22,7 @@ use crate::tables::connect::meta;
 use crate::tables::failure::GraphError;
 use crate::tables::write::FactSource;
 
-/// How often the draft is made anew because another process replaced it in between.
+/// How often the draft is rebuilt because another process replaced it in between.
 const MAX_TRIES: usize = 5;
 
 /// Paths and blobs.
@@ -93,7 +93,7 @@ impl Inner {
             .into())
     }
 
-    /// Whether the draft, which stands on the head, has the files as they are.
+    /// Whether the draft, which is based on the head, has the files as they are.
     fn is_current(&self, connection: &Connection, repo: Option<&Repo>) -> Result<bool, GraphError> {
         if let Some(repo) = repo
             && shallow::is_lifted(connection, repo, self.options.history)?

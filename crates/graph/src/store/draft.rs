@@ -30,7 +30,7 @@ use crate::tables::identity::Identities;
 use crate::tables::schema::OPEN;
 use crate::tables::write::{Writer, take_back};
 
-/// How often a proposal begins anew because another process wrote in between.
+/// How often a proposal starts again because another process wrote in between.
 const MAX_TRIES: usize = 5;
 
 /// Where it is kept how many files the work tree has whose path is not UTF-8.
@@ -259,8 +259,8 @@ impl Place<'_> {
     }
 
     /// Adds the files that no rule of git counts to the code and that the changes are about all the same: those at
-    /// `paths` as they are on the disk, and what they import, however far that leads. Without that an import could go
-    /// a way round where nobody looks.
+    /// `paths` as they are on the disk, and what they import, however far that leads. Without that an import could
+    /// take a detour that is not checked.
     fn reveal(
         &self,
         connection: &Connection,

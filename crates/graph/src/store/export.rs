@@ -77,7 +77,7 @@ fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// One more than asked for tells whether there are more.
+/// One more than asked for shows whether there are more.
 fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX - 1) + 1
 }

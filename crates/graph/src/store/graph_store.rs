@@ -147,7 +147,7 @@ impl Inner {
             Some(connection) => connection,
             None => super::query::reader(&self.options.file)?,
         };
-        // One look at one state of the store, from the name of the commit to the last row.
+        // One read of one state of the store, from the name of the commit to the last row.
         let transaction = connection.unchecked_transaction()?;
         let answer = work(&transaction);
         transaction.commit()?;
@@ -159,7 +159,7 @@ impl Inner {
     }
 
     fn ingest(&self, name: &str) -> Result<IngestSummary, GraphError> {
-        // A repository of its own: an ingest may take long, and questions are asked meanwhile.
+        // A separate repository handle: an ingest may take long, and questions are asked meanwhile.
         let repo = Repo::open(&self.options.project)?;
         if name == WORKTREE {
             let (project, cap) = (&self.options.project, self.options.history);

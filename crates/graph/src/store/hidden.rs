@@ -1,4 +1,4 @@
-//! What of the graph belongs to files that whoever asks may not see.
+//! What of the graph belongs to files that the caller may not see.
 //!
 //! A node belongs to a hidden file where it is the file, a symbol of it, or the package that it describes. So does the
 //! file under a name that it had before: where a rename led to a hidden file, the older name is hidden at every moment
@@ -29,7 +29,7 @@ const KEPT: usize = 8;
 struct KnownFile {
     id: i64,
     root: Root,
-    /// `None` for a name that no call can have: nobody may see it who may not see everything.
+    /// `None` for a name that no call can have: only a caller that may see everything sees it.
     path: Option<RelativePath>,
     /// As the graph has it.
     name: String,
@@ -102,7 +102,7 @@ const ENDINGS: [&str; 14] = [
     "/mod.rs",
 ];
 
-/// The files that unresolved imports would lead to, each with the node that stands for the import.
+/// The files that unresolved imports would lead to, each with the node that represents the import.
 fn missing_files(connection: &Connection) -> Result<Vec<KnownFile>, GraphError> {
     let mut statement = connection.prepare_cached(
         "SELECT DISTINCT n.id, json_extract(n.props, '$.target') FROM label AS l \
@@ -177,8 +177,8 @@ impl HiddenCache {
 }
 
 impl<'c> Hidden<'c> {
-    /// `None` when the graph has nothing that the caller may not see. Without a cache everything is looked up: what is
-    /// only tried has no generation of its own.
+    /// `None` when the graph has nothing that the caller may not see. Without a cache everything is looked up: a trial
+    /// has no generation.
     pub(crate) fn of(
         connection: &'c Connection,
         visible: &Visibility,
@@ -300,7 +300,7 @@ impl<'c> Hidden<'c> {
         Ok(())
     }
 
-    /// What stands for something outside the tree, and is only there because hidden files name it.
+    /// Nodes for something outside the tree, which exist only because hidden files name them.
     fn add_imported(&self, moment: i64, hidden: &mut BTreeSet<i64>) -> Result<(), GraphError> {
         let mut named = self.connection.prepare_cached(
             "SELECT DISTINCT e.target FROM edge AS e WHERE e.source = ?1 AND e.type = 'IMPORTS' \

@@ -1,4 +1,4 @@
-//! What a store is told when it is opened.
+//! The options with which a store is opened.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 /// A deeper history is cut off at its older end, which `stats` says.
 const HISTORY_COMMITS: usize = 20_000;
 
-/// Rows of one answer: more than that nobody reads, and a model cannot.
+/// Rows of one answer: more would not be read, and a model cannot.
 const MAX_ROWS: usize = 10_000;
 /// How long one query may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a test is called where nobody says otherwise.
+/// What a test is called where the options do not say otherwise.
 const TEST_PATTERNS: [&str; 10] = [
     "**/*.test.*",
     "**/*.spec.*",

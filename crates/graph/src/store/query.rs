@@ -21,7 +21,8 @@ pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {
     Ok(connection)
 }
 
-/// Answers a question about a moment. Without a cache what is hidden is looked up anew: for changes that are only tried.
+/// Answers a question about a moment. Without a cache what is hidden is looked up again: for changes that are only
+/// tried.
 pub(crate) fn answer(
     connection: &Connection,
     repo: Option<&Repo>,

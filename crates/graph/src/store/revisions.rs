@@ -1,4 +1,4 @@
-//! Names of commits, and the moments they stand for.
+//! Names of commits, and the moments they refer to.
 
 use rusqlite::{Connection, OptionalExtension};
 use tgp_contract::{Code, SnapshotInfo, ToolError};
@@ -23,7 +23,7 @@ pub(crate) struct Revision {
     pub(crate) standing: SnapshotInfo,
 }
 
-/// The moment of the work tree and the commit it stands on.
+/// The moment of the work tree and the commit it is based on.
 pub(crate) fn draft(connection: &Connection) -> Result<Option<(i64, Option<String>)>, GraphError> {
     let mut statement =
         connection.prepare_cached("SELECT number, base FROM moment WHERE commit_id IS NULL LIMIT 1")?;
@@ -35,7 +35,7 @@ fn number_of(connection: &Connection, commit: &str) -> Result<Option<i64>, Graph
     Ok(statement.query_row([commit], |row| row.get(0)).optional()?)
 }
 
-/// Finds the moment that `name` stands for. Without a name it is the head, or the commit that an ingest was asked for
+/// Finds the moment that `name` refers to. Without a name it is the head, or the commit that an ingest was asked for
 /// last where the head was not ingested.
 pub(crate) fn find(
     connection: &Connection,
@@ -62,7 +62,7 @@ pub(crate) fn find(
     }
 }
 
-/// A draft is behind when the head is no longer the commit that it stands on.
+/// A draft is behind when the head is no longer the commit that it is based on.
 fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)>) -> Revision {
     let behind = head.is_some_and(|(_, id)| Some(id.to_string()) != base);
     let commit = base.unwrap_or_default();
@@ -97,7 +97,7 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
             SnapshotInfo { reference: commit.clone(), commit, draft: false, behind: head.is_some() };
         return Ok(Revision { number, standing });
     }
-    // Where no commit can be, the files as they are stand for themselves.
+    // Where there is no commit, the work tree is used.
     match (head, draft(connection)?) {
         (None, Some((number, base))) => Ok(of_draft(number, base, None)),
         _ => Err(ToolError::new(Code::NotFound, "nothing was ingested yet")
@@ -106,7 +106,7 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
     }
 }
 
-/// The full id of the commit that a name stands for: what git says, or an id that was ingested.
+/// The full id of the commit that a name refers to: what git says, or an id that was ingested.
 fn commit_of(connection: &Connection, repo: Option<&Repo>, name: &str) -> Result<String, GraphError> {
     check_name(name)?;
     let refusal = match repo.map(|repo| repo.resolve(name)) {

@@ -35,7 +35,7 @@ pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError>
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // Pages of the store in memory, in kibibytes.
     connection.pragma_update(None, "cache_size", -64_000)?;
-    // Who only asks must not wait for somebody who writes.
+    // A reader must not wait for a writer.
     if !is_prepared(&connection, about)? {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         prepare(&transaction, about)?;

@@ -1,4 +1,4 @@
-//! What can fail below the face of the store, and what the caller is told then.
+//! What can fail below the store, and the error that the caller gets then.
 
 use tgp_contract::{Code, ToolError};
 

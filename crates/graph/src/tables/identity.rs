@@ -103,7 +103,7 @@ fn node_digest(label: &str, key: &[&str]) -> [u8; 32] {
     digest(&parts)
 }
 
-/// Whether the id is this node's, or nobody's until now.
+/// Whether the id is this node's, or unused until now.
 fn take(connection: &Connection, label: &str, id: i64, digest: &[u8; 32]) -> Result<bool, GraphError> {
     let rest = digest.iter().skip(8).take(8).fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
     let rest = rest.cast_signed();

@@ -1,4 +1,4 @@
-//! Ids that collide: every node keeps one of its own, and the same one the next time.
+//! Ids that collide: every node keeps its own, and the same one the next time.
 
 use std::collections::HashSet;
 

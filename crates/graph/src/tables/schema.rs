@@ -15,7 +15,7 @@ pub const OPEN: i64 = i64::MAX;
 /// The relationship whose ends may be files that are gone.
 pub const RENAME: &str = "WAS_RENAMED_FROM";
 
-/// What a new store is made with. `user_version` tells an old one from it, and an old one is made anew.
+/// What a new store is made with. `user_version` distinguishes it from an old one, and an old one is rebuilt.
 pub(crate) const SCHEMA: &str = "
 -- One row for each moment. `commit_id` is null for the work tree, of which there is at most one row, the last.
 CREATE TABLE moment (
@@ -65,7 +65,7 @@ CREATE INDEX edge_in ON edge (target, type, since, until, source);
 CREATE INDEX edge_stretch ON edge (id, since, until);
 ";
 
-/// The number of the tables' form; a store with another one is made anew.
+/// The number of the tables' form; a store with another one is rebuilt.
 pub(crate) const VERSION: i64 = 2;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.

@@ -47,7 +47,7 @@ impl Fact {
         }
     }
 
-    /// Ends and type are in the id; a rare id that two relationships share is told apart here.
+    /// Ends and type are in the id; a rare id that two relationships share is distinguished here.
     fn digest(&self) -> u64 {
         match self {
             Self::Node { props, .. } => identity::number(&identity::digest(&[props])),
@@ -72,7 +72,7 @@ struct FactRow {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CurrentFacts {
     rows: Vec<FactRow>,
-    /// What it looked at.
+    /// What it read.
     keys: Vec<i64>,
     /// Packages outside the tree that it names.
     pub(crate) packages: Vec<String>,
@@ -91,7 +91,7 @@ pub(crate) struct NextFacts<'a> {
 pub(crate) struct Writer<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) moment: i64,
-    /// Whether the moment can be taken back.
+    /// Whether the moment can be undone.
     pub(crate) draft: bool,
     pub(crate) ids: &'c mut Identities,
 }
@@ -101,7 +101,7 @@ impl Writer<'_> {
         held(self.connection, owner, name)
     }
 
-    /// Makes the owner say this and nothing else. Answers what it said before.
+    /// Makes the owner say this and nothing else. Returns what it said before.
     pub(crate) fn set(
         &mut self,
         owner: FactSource,
@@ -147,7 +147,7 @@ impl Writer<'_> {
         Ok(before)
     }
 
-    /// Makes the owner say nothing. Answers what it said before.
+    /// Makes the owner say nothing. Returns what it said before.
     pub(crate) fn clear(
         &mut self,
         owner: FactSource,
@@ -206,7 +206,7 @@ impl Writer<'_> {
         Ok(self.connection.last_insert_rowid())
     }
 
-    /// Closes a fact that does not go on in another form.
+    /// Closes a fact that does not continue in another form.
     fn end(&self, row: FactRow) -> Result<(), GraphError> {
         self.close(row)?;
         if row.since == self.moment { forget_label(self.connection, row) } else { Ok(()) }
@@ -234,7 +234,7 @@ fn delete(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// A label of a node that never was would be found by nobody, and kept for ever.
+/// The label of a node that never existed would never be found, and kept forever.
 fn forget_label(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
     if !row.edge {
         connection

@@ -1,4 +1,4 @@
-//! Commits of the project that stand for more than a machine can hold.
+//! Commits of the project that expand to more than a machine can hold.
 
 use git2::Oid;
 use tgp_contract::{Code, Graph};

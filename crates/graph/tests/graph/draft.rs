@@ -195,7 +195,7 @@ fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
     project.write("out/b.ts", "export function b() {}\nexport function more() {}\n");
     project.commit("second");
     let store = project.open();
-    // The last moment is another commit than the one that the work tree stands on.
+    // The last moment is another commit than the one that the work tree is based on.
     ingest(&store, "HEAD");
     git(&project.root(), &["checkout", "--quiet", &first]);
     git(&project.root(), &["sparse-checkout", "set", "in"]);

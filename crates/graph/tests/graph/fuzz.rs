@@ -25,7 +25,7 @@ const EXCLUDED: &[&str] = &[
     "unbound variable",
 ];
 
-/// A statement that makes a graph of a few nodes, each with a number of its own.
+/// A statement that makes a graph of a few nodes, each with its own number.
 fn graph(random: &mut Random) -> String {
     let nodes = 2 + random.below(5);
     let mut parts = Vec::new();

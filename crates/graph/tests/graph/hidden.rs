@@ -1,4 +1,4 @@
-//! What somebody would do to hide an import from those who judge it.
+//! What an author might do to hide an import from the review.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -127,7 +127,7 @@ fn ignore_rules_say_what_is_no_code() {
         ("keep.log", true),
         ("src/local.ts", false),
         ("local.ts", true),
-        // What is in an ignored directory cannot be taken back.
+        // What is in an ignored directory cannot be reverted.
         ("out/x.ts", false),
         ("out2/x.ts", false),
         ("out2/kept/x.ts", true),

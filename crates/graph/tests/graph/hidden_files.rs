@@ -86,7 +86,7 @@ fn an_answer_is_the_same_as_if_hidden_files_had_never_been_there() {
             assert!(!json!(seen.rows).to_string().contains("hush"), "{query}: {:?}", seen.rows);
         }
     }
-    // Whoever may see everything still does, before and after.
+    // A caller that may see everything still does, before and after.
     let all = ask(
         &with,
         "MATCH (f:File) WHERE f.path STARTS WITH 'secret' RETURN count(*) AS n",
@@ -207,7 +207,7 @@ fn what_is_hidden_follows_the_caller_and_the_store() {
     assert_eq!(answers[0].0.rows, answers[0].1.rows);
 }
 
-/// A name that no call can spell is shown to nobody who does not see everything.
+/// A name that no call can spell is shown only to callers that see everything.
 #[test]
 fn a_graph_of_stated_facts_hides_as_a_store_does() {
     let mut facts = TestGraph::new().unwrap();

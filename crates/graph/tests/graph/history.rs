@@ -246,7 +246,7 @@ fn a_rename_ends_with_its_file() {
     }
 }
 
-/// A draft on a line that still has the file sees the rename, and takes it back.
+/// A draft on a line that still has the file sees the rename, and reverts it.
 #[test]
 fn a_draft_sees_the_renames_of_its_own_line() {
     let mut project = Project::new();

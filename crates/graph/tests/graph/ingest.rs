@@ -224,7 +224,7 @@ fn bare_and_shallow_repositories() {
     let store = run(GraphStore::open(project.options_at("shallow.sqlite", &shallow))).unwrap();
     assert_eq!(ingest(&store, "HEAD").commits, 2);
     assert_eq!(files(&store, "HEAD"), ["a.ts"]);
-    // Nobody knows what the oldest commit here has changed.
+    // What the oldest commit here has changed is unknown.
     assert_eq!(arrows(&store, "HEAD", "CHANGED_IN"), ["File a.ts -> Commit commit 3"]);
 }
 

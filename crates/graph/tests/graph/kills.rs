@@ -1,4 +1,4 @@
-//! An ingest that is killed leaves a store that goes on.
+//! An ingest that is killed leaves a store that can continue.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use tgp_graph::{GraphOptions, GraphStore};
 
 use crate::support::{Project, ingest, picture, run};
 
-/// Tells the child what to ingest.
+/// Passes to the child what to ingest.
 const STORE: &str = "TGP_GRAPH_KILL_STORE";
 const PROJECT: &str = "TGP_GRAPH_KILL_PROJECT";
 
-/// Not a test of its own: the process that is killed.
+/// Not a separate test: the process that is killed.
 #[test]
 fn the_one_that_is_killed() {
     if let (Ok(store), Ok(project)) = (std::env::var(STORE), std::env::var(PROJECT)) {
@@ -60,7 +60,7 @@ fn a_kill_leaves_a_store_that_continues() {
     }
 }
 
-/// Commits that stand in the store; none where there is no store yet.
+/// Commits that are in the store; none where there is no store yet.
 fn moments(file: &Path) -> u64 {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
     let Ok(connection) = rusqlite::Connection::open_with_flags(file, flags) else { return 0 };

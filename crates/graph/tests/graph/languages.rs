@@ -1,6 +1,6 @@
 //! One small project in each language, and all that is known of it.
 //!
-//! `UPDATE=1 cargo test -p tgp-graph languages` writes the listings anew; read the difference before it is kept.
+//! `UPDATE=1 cargo test -p tgp-graph languages` regenerates the listings; read the difference before it is kept.
 
 use std::path::{Path, PathBuf};
 

@@ -103,7 +103,7 @@ enum Edit {
     Rename(&'static str, &'static str),
 }
 
-/// A commit: where it stands (counted back from the newest), what it merges, and what it changes.
+/// A commit: its parent (counted back from the newest), what it merges, and what it changes.
 #[derive(Clone, Debug)]
 struct Step {
     parent: usize,
@@ -245,7 +245,7 @@ fn incremental_equals_rebuild() {
             for (id, _) in commits.iter().rev() {
                 ingest(&bulk, id);
             }
-            // One by one in any order, with a dirty work tree looked at in between.
+            // One by one in any order, with a dirty work tree read in between.
             let random = project.fresh("random.sqlite");
             let tree = edited(&commits.last().unwrap().1, &dirty);
             for (path, text) in &tree {

@@ -41,7 +41,7 @@ struct Names {
     numbers: Vec<String>,
     lists: Vec<String>,
     next: usize,
-    /// Whether a pattern may stand as a condition: only in WHERE.
+    /// Whether a pattern may be a condition: only in WHERE.
     patterns: bool,
 }
 
@@ -271,7 +271,7 @@ fn list(random: &mut Random, names: &Names, depth: usize) -> String {
     inner.numbers.push("q".to_owned());
     let next = depth - 1;
     match random.below(7) {
-        // Its size: the items have no order of their own.
+        // Its size: the items have no order.
         6 if !names.nodes.is_empty() => {
             let name = random.pick(&names.nodes);
             format!(

@@ -17,7 +17,7 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// A project in a directory of its own, with the store beside it.
+/// A project in its own directory, with the store beside it.
 pub struct Project {
     pub home: TempDir,
     pub git: Option<Repository>,

@@ -9,7 +9,7 @@ use crate::gherkin::{Scenario, Step, scenarios};
 use crate::oracle;
 use crate::tck_values::{Expected, Lists, fits, parameter, parse, same_bag};
 
-/// As many passed when this was written. Fewer is a loss that somebody has to explain.
+/// As many passed when this was written. Fewer is a regression that needs an explanation.
 const FLOOR: usize = 2_447;
 
 enum Outcome {

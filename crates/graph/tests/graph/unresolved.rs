@@ -137,7 +137,7 @@ fn an_import_that_leads_nowhere_is_an_edge_that_becomes_a_real_one() {
     assert_eq!(rows(&store, "HEAD", EDGES), [[json!("src/domain/a.ts")]]);
     let missing = rows(&store, "HEAD", MISSING);
     assert!(!missing.iter().any(|row| row[1] == json!("../web/later")), "{missing:?}");
-    // At the commit before nothing has changed, and a store that is made anew says the same.
+    // At the commit before nothing has changed, and a store that is rebuilt says the same.
     assert_eq!(rows(&store, "HEAD^", EDGES), Vec::<Vec<Value>>::new());
     let fresh = project.fresh("fresh.sqlite");
     ingest(&fresh, "HEAD");

@@ -141,7 +141,7 @@ fn sorted(facts: &TestGraph, query: &str) -> Vec<String> {
     rows
 }
 
-/// Lists that a comprehension or an aggregate made have no order of their own.
+/// Lists that a comprehension or an aggregate made have no order.
 fn unordered(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -208,7 +208,7 @@ fn renames() -> TestGraph {
     };
     edge(&mut facts, 10, (2, "WAS_RENAMED_FROM", 1), 2);
     edge(&mut facts, 11, (3, "WAS_RENAMED_FROM", 2), 4);
-    // Left open, as a fault of whoever wrote it: its end is gone from moment 4 on.
+    // Left open, as a fault of its writer would: its end is gone from moment 4 on.
     edge(&mut facts, 12, (2, "IMPORTS", 4), 2);
     edge(&mut facts, 13, (3, "IMPORTS", 4), 4);
     facts.name("v1", 1);

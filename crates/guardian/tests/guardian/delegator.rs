@@ -93,7 +93,7 @@ async fn t3_stretch_a_bullet_wound_prevents_every_step() {
     assert_eq!((report.outcome, report.error.unwrap().code), (PlanOutcome::Halted, Code::Halt));
     assert_eq!((tools.names().len(), picture(folder.path())), (0, before));
     assert!(world.guardian.halted().await.unwrap().is_some());
-    // A halt whose assertion nobody repeats is still one.
+    // A halt whose assertion is not repeated is still one.
     world.chronicle.files.lock().unwrap().clear();
     world
         .guardian

@@ -143,7 +143,7 @@ async fn no_allow_rule_lets_an_agent_end_its_own_halt() {
     };
     assert_eq!(origin, ApprovalOrigin::Rule("guardian/reconcile".to_owned()));
     assert!(reason.contains("end a halt"), "{reason}");
-    // What a forged tool calls counts as agreed to, so nobody would be asked.
+    // What a forged tool calls counts as agreed to, so the user would not be asked.
     let Verdict::Deny { error, .. } = verdict(Actor::Tool(path("tools/x.ts"))).await else {
         panic!("let pass")
     };

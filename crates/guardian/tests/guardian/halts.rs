@@ -74,7 +74,7 @@ async fn t3_stretch_a_contradiction_between_chronicle_and_graph_halts() {
         assert_eq!(error.details["file"], "src/a.ts");
         assert_eq!(error.details["actual"], if is_in_graph { "present in graph" } else { "absent in graph" });
         assert_eq!(world.guardian.halted().await.unwrap().unwrap().file.as_deref(), Some("src/a.ts"));
-        // What is there is accepted, and work goes on.
+        // What is there is accepted, and work continues.
         let done = world.guardian.reconcile(&edit("src/a.ts")).await.unwrap();
         assert!(done.appended && done.lifted && done.still_broken.is_none(), "{done:?}");
         world.guardian.bullet_wound_check(&[]).await.unwrap();
@@ -159,7 +159,7 @@ async fn t3_a_reconciliation_is_recorded_beside_the_file() {
 async fn t3_stretch_the_same_reconciliation_is_appended_once_by_many_at_once() {
     for (file, chronicle) in [("src/a.ts", "src/a.ts.sage"), ("docs/a.md", ".sage/project.sage")] {
         let world = Arc::new(World::new(&[(file, "")]));
-        // Eight processes with clocks of their own, each of which asks four times at once.
+        // Eight processes with their own clocks, each of which asks four times at once.
         let guardians: Vec<Arc<Guardian>> = (0..8).map(|at| world.another(at * 1_000)).collect();
         let mut tasks = Vec::new();
         for at in 0..32 {
@@ -196,7 +196,7 @@ async fn t3_stretch_the_same_reconciliation_is_one_line_of_a_real_chronicle() {
     let world = World::new(&[("src/a.ts", "")]);
     let mut tasks = Vec::new();
     for at in 0..12 {
-        // Each opens the files anew, so that their locks stand between them as between processes.
+        // Each opens the files again, so that their locks exclude each other as between processes.
         let options = ChronicleOptions::new(folder.path());
         let guardian = world.another_on(Arc::new(FileChronicle::open(&options).unwrap()), at * 1_000);
         tasks

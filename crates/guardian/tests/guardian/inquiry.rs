@@ -1,4 +1,4 @@
-//! What the Guardian finds when it looks at everything.
+//! What the Guardian finds when it checks everything.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ async fn every_inconsistency_is_a_finding_with_evidence_and_remedy() {
         findings.iter().filter(|one| one.area != "registry").all(|one| !one.evidence.is_null()),
         "{findings:?}"
     );
-    // It looks, and changes nothing.
+    // It reads, and changes nothing.
     assert_eq!(world.chronicle.kinds(".sage/guardian.sage"), ["HALT"]);
 }
 

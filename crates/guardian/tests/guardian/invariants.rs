@@ -1,4 +1,4 @@
-//! What stands in `.sage/invariants.yml`, and how it is refused.
+//! What is in `.sage/invariants.yml`, and how it is refused.
 
 use tgp_contract::{Code, Severity};
 use tgp_guardian::{Expect, Invariants, MAX_INVARIANTS};

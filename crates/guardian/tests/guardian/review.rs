@@ -254,7 +254,7 @@ async fn a_plan_that_nothing_stands_against_is_approved() {
         ]),
         // What is broken already is not this plan's fault.
         json!([{ "type": "EDIT_FILE", "filePath": "src/domain/old.ts", "oldText": "import", "newText": "fn old\nimport" }]),
-        // Made and taken back: in sum nothing of the API is lost.
+        // Made and reverted: in sum nothing of the API is lost.
         json!([
             { "type": "EDIT_FILE", "filePath": "src/api.ts", "oldText": "fn two\n", "newText": "" },
             { "type": "EDIT_FILE", "filePath": "src/api.ts", "oldText": "fn one\n", "newText": "fn one\nfn two\n" },
@@ -322,7 +322,7 @@ async fn a_plan_on_a_file_whose_chronicle_is_not_true_is_denied() {
         );
         assert!(!denied.is_approved());
     }
-    // Other files are nobody's trouble.
+    // Other files are not affected.
     assert!(
         review(&world, json!([{ "type": "WRITE_FILE", "filePath": "src/c.ts", "content": "" }]))
             .await

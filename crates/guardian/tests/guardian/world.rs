@@ -180,7 +180,7 @@ impl MemoryChronicle {
 #[async_trait]
 impl Chronicle for MemoryChronicle {
     async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
-        // Others get their turn between a look and an append.
+        // Others get their turn between a read and an append.
         tokio::task::yield_now().await;
         Self::scope(file)?;
         let event_id = event.compute_id().unwrap();
@@ -238,7 +238,7 @@ impl World {
         Self { graph, chronicle, files: disk, rules, clock, guardian }
     }
 
-    /// Another process on the same project, with a clock of its own.
+    /// Another process on the same project, with its own clock.
     pub(crate) fn another(&self, ahead: usize) -> Arc<Guardian> {
         self.another_on(self.chronicle.clone(), ahead)
     }

@@ -72,7 +72,7 @@ fn segments(decisions: Decisions, default: Action, unknown: u32) -> Vec<(u32, De
     segments
 }
 
-/// Appends a segment, or lets the last one go on when it decides the same.
+/// Appends a segment, or extends the last one when it decides the same.
 fn extend(segments: &mut Vec<(u32, Decision)>, start: u32, decision: Decision) {
     if let (Some((_, Decision::Always(before))), Decision::Always(action)) = (segments.last(), &decision)
         && before == action

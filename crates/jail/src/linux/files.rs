@@ -59,7 +59,7 @@ pub(crate) fn lacks(abi: Option<u32>) -> impl Iterator<Item = &'static str> {
 /// Builds the ruleset of a profile; none when there is nothing to restrict.
 pub(crate) fn ruleset(profile: &Profile) -> Result<Option<OwnedFd>, JailError> {
     let no_files = profile.files != FileAccess::Unrestricted;
-    // A network of its own holds a process better than rules about TCP would.
+    // Its own network namespace confines a process better than rules about TCP would.
     let no_network = profile.network == NetworkAccess::None;
     if !no_files && !no_network {
         return Ok(None);

@@ -12,8 +12,8 @@ use super::bpf::{self, Action, Decision, Decisions};
 use super::{Refusal, files};
 use crate::{FileAccess, JailError, NetworkAccess, Profile, SyscallFilter};
 
-/// One more than the newest system call that was looked at, the same number on both processors. What a newer kernel adds
-/// does not exist in the jail until somebody has looked; neither do the x32 calls of x86_64, which are a second name for
+/// One more than the newest system call that was reviewed, the same number on both processors. What a newer kernel adds
+/// does not exist in the jail until it is reviewed; neither do the x32 calls of x86_64, which are a second name for
 /// every other call.
 const UNKNOWN: u32 = libc::SYS_mseal as u32 + 1;
 
@@ -190,8 +190,8 @@ const COMPUTE: &[c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// Calls that only somebody who looks for a way out makes. In a worker they end the process at once, so that nobody can
-/// try one after the other; in an ordinary program they fail.
+/// Calls that only a program that looks for a way out makes. In a worker they end the process at once, so that it
+/// cannot try one after the other; in an ordinary program they fail.
 const HOSTILE: &[c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -279,7 +279,8 @@ fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, Ba
     draft.when(libc::SYS_clone, any_namespace, DENY, Action::Allow);
     // clone3 keeps its flags in memory, where no filter can look; libraries fall back to clone when it is not there.
     draft.always(&[libc::SYS_clone3], Action::Fail(libc::ENOSYS));
-    // Typing into the terminal of whoever started the jail. The kernel reads 32 bits of the command, and so do we.
+    // Typing into the terminal of the process that started the jail. The kernel reads 32 bits of the command, and
+    // so do we.
     let typing = any_of(&[TIOCSTI, TIOCLINUX], |command| condition(1, Dword, Eq, command))?;
     draft.when(libc::SYS_ioctl, typing, DENY, Action::Allow);
     // The limits of other processes of the same user.

@@ -37,7 +37,7 @@ impl Lock {
             program,
             limits: RlimitSet::new(&profile.limits),
             namespaces: namespaces::flags(profile.namespaces),
-            // Without files there is nothing whose owner could matter, and an unmapped user is nobody.
+            // Without files there is nothing whose owner could matter, and an unmapped user is `nobody`.
             map_ids: profile.files != FileAccess::None,
             mounts: MountView::prepare(profile)?,
             keep_capabilities: match profile.syscalls {

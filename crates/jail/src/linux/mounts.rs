@@ -123,12 +123,12 @@ fn open_tree(path: &CStr) -> Result<OwnedFd, Errno> {
     // SAFETY: the path is a valid C string.
     let descriptor = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
     let descriptor = Errno::result(descriptor)?;
-    // SAFETY: the kernel has just opened it for nobody else; descriptors fit an int.
+    // SAFETY: the kernel has just opened it for this process only; descriptors fit an int.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) })
 }
 
 fn move_mount(tree: &OwnedFd, path: &CStr) -> Result<(), Errno> {
-    // SAFETY: both paths are valid C strings; the empty one stands for the tree itself.
+    // SAFETY: both paths are valid C strings; the empty one means the tree itself.
     Errno::result(unsafe {
         libc::syscall(
             libc::SYS_move_mount,

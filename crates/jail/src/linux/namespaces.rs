@@ -50,7 +50,7 @@ fn lacking(errno: Errno) -> bool {
 
 /// Enters what it can of the wanted namespaces and returns those. With `map_ids` the user keeps its numbers inside.
 pub(crate) fn enter(wanted: CloneFlags, map_ids: bool) -> Result<CloneFlags, Refusal> {
-    // Inside an unmapped namespace the ids read as nobody, so they are taken before.
+    // Inside an unmapped namespace the ids read as `nobody`, so they are taken before.
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let entered = enter_unmapped(wanted).map_err(Refusal::of("enter namespaces"))?;
     if map_ids && entered.contains(CloneFlags::CLONE_NEWUSER) {
@@ -99,7 +99,7 @@ fn map_to_itself(user: u32, group: u32) -> Result<(), Errno> {
             prctl::set_dumpable(false)?;
             outcome
         }
-        // No /proc to write to: the process goes on as nobody, with the same rights on files.
+        // No /proc to write to: the process continues as `nobody`, with the same rights on files.
         Err(Errno::ENOENT) => Ok(()),
         outcome => outcome,
     }

@@ -30,7 +30,7 @@ pub(crate) fn forbid_new_privileges() -> Result<(), Refusal> {
     }
 }
 
-/// A session and process group of its own.
+/// A new session and process group.
 pub(crate) fn leave_session() -> Result<(), Refusal> {
     match nix::unistd::setsid() {
         // It leads a group already.
@@ -73,7 +73,7 @@ fn capabilities() -> Result<[CapabilityData; 2], Errno> {
     Ok(data)
 }
 
-/// Whether this process may mount and make namespaces without a user namespace of its own.
+/// Whether this process may mount and make namespaces without its own user namespace.
 pub(crate) fn may_administrate() -> bool {
     capabilities().is_ok_and(|[low, _]| low.effective & ADMINISTRATION != 0)
 }
@@ -119,7 +119,7 @@ pub(crate) fn drop_descriptors() -> Result<(), Refusal> {
 
 /// `close_range(2)`, with or without `CLOSE_RANGE_CLOEXEC`.
 pub(crate) fn close_range(first: libc::c_uint, last: libc::c_uint, flags: libc::c_uint) -> Result<(), Errno> {
-    // SAFETY: called only in a child that runs nothing but this crate until it execs or exits, so nobody still holds a
-    // descriptor that it closes.
+    // SAFETY: called only in a child that runs nothing but this crate until it execs or exits, so nothing still holds
+    // a descriptor that it closes.
     Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) }).map(drop)
 }

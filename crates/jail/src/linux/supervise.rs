@@ -1,12 +1,12 @@
-//! A command in a pid namespace of its own. A process cannot move itself into one, only its children can be born there,
-//! so the child that the standard library made stays outside as a supervisor, and starts two:
+//! A command in its own pid namespace. A process cannot move itself into one, only its children can be born there, so
+//! the child that the standard library made stays outside as a supervisor, and starts two:
 //!
 //! - the namespace's first process, which does nothing but collect orphans; when it ends the kernel kills all others;
 //! - the program, as the second process, so that signals and aborts work in it as they do anywhere.
 //!
 //! The first process waits for the end of a pipe whose other end only the supervisor holds. However the supervisor ends,
-//! by SIGKILL too, nothing it has started stays behind. With a [`ChildControl`] it also waits for the kernel's word or its
-//! end, and the supervisor tells the kernel how the program ended, after all others have.
+//! by SIGKILL too, nothing it has started stays behind. With a [`ChildControl`] it also waits for the kernel's message
+//! or its end, and the supervisor reports to the kernel how the program ended, after all others have.
 #![expect(unsafe_code, reason = "fork, sigwaitinfo and _exit have no safe form")]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -27,7 +27,7 @@ use super::process::ChildControl;
 pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildControl>) -> Result<(), Refusal> {
     let refused = Refusal::of("start in a new pid namespace");
     let (lifeline, held) = pipe2(OFlag::O_CLOEXEC).map_err(&refused)?;
-    // The supervisor and the first process are copies of the caller's memory; nobody may look into them. They are marked
+    // The supervisor and the first process are copies of the caller's memory; no process may read them. They are marked
     // before they exist, so that the program cannot be faster. The mark goes when the program is executed.
     prctl::set_dumpable(false).map_err(&refused)?;
     let mut mask = SigSet::empty();
@@ -62,7 +62,7 @@ fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildControl>) -> ! {
     loop {
         let _ = poll(&mut watched, PollTimeout::NONE);
         let [supervisor, kernel] = &watched;
-        // Nobody ever writes to the lifeline.
+        // Nothing is ever written to the lifeline.
         if supervisor.any().unwrap_or(true)
             || kernel.any().unwrap_or(true) && line.is_none_or(ChildControl::says_end)
         {
@@ -109,7 +109,7 @@ fn tell(line: &ChildControl, status: WaitStatus) {
     }
 }
 
-/// Closes everything but one end of the pipe and the line, so that nobody waits for us to close it.
+/// Closes everything but one end of the pipe and the line, so that no process waits for us to close it.
 fn close_all_but(pipe: &OwnedFd, line: Option<&ChildControl>) {
     let line = line.map(ChildControl::as_fd);
     let number = |descriptor: BorrowedFd<'_>| libc::c_uint::try_from(descriptor.as_raw_fd()).unwrap_or(0);

@@ -39,7 +39,7 @@ fn run(profile: &Profile, project: &Path, who: Who, script: &str) -> Output {
     jailed_command(profile, command).unwrap().output().unwrap()
 }
 
-/// Runs a script for every user, with and without namespaces; it must end with `true` or `false` as told.
+/// Runs a script for every user, with and without namespaces; it must end with `true` or `false` as given.
 fn check(script: impl Fn(&Path) -> String, succeeds: bool) {
     let machine = tgp_jail::probe();
     if machine.landlock_abi.is_none() || !machine.seccomp {
@@ -212,7 +212,8 @@ fn a_signal_to_everybody_stays_inside() {
     check(|_| "trap '' TERM; kill -TERM 0; exit 3".into(), false);
 }
 
-/// Whoever still holds the pipe keeps the reader waiting, so the end of reading is the end of all of them.
+/// A process that still holds the pipe keeps the reader waiting, so the end of reading is the end of all of
+/// them.
 #[test]
 fn nothing_stays_behind() {
     if !tgp_jail::probe().namespaces.contains(&"pid".to_owned()) {

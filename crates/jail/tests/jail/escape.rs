@@ -1,4 +1,5 @@
-//! Ways out of the jail, from a table. After each, every protected file is what it was, and nobody has been reached.
+//! Ways out of the jail, from a table. After each, every protected file is what it was, and no other process has
+//! been reached.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -82,7 +83,7 @@ impl Row {
     }
 }
 
-/// A workshop with everything that somebody could want to reach.
+/// A workshop with everything that an attacker could want to reach.
 struct Scene {
     shop: Workshop,
     descriptor: i32,
@@ -111,7 +112,7 @@ impl Scene {
         let secret = shop.outside().join("secret");
         fs::write(&secret, "treasure\n").unwrap();
         let file = fs::File::options().append(true).open(&secret).unwrap();
-        // As if somebody had forgotten to mark it to be closed.
+        // As if the close-on-exec mark had been forgotten.
         let descriptor = unsafe { libc::dup(file.as_raw_fd()) };
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name = format!("tgp-jail-{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
@@ -149,7 +150,7 @@ impl Drop for Scene {
     }
 }
 
-/// Tries one row; tells which program it wants and does not find.
+/// Tries one row; returns the program that it needs and does not find.
 fn try_row(row: &Row, scene: &Scene, before: &Picture) -> Option<String> {
     let mut order = scene.shop.order(&row.script(scene, "/tmp"));
     order.hidden = vec![".env".into(), "secrets".into()];
@@ -194,7 +195,7 @@ fn no_way_out_leads_out() {
                             lacking.lock().unwrap().push(reason);
                         }
                     }
-                    // Whoever writes late has had the time.
+                    // Late writers have had enough time.
                     std::thread::sleep(Duration::from_millis(1200));
                     assert!(scene.picture().unwrap() == before, "something was changed later");
                     assert!(!scene.shop.project().join("target/late").exists());

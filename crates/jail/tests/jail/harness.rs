@@ -11,7 +11,7 @@ use nix::unistd::{ForkResult, fork};
 
 use crate::{compute, probes};
 
-/// The user `nobody`, who stands for everybody that is not root.
+/// The user `nobody`, who represents every user but root.
 pub const NOBODY: u32 = 65534;
 
 const REQUEST: &str = "TGP_JAIL_PROBE";
@@ -24,7 +24,7 @@ pub const ALLOWED: i32 = 71;
 /// Who runs a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Caller,
     /// An ordinary user; only root can become one.
     Nobody,
@@ -56,7 +56,7 @@ pub static EXECUTABLE: LazyLock<PathBuf> = LazyLock::new(|| {
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     let copy = folder.join("probe");
     // By another process: were it open for writing here, a child that another test starts just now would hold it open
-    // for a moment, and a file that somebody writes cannot be executed.
+    // for a moment, and a file that is open for writing cannot be executed.
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap();
     assert!(copied.success());
     std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();

@@ -1,4 +1,4 @@
-//! The layer: what a process does to its project is told exactly, and the project itself stays as it was.
+//! The layer: what a process does to its project is reported exactly, and the project itself stays as it was.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -40,7 +40,8 @@ const CASES: &[(&str, &[&str])] = &[
         "rm -r src",
         &["rmdir src", "rmdir src/deep", "remove src/deep/a", "remove src/deep/b", "remove src/main.rs"],
     ),
-    // Made anew: what is the same again is not a change, and what is gone in a directory further down is told.
+    // Created again: what is the same again is not a change, and what is gone in a directory further down is
+    // reported.
     ("cp -r src x && rm -r src && mv x src", &[]),
     (
         "rm -r src && mkdir src",

@@ -1,5 +1,5 @@
 //! The jail from inside. A lock is for good, so every probe runs in a fresh copy of this test binary: the copy runs only
-//! the test `probe_child`, which does what the environment asks and tells by its exit code how it went.
+//! the test `probe_child`, which does what the environment asks and reports the result by its exit code.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "measurements and skipped probes are told")]

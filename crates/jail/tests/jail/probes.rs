@@ -1,11 +1,12 @@
-//! Attempts to get out, as raw system calls, so that no library stands between them and the kernel.
+//! Attempts to get out, as raw system calls, so that no library is between them and the kernel.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use libc::{c_long, syscall};
 
-/// One attempt. `prepare` runs before the lock, for what the attempt needs; `attempt` tells whether it got through.
+/// One attempt. `prepare` runs before the lock, for what the attempt needs; `attempt` reports whether it got
+/// through.
 pub struct Probe {
     pub name: &'static str,
     /// Whether an unlocked process of any user gets through, which proves that the probe is a probe.
@@ -23,7 +24,7 @@ const fn probe(name: &'static str, free: bool, attempt: fn(c_long) -> bool) -> P
     Probe { name, free, prepare: || 0, attempt }
 }
 
-/// Ends the child of a successful fork, and tells the parent.
+/// Ends the child of a successful fork, and reports to the parent.
 fn forked(process: c_long) -> bool {
     if process == 0 {
         crate::harness::exit(0);

@@ -52,7 +52,7 @@ impl Dice {
             9 => format!("cp -r {one} {two}"),
             10 => format!("ln -sfn {two} {one}"),
             11 => format!("ln -f {one} {two}"),
-            // Modes of directories are no changes, but without them an ordinary user could not look inside.
+            // Modes of directories are not changes, but without them an ordinary user could not read them.
             _ => format!("test -f {one} && chmod {}x {one}", ["+", "-"][self.roll(2)]),
         }
     }
@@ -112,7 +112,7 @@ fn the_changes_are_what_the_process_saw() {
             // The project itself is made by such a script, so that there is something of every kind in it.
             let made =
                 Command::new("/bin/sh").args(["-c", &before]).current_dir(shop.project()).status().unwrap();
-            // Whoever opens a pipe waits for the other side, so it comes last.
+            // A process that opens a pipe waits for the other side, so it comes last.
             let script = format!("{}mkfifo {} 2>/dev/null\n", dice.script(), dice.path());
             let finished = shop.run(&format!("{script}{LISTING}"));
             let place = format!("seed {seed}, {made}\n{before}\n{script}\n{}", told(&finished));

@@ -1,4 +1,5 @@
-//! The tree of processes: it ends as a whole, at its limits, at its deadline, on a word, and with its kernel.
+//! The tree of processes: it ends as a whole, at its limits, at its deadline, on request, and with its
+//! kernel.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -106,7 +107,7 @@ fn check_stubborn(ending: &str, expected: Exit, order: impl Fn(&Workshop, String
     }
 }
 
-/// Words that nobody had read when the tree ended hid how it ended.
+/// Messages that were unread when the tree ended hid how it ended.
 #[test]
 fn bug_a_process_that_is_killed_often_is_killed_all_the_same() {
     for_everybody("tree::bug_a_process_that_is_killed_often_is_killed_all_the_same", || {
@@ -211,7 +212,7 @@ fn a_fork_bomb_is_bounded() {
             order.limits.processes = 100;
             order.deadline = Duration::from_secs(5);
         });
-        // Root is ended by the watch; for others the system refuses to fork, and the shell gives up or goes on trying.
+        // Root is ended by the watch; for others the system refuses to fork, and the shell gives up or keeps trying.
         assert_ne!(finished.exit, Exit::Code(0), "{}", told(&finished));
         let (_shop, finished) =
             limited("i=0; while [ $i -lt 60 ]; do sleep 0.3 & i=$((i+1)); done; wait; echo done", |order| {
@@ -344,7 +345,7 @@ fn the_layer_and_its_files_are_bounded() {
     });
 }
 
-/// With the loopback a test run finds its own server; nobody finds anything outside.
+/// With the loopback a test run finds its own server; no run reaches anything outside.
 #[test]
 fn the_network_is_what_was_granted() {
     const TALK: &str = "perl -MIO::Socket::INET -e '
@@ -419,7 +420,7 @@ fn real_toolchains_work() {
         );
         shop.file("t.py", "import unittest, subprocess, tempfile, multiprocessing\nclass T(unittest.TestCase):\n    def test_it(self):\n        tempfile.mkdtemp(); multiprocessing.Lock()\n        self.assertEqual(subprocess.check_output(['echo', 'x']), b'x\\n')\nunittest.main()\n");
         fs::create_dir(shop.project().join("target")).unwrap();
-        // Cargo tells the tests where it is; an ordinary user may not be able to reach it.
+        // Cargo passes its path to the tests; an ordinary user may not be able to reach it.
         let cargo = std::env::var_os("CARGO").map(std::path::PathBuf::from).filter(|path| path.is_file());
         let bin = cargo.as_deref().and_then(|path| path.parent()).map(std::path::Path::to_owned);
         let run = |program: &str, arguments: &[&str]| {

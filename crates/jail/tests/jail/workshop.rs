@@ -1,4 +1,5 @@
-//! A project to work on, and orders for it; as whoever runs the tests, and once more as an ordinary user.
+//! A project to work on, and orders for it; as the user who runs the tests, and once more as an ordinary
+//! user.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -89,7 +90,7 @@ impl Workshop {
         run(&self.order(script))
     }
 
-    /// Runs a script that must succeed, and tells what it changed, one short line each.
+    /// Runs a script that must succeed, and returns what it changed, one short line each.
     pub fn changes(&self, script: &str) -> Vec<String> {
         let finished = self.run(script);
         assert_eq!(finished.exit, Exit::Code(0), "`{script}`: {}", told(&finished));
@@ -132,7 +133,7 @@ fn line(change: &LayerChange) -> String {
 /// Every path below a directory with its bytes and mode.
 pub type Picture = Vec<(PathBuf, Option<Vec<u8>>, u32)>;
 
-/// To see that nothing has changed. It fails while somebody is removing things.
+/// To see that nothing has changed. It fails while files are being removed.
 pub fn picture(folder: &Path) -> std::io::Result<Picture> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];

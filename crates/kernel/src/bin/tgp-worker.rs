@@ -1,4 +1,4 @@
-//! The sandbox worker as a program of its own, for embedding programs that cannot start themselves again.
+//! The sandbox worker as a separate program, for embedding programs that cannot start themselves again.
 
 use std::process::ExitCode;
 

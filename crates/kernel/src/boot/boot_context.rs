@@ -113,7 +113,7 @@ impl Found {
         Ok(found)
     }
 
-    /// The secrets of the configuration. Whoever listens learns them before anything of it is shown.
+    /// The secrets of the configuration. The listener gets them before anything of it is shown.
     fn learn_secrets(&mut self, options: &BootOptions) {
         self.secrets = records::secrets(&self.config, &options.environment);
         if let Some(listener) = &options.secrets_listener

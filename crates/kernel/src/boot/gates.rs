@@ -19,7 +19,7 @@ pub(super) async fn audit(ground: &BootContext) -> Result<Arc<Audit>, ToolError>
     Ok(Arc::new(Audit::open(audit_options(ground), audit_anchor(&ground.root))?))
 }
 
-/// The audit, and whoever else wants to be told.
+/// The audit, and the recorder of the embedding program.
 pub(super) fn recorder(
     audit: &Arc<Audit>,
     policy: &Arc<PolicyGate>,
@@ -32,7 +32,7 @@ pub(super) fn recorder(
     }
 }
 
-/// Where test-driven work stands.
+/// The state of test-driven work.
 pub(super) fn state(ground: &BootContext, options: &BootOptions) -> Result<Arc<StateGate>, ToolError> {
     let config = &ground.config.tdd;
     let mut wanted = TddOptions {

@@ -24,10 +24,10 @@ pub struct BootOptions {
     pub cache_directory: Option<PathBuf>,
     /// What a configuration file sees of the environment, by name.
     pub environment: Environment,
-    /// Gates besides the kernel's own. The strictest verdict wins, so a gate can only tighten.
+    /// Gates in addition to the kernel's own. The strictest verdict wins, so a gate can only tighten.
     pub gates: Vec<Arc<dyn Gate>>,
     pub approver: Arc<dyn Approver>,
-    /// Told of every call besides the audit; a call that it cannot keep has failed.
+    /// Receives every call in addition to the audit; a call that it cannot record has failed.
     pub recorder: Option<Arc<dyn Recorder>>,
     /// How strictly code has to follow tests, instead of what the configuration says.
     pub tdd_mode: Option<TddMode>,

@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An object whose fields are somebody else's.
+    /// An object whose fields another reader checks.
     pub(super) fn object(&mut self, name: &'static str) -> Option<Map<String, Value>> {
         match self.take(name)? {
             Value::Object(fields) => Some(fields),

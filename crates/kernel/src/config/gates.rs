@@ -18,7 +18,7 @@ pub enum AuditDurability {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditConfig {
     pub durability: AuditDurability,
-    /// Names of arguments whose values are never recorded, besides those that always are left out.
+    /// Names of arguments whose values are never recorded, in addition to those that are always left out.
     pub redact_names: Vec<String>,
     /// Environment variables whose values are never recorded.
     pub redact_environment: Vec<String>,
@@ -27,9 +27,9 @@ pub struct AuditConfig {
 /// The section `policy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
-    /// Files of rules, relative to the project, besides `policy/*.yaml` of the tool root.
+    /// Files of rules, relative to the project, in addition to `policy/*.yaml` of the tool root.
     pub files: Vec<String>,
-    /// Whether they have to exist: those that somebody has named do, the usual one need not.
+    /// Whether they have to exist: files that the user has named do, the default one need not.
     pub required: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `git`: where the tools are kept besides this machine.
+//! `git`: where else the tools are kept.
 
 use super::fields::Fields;
 

@@ -18,7 +18,7 @@ pub struct JailConfig {
     pub output_bytes: Option<usize>,
     /// Files and directories that a session may add to the project.
     pub session_files: u64,
-    /// Files and directories of the project that are looked through before a command.
+    /// Files and directories of the project that are searched before a command.
     pub project_entries: u64,
     /// Directories of the project that builds and tests write straight to, when they exist.
     pub direct: Vec<String>,

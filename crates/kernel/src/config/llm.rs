@@ -7,7 +7,7 @@ use tgp_agent::{Budgets, Prices};
 
 use super::fields::Fields;
 
-/// Turns of a session that nobody has bounded otherwise: enough for a task, and an end to a loop.
+/// Turns of a session without another bound: enough for a task, and an end to a loop.
 const DEFAULT_STEPS: u64 = 50;
 /// What the common models of today read at once, and a little less.
 const DEFAULT_CONTEXT_TOKENS: u64 = 120_000;
@@ -50,7 +50,7 @@ pub struct LlmConfig {
     pub budgets: Budgets,
     pub prices: Option<Prices>,
     pub patience: LlmPatience,
-    /// Attempts at a turn of which nothing was heard.
+    /// Attempts at a turn of which nothing was received.
     pub attempts: u32,
 }
 
@@ -78,7 +78,7 @@ impl Default for LlmConfig {
     }
 }
 
-/// A day and a half: longer waits are no waits.
+/// A day and a half: longer waits make no sense.
 const MOST_SECONDS: u64 = 129_600;
 
 pub(super) fn read(mut llm: Fields<'_>) -> LlmConfig {

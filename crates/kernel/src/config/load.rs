@@ -11,7 +11,7 @@ use super::ConfigError;
 /// The names looked for, in this order.
 const NAMES: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
 
-/// What stands in a configuration file.
+/// The contents of a configuration file.
 #[derive(Debug)]
 pub(crate) enum ConfigSource {
     /// To be evaluated in a worker.
@@ -51,7 +51,7 @@ fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
         .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let failed = |reason: String| ConfigError::Read { file: file.clone(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
-    // Opening a pipe or a device could wait for ever, or never end.
+    // Opening a pipe or a device could wait forever, or never end.
     if !metadata.is_file() {
         return Err(failed("it is not a regular file".to_owned()));
     }

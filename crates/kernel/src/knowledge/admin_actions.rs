@@ -36,7 +36,7 @@ impl Kernel {
         report
     }
 
-    /// Has a plan reviewed as whoever asks may see the project; nothing is carried out.
+    /// Has a plan reviewed with the caller's view of the project; nothing is executed.
     ///
     /// # Errors
     /// When the plan could not be judged, or names a file that the caller may not read.
@@ -64,8 +64,8 @@ impl Kernel {
         checked
     }
 
-    /// Moves the chronicles of the other layout to where the configuration has them. Only a person has this done: it is
-    /// no tool, because whoever could write such a file beside a source could have its events believed by it.
+    /// Moves the chronicles of the other layout to where the configuration has them. Only a person can start this: it
+    /// is not a tool, because a caller who can write such a file beside a source could use it to forge events.
     ///
     /// # Errors
     /// When the project cannot be read or written; what is wrong with one file is in the report.

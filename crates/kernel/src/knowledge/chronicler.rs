@@ -12,16 +12,16 @@ use tgp_contract::{
 use tgp_guardian::{AUDIT_FIELD, PROJECT_CHRONICLE};
 
 /// Changes of one call that become an event each. A command that writes more has unpacked or built something: one event
-/// tells of all that remain, with the hash of their list.
+/// covers all that remain, with the hash of their list.
 const MAX_EVENTS: usize = 200;
 
 /// Bytes of paths that this one event names; an event has room for a megabyte.
 const MAX_LISTED_BYTES: usize = 256 << 10;
 
-/// A recorder that tells the chronicle first. The event names the call, the record names the event.
+/// A recorder that writes to the chronicle first. The event names the call, the record names the event.
 pub(crate) struct EventingRecorder {
     pub(crate) chronicle: Arc<dyn Chronicle>,
-    /// The project's files, for the ignore rules: build output and the like have no story.
+    /// The project's files, for the ignore rules: build output and similar files have no history.
     pub(crate) project: PathBuf,
     pub(crate) files: Arc<dyn FileSystem>,
     pub(crate) records: Arc<dyn Recorder>,
@@ -30,7 +30,8 @@ pub(crate) struct EventingRecorder {
 #[async_trait]
 impl Recorder for EventingRecorder {
     async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
-        // An effect has been made: whoever drops this while the chronicle is written leaves the record all the same.
+        // The effect has happened: if this future is dropped while the chronicle is written, the record is still
+        // made.
         let mut unrecorded = Unrecorded { records: self.records.as_ref(), record: Some(record) };
         let told = match &mut unrecorded.record {
             Some(record) => self.tell(record).await,
@@ -56,7 +57,7 @@ impl Recorder for EventingRecorder {
         self.records.ready().await
     }
 
-    /// What was taken back has changed nothing.
+    /// What was rolled back has changed nothing.
     fn record_cancelled(&self, record: CallRecord) {
         self.records.record_cancelled(record);
     }
@@ -97,17 +98,17 @@ impl EventingRecorder {
         let (project, files) = (self.project.clone(), Arc::clone(&self.files));
         let ignored = background::run_bounded(move || {
             let mut ignored = tgp_fs::ignored(&project, &paths, &|file| files.read(file).ok());
-            // What git tracks is not a build output, whatever a rule says, and whoever wrote that.
+            // What git tracks is not a build output, whatever a rule says, and regardless of its author.
             if ignored.contains(&true) {
                 let tracked = tgp_graph::tracked(&project, &paths)?;
                 ignored.iter_mut().zip(tracked).for_each(|(ignored, tracked)| *ignored &= !tracked);
             }
             Ok(ignored)
         });
-        // Where nobody can tell, every change is told.
+        // Where this is unknown, every change is recorded.
         let mut ignored = ignored.await.unwrap_or_default().into_iter();
         changes.retain(|_| !ignored.next().unwrap_or_default());
-        // What is gone comes first: an event that says otherwise may be the last word on it.
+        // What is gone comes first: an event that says otherwise may be the last one about it.
         changes.sort_by_key(|file| (file.after.is_some(), file.before.is_none()));
         let rest = changes.split_off(changes.len().min(MAX_EVENTS));
         for file in changes {
@@ -178,7 +179,7 @@ fn batch(record: &CallRecord, files: &[&mut FileEffect]) -> Result<ChronicleEven
     Ok(event(record, "EDITS", None, fields))
 }
 
-/// An event of a call. Its time is the call's, so that telling it twice is telling it once.
+/// An event of a call. Its time is the call's, so that recording it twice has no effect.
 fn event(record: &CallRecord, kind: &str, file_path: Option<String>, fields: Value) -> ChronicleEvent {
     let (agent, id) = match &record.context.actor {
         Actor::Person(name) => ("person", name.as_str()),

@@ -1,4 +1,4 @@
-//! What an inquiry looks at besides graph and chronicle: the registry of tools, and the audit.
+//! What an inquiry reads in addition to graph and chronicle: the registry of tools, and the audit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tgp_tool_runtime::ToolLibrary;
 
 use crate::records::{audit_anchor, audit_file};
 
-/// Lost events that are told one by one.
+/// Lost events that are reported one by one.
 const MAX_LOST: usize = 20;
 /// Events of a chronicle that are compared with the audit, the newest ones.
 const MAX_EVENTS: usize = 20_000;
@@ -146,7 +146,7 @@ impl Records {
         lost
     }
 
-    /// The ids of a chronicle's newest events; none where it cannot be read, which is told elsewhere.
+    /// The ids of a chronicle's newest events; none where it cannot be read, which is reported elsewhere.
     fn events(&self, chronicle: &RelativePath) -> BTreeSet<String> {
         let events = self.chronicle.tail_blocking(chronicle, MAX_EVENTS);
         events.unwrap_or_default().into_iter().filter_map(|event| event.event_id).collect()

@@ -18,8 +18,8 @@ const WORKTREE: &str = "WORKTREE";
 /// Asks nothing but whether a commit was ingested.
 const KNOWN: &str = "RETURN 1 AS known";
 
-/// Whether a question may name the files as they are as a revision. One that only has the word in it costs a look at the
-/// files, and is answered alike.
+/// Whether a question may name the files as they are as a revision. A question that only contains the word costs a
+/// check of the files, and gets the same answer.
 fn names_worktree(question: &GraphQuery) -> bool {
     question.query.contains(WORKTREE)
         || question.params.values().any(|value| value.as_str() == Some(WORKTREE))
@@ -31,7 +31,7 @@ pub(crate) struct LazyGraph {
     /// The tool repository, whose tools are part of the graph.
     root: PathBuf,
     store: OnceCell<Arc<GraphStore>>,
-    /// Where the graph is kept besides, and asked.
+    /// The server that also keeps the graph and answers queries.
     server: Option<GraphServer>,
     remote: OnceCell<Arc<dyn Graph>>,
 }
@@ -76,7 +76,7 @@ impl Graph for LazyGraph {
 
     async fn query(&self, mut question: GraphQuery) -> Result<GraphRows, ToolError> {
         if question.commit.as_deref() == Some(WORKTREE) {
-            // The files as they are now, and not when they were last read; nobody but this machine has them.
+            // The files as they are now, and not when they were last read; only this machine has them.
             return self.store().await?.query_worktree(question).await;
         }
         match self.remote().await? {

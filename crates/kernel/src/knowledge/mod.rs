@@ -179,7 +179,7 @@ impl Knowledge {
     /// Checks one chronicle, or all of them.
     ///
     /// # Errors
-    /// When one cannot be read at all; what is wrong in one that can stands in its report.
+    /// When one cannot be read at all; problems in a readable one are in its report.
     pub fn verify_chronicles(&self, path: Option<&str>) -> Result<Vec<ChronicleReport>, ToolError> {
         match path {
             Some(path) => {
@@ -238,8 +238,8 @@ impl Knowledge {
     }
 }
 
-/// Tells chronicles of the project from other files by their content. Elsewhere the name decides: what has one there may be
-/// another project's.
+/// Distinguishes chronicles of the project from other files by their content. Elsewhere the name decides: what has one
+/// there may be another project's.
 pub(crate) fn chronicle_probe(project: &Path) -> PathProbe {
     let project = project.to_owned();
     PathProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))

@@ -13,7 +13,7 @@ use tgp_fs::append_log::{private_directory, write_private};
 const MAX_ENTRIES: usize = 2_000;
 /// A larger value is made again.
 const MAX_VALUE_BYTES: u64 = 4 << 20;
-/// How many may be there too many before somebody looks: looking reads the whole directory.
+/// How many entries over the limit are tolerated before a cleanup: a cleanup reads the whole directory.
 const SLACK: usize = 200;
 
 /// A directory of values.
@@ -72,7 +72,7 @@ impl Cache for ValueCache {
     }
 }
 
-/// Under another name first, so that nobody reads half a value.
+/// Under another name first, so that no reader sees half a value.
 fn write(directory: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     private_directory().recursive(true).create(directory)?;
     let draft = file.with_extension(format!("new-{}", std::process::id()));

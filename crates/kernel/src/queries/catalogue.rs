@@ -20,7 +20,7 @@ pub(crate) struct KernelCatalogue {
     forged: BTreeMap<String, ToolMetadata>,
     root: PathBuf,
     project: PathBuf,
-    /// Files as they were when a run began, which goes on with them whatever became of them since.
+    /// Files as they were when a run began; a resumed run uses them even if they have changed since.
     kept: Option<Vec<Source>>,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn read_source(file: &Path, shown: &str) -> Result<String, ToolError>
             .help("name a file of queries, such as review.aql")
     };
     let found = std::fs::metadata(file).map_err(|error| unreadable(Code::NotFound, &error.to_string()))?;
-    // A pipe that nobody writes to would be waited for, for ever.
+    // Opening a pipe without a writer would block forever.
     if !found.is_file() {
         return Err(unreadable(Code::Validation, "it is not a file"));
     }

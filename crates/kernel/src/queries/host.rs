@@ -1,4 +1,4 @@
-//! What a run asks this kernel besides calls: tokens, versions, the fate of calls.
+//! What a run asks this kernel for in addition to calls: tokens, versions, the results of calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl QueryHost for KernelQueryHost {
     }
 }
 
-/// The hash of all forged tools: whatever one of them imports is among them. `None` where there are too many to look at.
+/// The hash of all forged tools: whatever one of them imports is among them. `None` where there are too many to read.
 fn contents(root: &Path) -> Option<String> {
     let files = DiskFs::open(root).ok()?;
     let mut hashes = Vec::new();

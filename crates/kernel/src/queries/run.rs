@@ -40,7 +40,7 @@ pub struct QueryRequest<'a> {
     pub actor: String,
 }
 
-/// Which run is gone on with, and how.
+/// Which run is resumed, and how.
 #[derive(Clone, Debug)]
 pub struct ResumedQuery {
     pub id: String,
@@ -48,7 +48,7 @@ pub struct ResumedQuery {
     pub model: ModelChoice,
     pub consent: Consent,
     pub actor: String,
-    /// Steps that may be made once more though nobody knows what became of them.
+    /// Steps that may be repeated although their result is unknown.
     pub again: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Kernel {
     /// The text of a file of queries of the project.
     ///
     /// # Errors
-    /// `ENOTFOUND`, and `EVALIDATION` when it is no such file.
+    /// `ENOTFOUND`, and `EVALIDATION` when it is not such a file.
     pub fn query_source(&self, path: &str) -> Result<String, ToolError> {
         read_source(&self.project().join(path), path)
     }
@@ -103,7 +103,7 @@ impl Kernel {
         self.execute(request.plan, work, terms, events, cancelled).await
     }
 
-    /// Goes on with a run that was killed, stopped or has failed, without repeating what was done.
+    /// Resumes a run that was killed, stopped or has failed, without repeating what was done.
     ///
     /// # Errors
     /// When there is no such run, another process works on it, or its sources no longer fit the tools.
@@ -243,7 +243,7 @@ pub fn choose_query(compiled: &CompiledQuery, name: Option<&str>) -> Result<Arc<
     })
 }
 
-/// Every tool that a query can call. Queries that many steps use are looked into once.
+/// Every tool that a query can call. Queries that many steps use are read once.
 #[derive(Default)]
 struct ToolUsage {
     tools: BTreeSet<String>,
@@ -285,13 +285,13 @@ impl ToolUsage {
     }
 }
 
-/// Whether a run begins, or is gone on with after it had ended so, or was killed.
+/// Whether a run begins, or is resumed after it ended this way or was killed.
 enum Origin {
     New,
     Resumed(Option<End>),
 }
 
-/// What a run has of its own.
+/// The state of one run.
 struct Work {
     head: Head,
     history: Vec<JournalLine>,

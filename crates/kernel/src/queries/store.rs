@@ -78,7 +78,7 @@ pub(super) struct End {
     pub(super) stopped: Option<bool>,
 }
 
-/// How a run stands.
+/// The status of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunState {
     /// A process works on it.
@@ -86,9 +86,9 @@ pub enum RunState {
     /// It was killed: no process works on it, and it has not said how it ended.
     Killed,
     Done,
-    /// Somebody has stopped it.
+    /// The user stopped it.
     Stopped,
-    /// It ended with this error; it can be gone on with.
+    /// It ended with this error; it can be resumed.
     Failed(ToolError),
 }
 
@@ -122,7 +122,7 @@ impl Runs {
         Self { directory: state_directory(root).join("aql") }
     }
 
-    /// The newest `most` runs, newest first. Folders that are no runs are left out.
+    /// The newest `most` runs, newest first. Folders that are not runs are left out.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -176,7 +176,7 @@ impl Runs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(at(&self.directory)(error)),
         };
-        // Ids tell the second only; what was asked for is written once, when a run begins.
+        // Ids contain the second only; what was asked for is written once, when a run begins.
         let began = |entry: fs::DirEntry| {
             let id = entry.file_name().into_string().ok()?;
             Some((entry.path().join(HEAD).metadata().ok()?.modified().ok()?, id))
@@ -255,7 +255,7 @@ impl Runs {
 impl End {
     /// Whether the run was stopped, and did not fail by itself.
     fn was_stopped(&self) -> bool {
-        // Files of 0.1.0 tell it by the details of the error.
+        // Files of 0.1.0 have it in the details of the error.
         let says =
             || self.error.as_ref().is_some_and(|error| error.details.get("cancelled") == Some(&true.into()));
         self.stopped.unwrap_or_else(says)
@@ -269,7 +269,7 @@ fn parse(path: &Path, rows: &[String]) -> Result<Vec<JournalLine>, ToolError> {
     rows.iter().enumerate().map(parse).collect()
 }
 
-/// Under another name first, so that nobody reads half a file.
+/// Under another name first, so that no reader sees half a file.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), ToolError> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let draft = path.with_extension(format!("new-{}", std::process::id()));

@@ -1,4 +1,5 @@
-//! Where the head of the audit stands besides its database: in the tool repository, whose pushes take it along.
+//! Where else the head of the audit is kept, in addition to its database: in the tool repository, whose pushes
+//! take it along.
 
 use std::path::Path;
 use std::time::SystemTime;

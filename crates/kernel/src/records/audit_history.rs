@@ -23,7 +23,7 @@ const DELETE: &str = "fs_delete";
 /// Calls of a session or client that sequence rules look back at. Beyond them nothing is allowed: what was forgotten
 /// could be what a rule counts.
 const MAX_LOOK_BACK: usize = 100_000;
-/// Calls of other processes, and own ones among them, that are looked through between two calls.
+/// Calls of other processes, and own ones among them, that are read between two calls.
 const MAX_CAUGHT_UP: usize = 10_000;
 /// Changed files of one call that its entry does not name; more count no more.
 const MAX_UNNAMED: u64 = 10_000;
@@ -40,7 +40,7 @@ impl Past {
         Self { audit: Arc::clone(audit), root: root.to_owned(), aliases }
     }
 
-    /// Shows what one entry says: the files it changed besides those it names, and the call itself.
+    /// Shows what one entry says: the files it changed in addition to those it names, and the call itself.
     fn show(&self, session: &str, call: RecordedCall, each: &mut dyn FnMut(PastCall, MissingDetails)) {
         let missing = MissingDetails {
             arguments: !call.arguments_whole,

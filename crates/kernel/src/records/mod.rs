@@ -1,4 +1,5 @@
-//! The audit of a project: where it is kept, and how it is read without a kernel, since nobody boots on a broken one.
+//! The audit of a project: where it is kept, and how it is read without a kernel, since a kernel does not boot on a
+//! broken one.
 
 mod anchor;
 mod audit_history;
@@ -24,7 +25,7 @@ pub(crate) fn audit_file(root: &Path) -> PathBuf {
     state_directory(root).join("audit.sqlite")
 }
 
-/// Where the head of the audit is kept besides the database.
+/// Where else the head of the audit is kept, in addition to the database.
 pub(crate) fn audit_anchor(root: &Path) -> Arc<dyn Anchor> {
     Arc::new(AuditAnchor::new(root))
 }

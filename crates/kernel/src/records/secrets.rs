@@ -1,7 +1,7 @@
 //! The secrets of a configuration, in every form in which a text may show them.
 //!
-//! They are known as soon as the configuration is read, and also those of fields that nobody has confirmed: an error or a log
-//! may name such a field before the kernel runs, or when it never does.
+//! They are known as soon as the configuration is read, including those of fields that the user has not confirmed: an
+//! error or a log may name such a field before the kernel runs, or when it never does.
 
 use serde_json::Value;
 use tgp_net::secret_forms;

@@ -7,7 +7,7 @@ use tgp_audit::Audit;
 use tgp_contract::{CallRecord, Recorder, ToolError};
 use tgp_router::gates::PolicyGate;
 
-/// The audit where rules look at what was done before: a call is in the record before its caller learns how it ended, so
+/// The audit where rules depend on earlier calls: a call is in the record before its caller learns how it ended, so
 /// that the next one counts it, whichever process judges that.
 pub(crate) struct SharedRecord {
     pub(crate) audit: Arc<Audit>,

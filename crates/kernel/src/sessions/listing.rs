@@ -17,7 +17,7 @@ use tgp_fs::append_log::AppendLog;
 /// The most of a transcript's end that is read to find its last line.
 const MAX_TAIL_BYTES: u64 = 8 << 20;
 
-/// How a session stands.
+/// The status of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionState {
     /// A process works on it.

@@ -1,7 +1,7 @@
 //! Sessions: a task that an agent works on, with a transcript on disk that outlives the process.
 //!
 //! A session is a folder in the kernel's own state: `session.json` says what was asked for and never changes,
-//! `transcript.ndjson` only ever grows. Whoever works on a session holds the lock of its transcript.
+//! `transcript.ndjson` only ever grows. The process that works on a session holds the lock of its transcript.
 
 mod listing;
 mod ports;

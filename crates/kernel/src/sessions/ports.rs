@@ -20,7 +20,7 @@ use crate::records::{audit_anchor, audit_file};
 /// The tool whose runs are about the whole project.
 const PROJECT_TESTS: &str = "test_run";
 
-/// The time as the system tells it.
+/// The system time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock;
 
@@ -30,7 +30,7 @@ impl AgentClock for SystemClock {
     }
 }
 
-/// Time that stands still, for scripts whose output is to be the same each time.
+/// Time that does not advance, for scripts whose output is to be the same each time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrozenClock(pub(super) u64);
 
@@ -40,13 +40,13 @@ impl AgentClock for FrozenClock {
     }
 }
 
-/// The router as the loop sees it, and where the work stands that it was last called for.
+/// The router as the loop sees it, and the state of the work that it was last called for.
 pub(super) struct SessionTools {
     door: Arc<dyn ToolCaller>,
     state: Arc<StateGate>,
-    /// Calls take no time when the clock stands still.
+    /// Calls take no time when the clock does not advance.
     timeless: bool,
-    /// The only tools that the model is told of, where not all are meant for it.
+    /// The only tools that the model sees, where not all are meant for it.
     only: Option<BTreeSet<String>>,
     /// What its calls are taken from, where they are a part of something larger.
     allowance: Option<SharedBudget>,

@@ -73,7 +73,8 @@ impl Kernel {
         Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// What the library holds; a damaged index is mended by the next write, and hides nothing from a search.
+    /// What the library holds; a damaged index is repaired by the next write, and hides nothing from a
+    /// search.
     fn forged(&self, visible: &Visibility) -> (Vec<ForgedTool>, usize) {
         let path = self.root().join("meta.json");
         let small = fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= MAX_INDEX_BYTES);

@@ -52,7 +52,7 @@ impl SelectedModel {
     /// would be wrong soon.
     ///
     /// # Errors
-    /// `ECONFIG` when nobody has named a model.
+    /// `ECONFIG` when no model is configured.
     pub(crate) async fn model(&self) -> Result<String, ToolError> {
         if let Some(model) = &self.model {
             return Ok(model.clone());

@@ -19,14 +19,14 @@ use super::store::Head;
 use crate::Kernel;
 use crate::tokens::only_tools;
 
-/// How long a session's token lives where no time was set: nobody watches an agent for longer.
+/// How long a session's token lives where no time was set: an agent is not expected to run longer.
 const TOKEN_SECONDS: u64 = 7 * 86_400;
 /// What a token lives longer than the session's own time, so that the session ends first.
 const TOKEN_SLACK_SECONDS: u64 = 3_600;
 /// A task is a message, no document.
 const MAX_TASK_BYTES: usize = 256 << 10;
 
-/// Who the calls of a session are made by, unless somebody says otherwise.
+/// Who the calls of a session are made by, unless the request names another actor.
 pub(super) const USUAL_ACTOR: &str = "agent";
 
 /// Bounds of a session that differ from those that would hold otherwise.
@@ -80,7 +80,7 @@ impl SessionRequest {
     }
 }
 
-/// How a session is gone on with. Its task, prompt and tools stay what they were.
+/// How a session is resumed. Its task, prompt and tools stay what they were.
 #[derive(Clone, Debug)]
 pub struct ResumeRequest {
     pub id: String,
@@ -105,7 +105,7 @@ impl ResumeRequest {
 }
 
 impl Kernel {
-    /// Works on a task until the model is done, a bound is reached or somebody wishes to stop. Events come in order, and
+    /// Works on a task until the model is done, a bound is reached or a stop is requested. Events come in order, and
     /// the last one holds the summary that is returned.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Kernel {
         self.close_session(&head.id, run, &events).await
     }
 
-    /// Goes on with a session that was killed, stopped or has reached a bound, without repeating what was done.
+    /// Resumes a session that was killed, stopped or has reached a bound, without repeating what was done.
     ///
     /// # Errors
     /// When there is no such session, another process works on it, or its transcript is damaged.
@@ -230,7 +230,7 @@ impl Kernel {
         Ok(models.into_iter().map(|model| model.name).collect())
     }
 
-    /// Whoever listens is told when a request has to wait.
+    /// The listener gets an event when a request has to wait.
     pub(super) fn choose_model(
         &self,
         choice: &ModelChoice,
@@ -271,7 +271,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// The tools of a session that was given only some of them: one that did a step of a query goes on with no more.
+    /// The tools of a session that was given only some of them: one that did a step of a query resumes with the same
+    /// tools.
     fn narrower_tools(&self, past: &[TranscriptLine]) -> Option<Vec<String>> {
         let given = past.iter().find_map(|line| match &line.kind {
             TranscriptLineKind::Session { tools, .. } => Some(tools),
@@ -323,7 +324,7 @@ fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
         .help("say in a few sentences what is to be done; long texts belong into files of the project"))
 }
 
-/// `20261115-120301-9f3c`: when it began, and something that tells it from another of the same second.
+/// `20261115-120301-9f3c`: when it began, and a suffix that distinguishes it from another of the same second.
 pub(crate) fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError> {
     let chance = match seed {
         Some(seed) => canonical::sha256_hex(&seed.to_be_bytes()),

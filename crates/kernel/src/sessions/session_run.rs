@@ -52,7 +52,7 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// The model is told of the tools of these names only, or of all.
+    /// The model sees only the tools of these names, or all.
     pub(super) fn new(
         kernel: &Kernel,
         chosen: &'a SelectedModel,

@@ -1,4 +1,4 @@
-//! An agent that does one step of a query, in a session of its own.
+//! An agent that does one step of a query, in its own session.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ use super::session_run::{Work, clock_of};
 use super::store::Head;
 use crate::Kernel;
 
-/// Events that wait for whoever collects what a step has changed.
+/// Events that wait for the collector of a step's changes.
 const EVENTS: usize = 64;
 /// Files that a step's report names; the audit has all.
 const MAX_FILES: usize = 1000;
@@ -57,8 +57,8 @@ impl StepRunner {
         }
     }
 
-    /// What tells two models apart that would do a step with this name, or with none. `None` where no model is named, or
-    /// a script cannot be read.
+    /// Distinguishes two models that would do a step with this name, or with none. `None` where no model is named, or a
+    /// script cannot be read.
     pub(crate) fn model_version(&self, model: Option<&str>) -> Option<String> {
         let chosen = self.kernel.choose_model(&self.choice(model), None).ok()?;
         let script = match chosen.name.strip_prefix(SCRIPT) {
@@ -123,7 +123,7 @@ impl StepRunner {
         self.kernel.close_session(&head.id, run, &events).await
     }
 
-    /// Goes on with what was begun before: after a kill, or with a correction.
+    /// Resumes what was begun before: after a kill, or with a correction.
     async fn go_on(
         &self,
         task: &AgentTask,
@@ -140,7 +140,7 @@ impl StepRunner {
         if let Some(summary) = last.clone().filter(|summary| is_last && summary.ending == Ending::Done)
             && task.correction.is_none()
         {
-            // It was done when the run around it was killed; only its answer was not heard.
+            // It was done when the run around it was killed; only its answer was not received.
             let before = stops.next().map(|earlier| earlier.usage).unwrap_or_default();
             return Ok((summary, before));
         }
@@ -236,7 +236,7 @@ impl AgentRunner for StepRunner {
             | Ending::NeedsUser { error }
             | Ending::Broken { error } => error,
         };
-        // The usual advice is for a session of its own; going on with this one would not go on with what it is part of.
+        // The usual advice is for a separate session; resuming this one would not resume the query that it is part of.
         let help = format!("see what it did: tgp sessions show {}", task.session);
         let error = error
             .detail("session", task.session)
@@ -248,7 +248,7 @@ impl AgentRunner for StepRunner {
     }
 }
 
-/// What the events of a run tell about its calls.
+/// What the events of a run report about its calls.
 #[derive(Default)]
 struct Collected {
     calls: u64,

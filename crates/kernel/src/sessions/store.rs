@@ -19,7 +19,7 @@ const TRANSCRIPT: &str = "transcript.ndjson";
 const HEAD: &str = "session.json";
 /// How the folder of a session is called until it is complete.
 const DRAFT: &str = ".new-";
-/// Nobody takes longer to begin a session.
+/// Starting a session never takes longer.
 const DRAFT_AGE: Duration = Duration::from_secs(3600);
 /// What a transcript belongs to, for errors.
 const WHAT: &str = "session";
@@ -182,7 +182,7 @@ impl Sessions {
         parse_lines(&path, &append_log::read(&path)?.lines)
     }
 
-    /// The bytes of the transcript, for whoever keeps it elsewhere.
+    /// The bytes of the transcript, for a caller that keeps it elsewhere.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -192,7 +192,7 @@ impl Sessions {
         read_bytes(&path, &file)
     }
 
-    /// Takes a session up again. What a crash has left of a last line is set aside in a file of its own.
+    /// Reopens a session. The rest of a line that a crash interrupted is moved to its own file.
     pub(super) fn reopen(
         &self,
         id: &str,

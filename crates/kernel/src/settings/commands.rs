@@ -52,7 +52,7 @@ pub(crate) fn readable_paths(paths: &[String], project: &Path, home: Option<&Pat
         .collect()
 }
 
-/// A path of `jail.readable` as it is named; none for a path below a home directory that nobody knows.
+/// A path of `jail.readable` as it is named; none for a path below an unknown home directory.
 pub(crate) fn readable_place(path: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~/") {
         Some(rest) => home.map(|home| home.join(rest)),
@@ -60,7 +60,7 @@ pub(crate) fn readable_place(path: &str, project: &Path, home: Option<&Path>) ->
     }
 }
 
-/// Layers must not stand inside the project they are laid over.
+/// Layers must not be inside the project they cover.
 fn scratch(ground: &BootContext, options: &BootOptions) -> PathBuf {
     let cache = options.cache_directory.as_ref().map(|cache| cache.join("layers"));
     cache

@@ -96,7 +96,7 @@ const OF_SYSTEM: [&str; 3] = ["/usr/etc/npmrc", "/usr/local/etc/npmrc", "/opt/ho
 pub(super) fn files(environment: &Environment, readable: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: BTreeSet<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).collect();
     let home = environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    // A directory that is made readable may be somebody's home, or a part of one.
+    // A directory that is made readable may be a user's home, or a part of one.
     let homes = home.iter().map(PathBuf::as_path).chain(readable.iter().map(PathBuf::as_path));
     for home in homes {
         found.extend(IN_HOME.iter().map(|path| home.join(path)));

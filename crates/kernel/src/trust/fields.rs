@@ -166,8 +166,8 @@ fn root_dir(config: &Config, project: &Path) -> Option<Value> {
 /// The name of tool repositories.
 const USUAL_ROOT: &str = ".tgp";
 
-/// Refuses a tool repository in a place of the project that no tool may touch, or of which files run later. Nobody can
-/// confirm that: below it the paths of tools would hide what they are.
+/// Refuses a tool repository in a place of the project that no tool may touch, or of which files run later. This
+/// cannot be confirmed: below it the paths of tools would hide what they are.
 ///
 /// # Errors
 /// `ECONFIG`.
@@ -212,7 +212,7 @@ fn git(config: &Config, project: &Path, variables: &[String]) -> Option<Value> {
     Some(with_variables(value, variables))
 }
 
-/// What the remote is sent besides the tools.
+/// What else the remote is sent, in addition to the tools.
 fn git_allows(config: &Config) -> &'static str {
     match &config.git {
         Some(git) if git.auth.token.is_some() => {
@@ -364,7 +364,7 @@ fn withhold_llm(config: &mut Config) {
     llm.body.clear();
 }
 
-/// A value that stands for a secret, with the names of the variables that the secret may come from.
+/// A value that represents a secret, with the names of the variables that the secret may come from.
 fn with_variables(mut value: Value, variables: &[String]) -> Value {
     if let Some(fields) = value.as_object_mut().filter(|_| !variables.is_empty()) {
         fields.insert("variables".to_owned(), json!(variables));

@@ -43,7 +43,7 @@ pub enum Trust {
 pub struct Confirmations {
     /// `None` where there is no place for it: then only `hashes` count.
     pub store: Option<TrustStore>,
-    /// Hashes of what counts as confirmed besides, as `tgp trust --print` gives them.
+    /// Hashes of what else counts as confirmed, as `tgp trust --print` gives them.
     pub hashes: Vec<String>,
     pub prompt: Option<Arc<dyn TrustPrompt>>,
 }

@@ -68,7 +68,7 @@ impl TrustStore {
         state.is_absolute().then(|| Self::new(state.join(DIRECTORY)))
     }
 
-    /// Whether somebody who may write below `directory` could write the store.
+    /// Whether a process with write access below `directory` could write the store.
     pub(super) fn is_below(&self, directory: &Path) -> bool {
         real_place(&self.directory).starts_with(real_place(directory))
     }

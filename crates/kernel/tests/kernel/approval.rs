@@ -19,7 +19,7 @@ use crate::gates::files;
 use crate::router::{arguments, call, context, furnish, tools, went_well};
 use crate::support::{Forgetful, Project, Records, code, data, error, result};
 
-/// What somebody was shown.
+/// What the user was shown.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub tool: String,
@@ -35,7 +35,7 @@ impl Shown {
     }
 }
 
-/// Whether somebody agrees, by how often they were asked before; what else happens meanwhile is up to them.
+/// Whether the user agrees, by the number of earlier questions; it may do other things meanwhile.
 type Thought = Box<dyn Fn(usize, &Shown) -> bool + Send + Sync>;
 
 /// Remembers what it was shown.
@@ -78,7 +78,7 @@ pub async fn boot(project: &Project, config: Value, approver: &Arc<Asked>) -> Ke
     Kernel::boot(BootOptions { approver: Arc::clone(approver) as _, ..project.options() }).await.unwrap()
 }
 
-/// The files, and what the tool repository stands on.
+/// The files, and the head of the tool repository.
 fn everything(project: &Project) -> (Vec<(String, String)>, Option<String>) {
     (files(project), project.text(".tgp/.git/refs/heads/main"))
 }
@@ -142,7 +142,7 @@ impl Gate for AskForAll {
     }
 }
 
-/// A tool whose file somebody changes after the last preview and before the effect.
+/// A tool whose file is changed after the last preview and before the effect.
 struct Meddled {
     inner: Arc<dyn DynTool>,
     previews: AtomicUsize,
@@ -176,8 +176,8 @@ impl DynTool for Meddled {
     }
 }
 
-/// Tools are bound as the files of the project are: also against a change after the very last look of the router, and
-/// a tool that is executed with everything it imports.
+/// Tools are bound as the files of the project are: also against a change after the router's very last check, and a
+/// tool that is executed with everything it imports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_changes_after_the_answer_is_asked_for_again() {
     const OUTER: &str = "import one from './one.ts';\nexport default () => one() + 1;";
@@ -275,7 +275,7 @@ async fn a_statement_is_shown_with_the_rows_it_would_change_and_executed_once() 
     };
     assert!(ask("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a INTEGER)").await.is_ok());
     approver.take();
-    // Keys and chance differ from run to run; that is no other effect.
+    // Keys and chance differ from run to run; that is not another effect.
     let answer = ask("INSERT INTO t (a) VALUES (random()), (random()) RETURNING id, a").await;
     assert_eq!(data(&answer)["changed"], 2, "{answer:?}");
     let shown = approver.take();
@@ -297,7 +297,7 @@ async fn a_statement_is_shown_with_the_rows_it_would_change_and_executed_once() 
     kernel.shutdown().await;
 }
 
-/// A server that counts how often somebody wanted something from it.
+/// A server that counts how many requests it got.
 struct Server(Arc<AtomicUsize>);
 
 #[async_trait]
@@ -312,7 +312,7 @@ impl Database for Server {
     }
 }
 
-/// Nothing that a rollback might not reach runs before somebody has agreed: neither for a preview nor as a dry run.
+/// Nothing that a rollback might not reach runs before the user has agreed: neither for a preview nor as a dry run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_statement_reaches_a_server_before_somebody_has_agreed() {
     let project = Project::new();
@@ -439,7 +439,7 @@ async fn the_files_a_command_has_changed_are_shown_before_they_count() {
     project.put("tgp.policy.yaml", ASK_FOR_OUTPUT).put("tmp/a.txt", "old\n").put("tmp/gone.txt", "bye\n");
     let file = project.file("tmp/a.txt");
     let approver = Asked::new(move |before, _| {
-        // While the files of the second command are looked at, one of them changes.
+        // While the files of the second command are read, one of them changes.
         if before == 3 {
             std::fs::write(&file, "somebody else\n").unwrap();
         }
@@ -543,7 +543,7 @@ async fn an_agent_reuses_or_says_what_does_not_do() {
     }
 }
 
-/// Gates around a call that asks nobody make no preview: a tool that cannot make one runs all the same.
+/// Gates around a call without a question make no preview: a tool that cannot make one runs all the same.
 struct NoPreview(Arc<dyn DynTool>);
 
 #[async_trait]

@@ -28,7 +28,7 @@ async fn bug_a_protected_place_of_the_project_could_be_the_tool_repository() {
         let project = Project::new();
         std::fs::create_dir_all(project.file(place)).unwrap();
         let config = json!({ "rootDir": place });
-        // Nobody can confirm it.
+        // The user cannot confirm it.
         let refused = boot(&project, &config, Trust::Everything).await.unwrap_err();
         assert_eq!(refused.code.as_str(), "ECONFIG", "{place}: {refused}");
         if let Ok(kernel) = boot(&project, &config, Trust::Nothing).await {
@@ -152,7 +152,7 @@ async fn bug_a_link_to_nothing_made_a_database_outside_one_of_the_project() {
     assert!(!outside.path().join("new.db").exists());
 }
 
-/// What the person reads before the `@` is the host to whoever sends the key.
+/// The part before the `@`, which a person takes for user info, is the host to the client that sends the key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_an_address_with_a_backslash_was_shown_as_another_one() {
     let address = "http://127.0.0.1:18777\\@good.example/v1";

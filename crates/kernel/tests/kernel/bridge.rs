@@ -140,7 +140,7 @@ async fn lib_is_read_only_and_tmp_is_wiped() {
     let lib = "export default () => tgp.write_file('/lib/under_test.ts', 'x');";
     let answer = run(&kernel, &project, lib, json!({})).await;
     assert_eq!(code(&answer), "ESECURITY");
-    // An inner tool has a scratch directory of its own.
+    // An inner tool has its own scratch directory.
     project.tool("inner.ts", "export default async () => { await tgp.write_file('/tmp/inner', 'x'); return tgp.list_files('/tmp'); };");
     let nested = "export default async () => {\n  await tgp.write_file('/tmp/outer', 'x');\n  return [await tgp.exec_tool('tools/inner.ts'), await tgp.list_files('/tmp')];\n};";
     let answer = run(&kernel, &project, nested, json!({})).await;
@@ -184,7 +184,7 @@ async fn require_is_cached_and_safe_in_cycles() {
     project.tool("counter.ts", "let made = 0;\nmodule.exports = { made: ++made, id: {} };");
     let twice = "const one = require('./counter.ts');\nconst two = require('./counter.ts');\nmodule.exports = () => [one === two, one.made, two.made];";
     assert_eq!(result(&run(&kernel, &project, twice, json!({})).await), json!([true, 1, 1]));
-    // Every run has a heap of its own: nothing of the last one is there.
+    // Every run has its own heap: nothing of the last one is there.
     assert_eq!(result(&run(&kernel, &project, twice, json!({})).await), json!([true, 1, 1]));
     project.tool(
         "even.ts",

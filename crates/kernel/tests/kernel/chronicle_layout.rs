@@ -7,7 +7,7 @@ use tgp::contract::{Actor, CallContext, ChronicleEvent, Consent, EventActor, Too
 
 use crate::support::{Project, code, data, exec};
 
-/// A line of a chronicle that verifies: anybody can make one.
+/// A line of a chronicle that verifies: any program can make one.
 fn line(text: &str) -> String {
     let mut event = ChronicleEvent {
         event_id: None,

@@ -179,7 +179,7 @@ async fn kernels_that_run_at_the_same_time_count_together() {
     let (one, two) = (project.boot().await.unwrap(), project.boot().await.unwrap());
     let shared = token(&one, &["*"]).await;
     let by = |kernel: &Kernel| client(kernel, ClientEntry::Socket, Some(&shared), None);
-    // Both have looked at the past of the family before the other has made its call.
+    // Both have read the past of the family before the other has made its call.
     assert!(exists(&one, by(&one)).await && exists(&two, by(&two)).await);
     assert!(!exists(&one, by(&one)).await, "the first does not know of the second's call");
     assert!(!exists(&two, by(&two)).await);

@@ -179,7 +179,7 @@ async fn a_file_that_changed_meanwhile_is_not_overwritten() {
     let project = Project::new();
     project.put("notes.md", "old");
     let kernel = project.boot().await.unwrap();
-    // The command tells through build output, which has no layer, that it has begun.
+    // The command reports through build output, which has no layer, that it has begun.
     std::fs::create_dir(project.file("target")).unwrap();
     let (command, interfere) = (
         kernel.call(
@@ -276,7 +276,8 @@ async fn only_record(records: &Records) -> CallRecord {
     }
 }
 
-/// Whoever leaves while the changes of a command are applied finds all of them in the project and in the record.
+/// A caller that leaves while the changes of a command are applied finds all of them in the project and in the
+/// record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_whose_caller_leaves_while_it_is_applied_is_recorded_with_its_files() {
     const FILES: usize = 200;

@@ -8,7 +8,7 @@ use tgp::Kernel;
 
 use crate::support::{Project, data, exec};
 
-/// A runtime whose only thread waits looks at no clock, so the clock is another thread's.
+/// A runtime whose only thread waits does not check a clock, so the clock is another thread's.
 struct Watchdog(Option<mpsc::Sender<()>>);
 
 impl Watchdog {

@@ -103,7 +103,7 @@ async fn every_tool_is_refused_in_a_state_that_forbids_it_and_audited() {
 async fn the_defaults_read_and_ask() {
     let project = Project::new();
     furnish(&project);
-    // Nobody is asked about tests that there are not.
+    // No question is asked about tests that do not exist.
     let kernel = project.kernel(json!({ "tdd": { "command": "true" } })).await;
     for definition in kernel.definitions().cloned().collect::<Vec<_>>() {
         let tool = definition.name.as_str();

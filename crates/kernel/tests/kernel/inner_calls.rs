@@ -162,7 +162,7 @@ async fn no_clock_of_a_run_goes_on_while_a_person_reads() {
         assert!(wall < 700.0, "{tool}: the answer is not the run's time: {wall}");
     }
     assert_eq!(approver.take().len(), 2);
-    // A run that waits for nobody has no more time than before.
+    // A run that does not wait for an answer has no more time than before.
     project.tool("slow.ts", "export default async () => new Promise((done) => setTimeout(done, 3000));");
     let answer = exec_as(&kernel, Consent::Ask, "tools/slow.ts", json!({})).await;
     assert_eq!(code(&answer), "ERR_ISOLATE_TIMEOUT", "{answer:?}");
@@ -370,7 +370,7 @@ async fn a_redirect_to_another_host_is_asked_for_like_a_call() {
     let kernel = boot(&project, hosts(&server), &approver).await;
     let there = format!("http://localhost:{}/api/text", server.port);
     let fetch = |url: String| kernel.call_with(call("fetch", json!({ "url": url })), context(Consent::Ask));
-    // Nobody was asked about the host that a rule allows, and its own redirects stay there.
+    // There was no question about the host that a rule allows, and its own redirects stay there.
     assert_eq!(data(&fetch(server.url("/api/in")).await)["status"], 200);
     assert!(approver.take().is_empty());
     let answer = fetch(server.url(&format!("/api/redirect?{there}"))).await;
@@ -445,7 +445,7 @@ async fn a_rule_about_files_in_the_build_output_holds_for_builds() {
     assert_eq!(data(&answer)["changes"], json!([]), "{answer:?}");
     assert_eq!(project.text("target/free").as_deref(), Some("x\n"));
     kernel.shutdown().await;
-    // The tests of a project are no other way.
+    // A project's tests are not a way around it either.
     let project = Project::new();
     project.put("target/keep", "kept").put("tgp.policy.yaml", &rules("where: {path: 'target/**'}"));
     let kernel =

@@ -154,7 +154,7 @@ async fn invariants_are_held_on_the_proposed_tree_by_whatever_door_a_file_comes(
     for path in ["docs/forbidden.md", "tmp/forbidden.txt", "forbidden"] {
         assert!(!project.file(path).exists(), "{path}");
     }
-    // What was broken before does not stand in the way of other work.
+    // What was broken before does not prevent other work.
     project.put("old/forbidden.md", "old");
     assert!(write(&kernel, "docs/fine.md", "fine").await.is_ok());
     assert!(kernel.call("fs_delete", json!({ "path": "old/forbidden.md" })).await.is_ok());
@@ -164,7 +164,7 @@ async fn invariants_are_held_on_the_proposed_tree_by_whatever_door_a_file_comes(
     kernel.shutdown().await;
 }
 
-/// Ordinary work: what people do with their own hands halts nobody, unless the project wants that.
+/// Ordinary work: edits by people do not halt the kernel, unless the project wants that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_people_delete_and_restore_halt_a_write_only_where_that_is_wished() {
     for (config, expected) in
@@ -176,7 +176,7 @@ async fn files_that_people_delete_and_restore_halt_a_write_only_where_that_is_wi
         std::fs::remove_file(project.file("src/new.md")).unwrap();
         let answer = write(&kernel, "src/new.md", "two").await;
         assert_eq!(answer.error().map(|error| error.code.as_str()), expected, "{answer:?}");
-        // Whoever asks for a check is told in both cases.
+        // A requested check reports it in both cases.
         if expected.is_none() {
             std::fs::remove_file(project.file("src/new.md")).unwrap();
         }
@@ -187,7 +187,7 @@ async fn files_that_people_delete_and_restore_halt_a_write_only_where_that_is_wi
     }
 }
 
-/// Wherever the invariants stand, they are changed by people; and what is not a file is not waited for.
+/// Wherever the invariants are, they are changed by people; and what is not a file is not waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invariants_elsewhere_are_out_of_reach_and_a_pipe_in_their_place_is_refused() {
     let project = shop();

@@ -1,4 +1,4 @@
-//! Limits of looks and of change sets: one that is reached denies, and nothing is read before its size is known.
+//! Limits of scans and of change sets: one that is reached denies, and nothing is read before its size is known.
 
 use serde_json::json;
 use tgp::contract::ToolResult;
@@ -49,7 +49,7 @@ async fn a_project_with_too_many_entries_runs_no_command_instead_of_hiding_nothi
     kernel.shutdown().await;
 }
 
-/// What is hidden is found at any depth, in what git ignores too, and what cannot be looked at is hidden as a whole.
+/// What is hidden is found at any depth, in what git ignores too, and what cannot be read is hidden as a whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hidden_files_are_found_in_every_place() {
     use std::os::unix::ffi::OsStrExt;
@@ -104,7 +104,7 @@ async fn a_session_adds_only_so_many_files_whichever_way() {
     data(&write("one-more.md").await);
     assert_eq!(code(&write("two-more.md").await), "ESECURITY");
     kernel.shutdown().await;
-    // Another kernel begins anew.
+    // Another kernel starts again.
     let kernel = Kernel::boot(BootOptions { ..project.options() }).await.unwrap();
     data(&kernel.call("fs_write", json!({ "path": "two-more.md", "content": "" })).await);
     kernel.shutdown().await;

@@ -87,7 +87,7 @@ async fn write(kernel: &Kernel, path: &str, content: &str) -> Value {
     data(&kernel.call("write_file", json!({ "path": path, "content": content })).await).clone()
 }
 
-/// A tool with a name and a job of its own, so that none is like another.
+/// A tool with its own name and task, so that none is like another.
 fn numbered(agent: usize, tool: usize) -> String {
     format!("/** Number {tool} of agent {agent}. */\nexport default (): number => {};\n", agent * 100 + tool)
 }
@@ -185,7 +185,7 @@ async fn integration_1_eight_kernels_forge_25_tools_each_at_once() {
     for kernel in kernels {
         kernel.shutdown().await;
     }
-    // Every commit of everybody is there, once.
+    // Every commit of every agent is there, once.
     let forged = hub.log().iter().filter(|line| line.contains("Forge: tools/agent")).count();
     assert_eq!(forged, 200);
     git(&hub.remote(), &["fsck", "--strict"]);
@@ -331,7 +331,8 @@ async fn bug_a_damaged_repository_keeps_no_tool_from_running() {
     kernel.shutdown().await;
 }
 
-/// Of many that write one new file at once, one makes it; who saw another version is told, and overwrites nothing.
+/// Of many that write one new file at once, one creates it; a writer that saw another version gets an error and
+/// overwrites nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_write_never_overwrites_what_its_writer_has_not_seen() {
     let project = Project::new();

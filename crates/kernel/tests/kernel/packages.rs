@@ -202,7 +202,7 @@ async fn made_packages_load_as_node_would() {
         let answer = run(&kernel, &project, source, json!({})).await;
         assert_eq!(result(&answer), expected, "{source}");
     }
-    // A package that was changed on disk is compiled anew.
+    // A package that was changed on disk is compiled again.
     project.put("node_modules/fn/index.js", "module.exports = (n) => n + 100; // changed\n");
     let answer =
         run(&kernel, &project, "import plus from 'fn';\nexport default () => plus(1);", json!({})).await;

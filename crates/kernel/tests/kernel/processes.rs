@@ -33,7 +33,8 @@ pub fn status(pid: &str, field: &str) -> Option<String> {
     text.lines().find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.trim().to_owned()))
 }
 
-/// Waits until `condition` holds, and tells whether it ever did. The bound is for a machine that does other things.
+/// Waits until `condition` holds, and reports whether it ever did. The bound is for a machine that does other
+/// things.
 pub fn eventually(condition: impl Fn() -> bool) -> bool {
     let patience = Instant::now() + Duration::from_secs(20);
     while Instant::now() < patience {
@@ -45,7 +46,7 @@ pub fn eventually(condition: impl Fn() -> bool) -> bool {
     condition()
 }
 
-/// Kills these processes and waits until they are dead, be it that nobody has looked after their remains yet.
+/// Kills these processes and waits until they are dead, even if they are not reaped yet.
 pub fn kill_all(processes: &[i32]) {
     for pid in processes {
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*pid), nix::sys::signal::Signal::SIGKILL);

@@ -1,4 +1,4 @@
-//! Faults that a hostile review of the gates has found, each with a test of its own.
+//! Faults that a hostile review of the gates has found, each with its own test.
 
 use std::os::unix::fs::PermissionsExt;
 

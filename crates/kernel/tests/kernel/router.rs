@@ -128,7 +128,7 @@ pub fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall { id: format!("call-{tool}"), tool: tool.to_owned(), arguments }
 }
 
-/// Says how often it was asked, and denies what it is told to deny.
+/// Counts how often it was asked, and denies what it is set to deny.
 struct Counting {
     stage: Stage,
     asked: Mutex<Vec<String>>,
@@ -349,7 +349,7 @@ async fn bad_calls_run_nothing_and_are_recorded() {
         assert!(error(&answer).help_of().is_some(), "{tool} {arguments}: no help");
         assert_eq!(records.take().len(), 1, "{tool} {arguments}");
     }
-    // Nobody can be asked, so nothing but a read happens.
+    // There is no user to ask, so nothing but a read happens.
     let refused = kernel
         .call_with(call("write_file", json!({ "path": "x", "content": "x" })), context(Consent::Ask))
         .await;
@@ -358,7 +358,7 @@ async fn bad_calls_run_nothing_and_are_recorded() {
     kernel.shutdown().await;
 }
 
-/// A remote that nobody answers for: what would be sent there is known without it.
+/// A remote without a server: what would be sent there is known without it.
 const NOWHERE: &str = "http://127.0.0.1:1/team/tools.git";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -399,7 +399,7 @@ async fn where_a_tool_is_pushed_is_part_of_the_question() {
     kernel.shutdown().await;
 }
 
-/// The remote stands in the targets, and neither a path of a token nor an allowing rule has to name it.
+/// The remote is one of the targets, and neither a path of a token nor an allowing rule has to name it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_remote_takes_nothing_from_tokens_and_rules_that_are_about_other_things() {
     let project = Project::new();
@@ -420,7 +420,7 @@ async fn a_remote_takes_nothing_from_tokens_and_rules_that_are_about_other_thing
     project.put("tgp.policy.yaml", &rule("allow", "tools: write_file, where: {path: 'tools/**'}"));
     assert!(kernel.call_with(write("allowed"), context(Consent::Ask)).await.is_ok());
     assert!(approver.take().is_empty(), "the rule has lifted the question");
-    // Whoever forbids the host forbids what is sent there.
+    // A rule that forbids the host forbids what is sent there.
     project.put("tgp.policy.yaml", &rule("deny", "where: {host: '127.0.0.1'}"));
     assert_eq!(code(&kernel.call_with(write("denied"), context(Consent::Given)).await), "EPOLICY");
     project.put("tgp.policy.yaml", &rule("deny", "where: {host: 'example.org'}"));

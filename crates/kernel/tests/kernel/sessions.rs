@@ -140,7 +140,7 @@ async fn t1_a_dry_run_of_a_mutator_previews_the_same_twice_and_changes_nothing()
     kernel.shutdown().await;
 }
 
-/// A server that answers each request with one turn of text, and tells the heads it was sent.
+/// A server that answers each request with one turn of text, and reports the headers it was sent.
 fn model_server() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -236,7 +236,7 @@ async fn a_key_does_not_follow_a_session_to_the_server_of_another_provider() {
     let model =
         ModelChoice { provider: Some("anthropic".to_owned()), model: Some("m".to_owned()), base_url: None };
     let again = ResumeRequest { model, message: Some("again".to_owned()), ..ResumeRequest::new("last") };
-    // Nobody answers at the provider's own address here.
+    // There is no server at the provider's own address here.
     let ended = resume(&kernel, again).await.unwrap();
     assert!(matches!(ended.ending, Ending::NeedsUser { .. }), "{ended:?}");
     assert!(heads.try_recv().is_err(), "the first server was asked once more");
@@ -312,7 +312,7 @@ async fn sessions_are_kept_listed_resumed_and_played_again() {
         listed = sessions.list(10).unwrap();
     }
     assert!(matches!(&listed[..], [one] if one.id == id && matches!(one.state, SessionState::Ended(_))));
-    // A bound that is reached stays reached until somebody moves it.
+    // A bound that is reached stays reached until it is raised.
     let again = resume(&kernel, ResumeRequest::new("last")).await.unwrap();
     assert!(matches!(again.ending, Ending::Budget { .. }), "{again:?}");
     let more = ResumeRequest {
@@ -330,7 +330,7 @@ async fn sessions_are_kept_listed_resumed_and_played_again() {
     let folder = project.file(".tgp/.state/sessions").join(&id);
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&folder.join("transcript.ndjson"))), (0o700, 0o600));
-    // Nobody but the kernel reads it.
+    // Only the kernel reads it.
     let path = format!(".tgp/.state/sessions/{id}/transcript.ndjson");
     assert_eq!(code(&kernel.call("fs_read", json!({ "path": path })).await), "EPOLICY");
     kernel.shutdown().await;

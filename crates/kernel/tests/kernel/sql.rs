@@ -12,7 +12,7 @@ use tgp::contract::{
 
 use crate::support::{Project, code, data, error, exec, result, run};
 
-/// A kernel on one database, with a table of its own.
+/// A kernel on one database, with its own table.
 struct Shop {
     project: Project,
     kernel: Kernel,
@@ -149,7 +149,8 @@ async fn rows_and_files_are_committed_together() {
         assert_eq!(result(&answer), json!([0, 1, false, "Ann"]), "{}", shop.dialect);
         assert_eq!(shop.count().await, 1, "{}", shop.dialect);
         assert_eq!(shop.project.text("tmp/made.txt").as_deref(), Some("x"));
-        // A file that cannot take its place takes the rows with it: a file stands where its folder should be made.
+        // A file that cannot take its place takes the rows with it: there is a file where its folder should be
+        // created.
         shop.tool(
             "blocked.ts",
             "export default async () => {\n  await tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (2, 'Bob')\");\n  await tgp.write_file('tmp/later/x.txt', 'x');\n  for (;;) {\n    if ((await tgp.list_files('tmp')).includes('tmp/go')) return 'went on';\n    await new Promise((resolve) => setTimeout(resolve, 100));\n  }\n};",

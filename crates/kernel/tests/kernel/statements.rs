@@ -1,4 +1,4 @@
-//! Rules about SQL statements, whatever the statement looks like: calls of their own and calls inside a tool.
+//! Rules about SQL statements, whatever the statement looks like: direct calls and calls inside a tool.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ pub const WORKER: &str = env!("CARGO_BIN_EXE_tgp-worker");
 /// Set in a copy of this binary that runs one test alone, see [`alone`].
 const ALONE: &str = "TGP_TEST_ALONE";
 
-/// An initialised project without a configuration file of its own.
+/// An initialised project without a configuration file.
 pub struct Project {
     directory: TempDir,
 }
@@ -184,7 +184,7 @@ pub fn environment(pairs: &'static [(&'static str, &'static str)]) -> Environmen
 }
 
 /// True in a process that runs nothing but the test `name`; elsewhere it starts that process and waits for it. For
-/// tests that look at this process's own children and memory, which other tests would change.
+/// tests that examine this process's own children and memory, which other tests would change.
 pub fn alone(name: &str) -> bool {
     if std::env::var_os(ALONE).is_some_and(|alone| alone == name) {
         return true;

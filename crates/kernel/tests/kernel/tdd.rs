@@ -52,7 +52,7 @@ async fn a_new_tool_needs_its_failing_test_first() {
     assert!(write(&kernel, "tools/double.ts", refactored).await.is_ok(), "green may be refactored");
     assert_eq!(state(&kernel, "tools/double.ts"), TddState::Refactor);
     kernel.shutdown().await;
-    // A restart goes on where it was.
+    // A restarted kernel continues where it was.
     let kernel = strict(&project).await;
     assert_eq!(state(&kernel, "tools/double.ts"), TddState::Refactor);
     let found = kernel.call("search", json!({ "query": "doubles a number" })).await;
@@ -108,7 +108,7 @@ async fn code_follows_a_failing_test_of_the_project() {
     let run = test_run(&kernel).await;
     assert_eq!(run["exitCode"], 0, "{run}");
     assert_eq!(state(&kernel, "project"), TddState::Green, "{run}");
-    // Somebody edits code outside: the green run says nothing of it any more.
+    // A user edits code outside: the green run says nothing of it any more.
     project.put(code_file, "43");
     let stale = fs_write(&kernel, code_file, "44").await;
     assert_eq!(code(&stale), "ESTATE", "a stale result admits nothing: {stale:?}");
@@ -261,7 +261,7 @@ async fn bug_data_of_forged_tools_needs_no_test() {
     kernel.shutdown().await;
 }
 
-/// A project whose tests pass, with code that has a chronicle of its own.
+/// A project whose tests pass, with code that has its own chronicle.
 fn passing(layout: &str) -> Project {
     let project = Project::new();
     let config = json!({
@@ -300,7 +300,7 @@ async fn bug_a_chronicle_that_has_grown_makes_no_run_stale() {
                 at += 1;
             }
         }
-        // The kernel's own files and exempt ones may change by anybody's hand.
+        // The kernel's own files and exempt ones may be changed by any program.
         project.put(".sage/valve.yml", "personas: []\n").put("generated/list.ts", "export const x = 1;\n");
         project.put("README.md", "words\n");
         assert!(edit(&kernel, &format!("answer = {at};"), "answer = 42;").await.is_ok(), "{layout}");

@@ -150,7 +150,7 @@ async fn a_failure_nobody_awaited_fails_the_run() {
             "lost",
             3,
         ),
-        // Only one of two is handled; the first that is not is told.
+        // Only one of two is handled; the first that is not is reported.
         (
             "export default () => {\n  Promise.reject(new Error('handled')).catch(() => 0);\n  Promise.reject(new Error('lost'));\n  Promise.reject(new Error('second'));\n  return 'ok';\n};",
             "ERUNTIME",
@@ -163,7 +163,7 @@ async fn a_failure_nobody_awaited_fails_the_run() {
             "lost",
             3,
         ),
-        // It says more than that the tool waits for ever.
+        // It says more than that the tool waits forever.
         (
             "export default () => new Promise(() => {\n  queueMicrotask(() => {\n    throw new Error('lost');\n  });\n});",
             "ERUNTIME",
@@ -176,7 +176,7 @@ async fn a_failure_nobody_awaited_fails_the_run() {
             "upward",
             2,
         ),
-        // What happens after a call that nobody awaits belongs to the run, too.
+        // What happens after a call that is not awaited belongs to the run, too.
         (
             "export default () => {\n  void tgp.list_files('tools').then(() => {\n    throw new Error('lost');\n  });\n  return 'ok';\n};",
             "ERUNTIME",
@@ -198,7 +198,7 @@ async fn a_failure_nobody_awaited_fails_the_run() {
         assert!(told.contains(LOST) && told.contains(message), "{source}: {told}");
         assert!(place(&answer).starts_with(&format!("tools/under_test.ts:{line}:")), "{source}: {answer:?}");
     }
-    // What is not an error has no place, but it is told all the same.
+    // What is not an error has no place, but it is reported all the same.
     let answer = run(&kernel, &project, "export default () => {\n  Promise.reject(5);\n};", json!({})).await;
     assert!(error(&answer).message.contains(&format!("{LOST}the tool threw 5")), "{answer:?}");
     kernel.shutdown().await;

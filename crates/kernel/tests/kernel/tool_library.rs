@@ -102,7 +102,7 @@ impl Fixture {
         })
     }
 
-    /// Nothing more is known than what stands there, and `meta.json` says the same.
+    /// The index knows exactly what is there, and `meta.json` says the same.
     async fn assert_complete(&self) {
         let root = self.project.file(".tgp");
         let index: serde_json::Value =

@@ -1,4 +1,5 @@
-//! Tests of tools, run in the sandbox by `test_tool`: what is found, what is told, and that nothing stays.
+//! Tests of tools, run in the sandbox by `test_tool`: what is found, what is reported, and that nothing
+//! stays.
 
 use serde_json::{Value, json};
 use tgp::Kernel;
@@ -154,7 +155,7 @@ async fn matchers_say_what_holds_and_what_does_not() {
     let expected: Vec<String> = FAILS.iter().map(|(check, says)| format!("{check}: {says}")).collect();
     assert_eq!(failures(file), expected);
     assert_eq!(counts(&report), (HOLDS.len() as u64, FAILS.len() as u64));
-    // Every failure has its line, those after a wait included. What is not an error has no place to tell.
+    // Every failure has its line, those after a wait included. What is not an error has no place to report.
     for (index, (check, _)) in FAILS.iter().enumerate().filter(|(_, (check, _))| !check.starts_with("throw"))
     {
         let place = &file["tests"][HOLDS.len() + index]["error"]["place"];

@@ -32,7 +32,7 @@ async fn boot(project: &Project, trust: Trust) -> Result<Kernel, ToolError> {
     Kernel::boot(BootOptions { trust, ..project.options() }).await.map_err(ToolError::from)
 }
 
-/// A write that an agent makes when there is nobody to ask.
+/// A write that an agent makes when there is no user to ask.
 async fn write(kernel: &Kernel, path: &str) -> ToolResult {
     let arguments = json!({ "path": path, "content": "x" });
     let call = ToolCall { id: "t".to_owned(), tool: "fs_write".to_owned(), arguments };
@@ -368,7 +368,7 @@ async fn confirmations_that_an_agent_could_have_written_confirm_nothing() {
     assert_eq!(ignored().await, ["tdd.command"]);
 }
 
-/// Whoever may write the confirmations could confirm anything.
+/// A caller with write access to the confirmations could confirm anything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_confirmation_opens_the_confirmations_to_agents() {
     let (home, store) = store();

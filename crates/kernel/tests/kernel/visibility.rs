@@ -1,8 +1,8 @@
-//! No tool tells anything about a file that its caller may not see.
+//! No tool reveals anything about a file that its caller may not see.
 //!
 //! The same calls are made in three worlds that differ in hidden files alone: their contents, and whether they are
 //! there. Every tool that is registered has to be in [`TOOLS`], with how it reads; what it answers must be the same in
-//! all worlds, and must never have the mark that stands in every hidden file.
+//! all worlds, and must never have the mark that is in every hidden file.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -113,7 +113,7 @@ const HIDDEN: &[&str] = &[
     ".state/note.txt",
 ];
 
-/// Stands in every hidden file of a world that has them.
+/// Is in every hidden file of a world that has them.
 const MARK: &str = "canary";
 
 /// What is hidden in a world.
@@ -242,7 +242,7 @@ fn on_path(definition: &ToolDefinition, path: &str) -> Vec<Value> {
     all
 }
 
-/// What a tool is tried with besides.
+/// What else a tool is tried with.
 fn special(tool: &str) -> Vec<Value> {
     match tool {
         "graph_query" => queries(),
@@ -314,7 +314,7 @@ fn append(path: &str) -> Value {
     json!({ "path": path, "event": { "type": "NOTE", "timestamp": "2026-11-15T12:00:00Z", "actor": actor } })
 }
 
-/// The steps of the review's oracle, and others that would tell whether a file is there.
+/// The steps of the review's oracle, and others that would reveal whether a file is there.
 fn plans(path: &str) -> Vec<Value> {
     let plan = |steps: Value| json!({ "plan": { "id": "p", "steps": steps } });
     let mut all = Vec::new();
@@ -335,7 +335,7 @@ fn plans(path: &str) -> Vec<Value> {
         json!([{ "type": "CREATE_FILE", "filePath": format!("{path}/below.ts"), "content": "x" }]),
     ));
     all.push(plan(json!([{ "type": "NONSENSE", "filePath": path }])));
-    // Hidden files import it, and nobody else does.
+    // Hidden files import it, and no other file does.
     all.push(plan(json!([{ "type": "DELETE_FILE", "filePath": "src/app.test.ts", "acknowledged": true }])));
     all
 }

@@ -60,7 +60,7 @@ async fn exec_one(kernel: &tgp::Kernel, project: &Project) -> tgp::contract::Too
     exec(kernel, "tools/one.ts", json!({})).await
 }
 
-/// A worker is not traceable, so its own user may not even look at its descriptors; where somebody may (root), they
+/// A worker is not traceable, so its own user may not even read its descriptors; where the caller may (root), they
 /// are the connection and two null devices.
 fn descriptors_are_few(pid: i32, kind: &str) {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return };
@@ -81,7 +81,7 @@ fn limits_are_set(pid: i32, kind: &str) {
     assert!(address_space.parse::<u64>().is_ok_and(|bytes| bytes <= most << 20), "{kind}: {address_space}");
 }
 
-/// The report names the namespaces that were left, and there the worker stands in others than we do.
+/// The report names the namespaces that were left, and the worker is in other ones than we are.
 fn namespaces_differ(pid: i32, kind: &str, report: &tgp::sandbox::LockReport) {
     assert!(report.seccomp && report.no_new_privileges, "{report:?}");
     for (name, link) in [("user", "user"), ("network", "net"), ("ipc", "ipc"), ("pid", "pid_for_children")] {
@@ -90,7 +90,7 @@ fn namespaces_differ(pid: i32, kind: &str, report: &tgp::sandbox::LockReport) {
             continue;
         }
         let ours = fs::read_link(format!("/proc/self/ns/{link}")).unwrap();
-        // Only somebody who may trace the worker may look, and nobody but root may.
+        // Only a process that may trace the worker may read this, which means root.
         let Ok(theirs) = fs::read_link(format!("/proc/{pid}/ns/{link}")) else { continue };
         assert_ne!(theirs, ours, "{kind}: {name}");
     }

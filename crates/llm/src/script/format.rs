@@ -1,4 +1,4 @@
-//! The file of a scripted model, read strictly: a word that is not understood is told with its place.
+//! The file of a scripted model, read strictly: a word that is not understood is reported with its place.
 
 use std::fmt;
 

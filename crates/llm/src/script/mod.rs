@@ -21,7 +21,8 @@ const NAME: &str = "script";
 /// What is shown of a text that a turn expected something else of.
 const SHOWN_CHARACTERS: usize = 200;
 
-/// A scripted model. It plays turn number [`ChatOptions::turn`], so that a resumed session goes on at the right place.
+/// A scripted model. It plays turn number [`ChatOptions::turn`], so that a resumed session continues at the right
+/// place.
 #[derive(Clone, Debug)]
 pub struct Script {
     source: String,
@@ -135,7 +136,7 @@ impl Script {
     }
 }
 
-/// The results and words that the model was told last.
+/// The results and words that the model got last.
 fn last_heard(options: &ChatOptions) -> Vec<&str> {
     let messages = options.messages.iter().rev();
     let last = messages
@@ -160,7 +161,7 @@ fn column(text: &str, line: usize, column: usize) -> u32 {
     u32::try_from(String::from_utf8_lossy(before).chars().count()).unwrap_or(u32::MAX).max(1)
 }
 
-/// The message alone: the place is told in one form only.
+/// The message alone: the place is reported in one form only.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let end = format!(" at line {} column {}", error.line(), error.column());
@@ -177,7 +178,7 @@ impl ModelProvider for Script {
         let turn = self.turn(options.turn)?;
         self.check(options.turn, turn, &options)?;
         let events = turn.play(options.turn);
-        // As with every provider, a turn that begins with an error was never heard.
+        // As with every provider, a turn that begins with an error counts as not received.
         if let Some(StreamEvent::Error { error }) = events.first() {
             return Err(error.clone());
         }

@@ -88,7 +88,7 @@ pub(super) fn events_of(answer: &Value, content: &[Value]) -> Option<Vec<Value>>
     Some(events)
 }
 
-/// The events of this API; others come and go without a word.
+/// The events of this API; others are ignored.
 const KNOWN: [&str; 8] = [
     "message_start",
     "content_block_start",
@@ -182,7 +182,7 @@ impl AnthropicDecoder {
     }
 }
 
-/// A thought that was cut off has no signature, and the API does not take it back.
+/// A thought that was cut off has no signature, and the API does not accept it.
 fn is_unsigned(slot: &Slot) -> bool {
     let Content::Opaque(block) = &slot.content else { return false };
     some_text(block, "/signature").is_none() && some_text(block, "/data").is_none()

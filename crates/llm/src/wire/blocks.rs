@@ -38,7 +38,7 @@ pub(super) enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
-    /// It has ended without a word. Whether it was cut off is known when something follows it.
+    /// It has ended without content. Whether it was cut off is known when something follows it.
     EndedEmpty,
     Complete,
     Cut,
@@ -75,7 +75,7 @@ impl Blocks {
         }
     }
 
-    /// Answers the position of the new piece.
+    /// Returns the position of the new piece.
     pub(super) fn begin(
         &mut self,
         key: Option<u64>,
@@ -93,7 +93,7 @@ impl Blocks {
         Ok(self.slots.len() - 1)
     }
 
-    /// Where the newest piece stands that fits.
+    /// The position of the newest piece that fits.
     pub(super) fn position(&self, fits: impl Fn(&Slot) -> bool) -> Option<usize> {
         self.slots.iter().rposition(fits)
     }

@@ -119,7 +119,7 @@ fn assistant(side: &RoleRun, has_results: bool) -> Option<Value> {
 #[derive(Debug)]
 pub(super) struct ChatDecoder {
     blocks: Blocks,
-    /// A thought that goes on, as the block that it becomes.
+    /// A thought that continues, as the block that it becomes.
     thought: Option<Value>,
     meter: Meter,
     has_refused: bool,
@@ -253,8 +253,8 @@ impl FragmentOwner<'_> {
         self.id.is_some_and(|id| id == call.id) && (self.index.is_none() || self.index == slot.key)
     }
 
-    /// The fragment goes on where this call is the newest candidate. The index says it, where there is one; a new id
-    /// or name begins another call even so, because some servers number all calls 0.
+    /// The fragment continues where this call is the newest candidate. The index says it, where there is one; a new
+    /// id or name begins another call even so, because some servers number all calls 0.
     fn is_next_of(&self, slot: &Slot) -> bool {
         let Content::Call(call) = &slot.content else { return false };
         let Some(name) = self.name else { return self.index.is_none() || self.index == slot.key };
@@ -268,7 +268,7 @@ impl Decoder for ChatDecoder {
     fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure> {
         if data.trim() == "[DONE]" {
             let reason = self.has_refused.then_some(StopReason::Refusal);
-            // Nobody has said that the answer is whole; a call is, when its arguments are.
+            // The server has not said that the answer is complete; a call is, when its arguments are.
             return Ok(Progress::Over(self.finish(reason, true, said)));
         }
         let Some(value) = parse(name, data, matches!(name, "message" | "error"))? else {

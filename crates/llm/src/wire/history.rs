@@ -13,9 +13,10 @@ pub(super) struct RoleRun {
     pub(super) blocks: Vec<Block>,
 }
 
-/// Merges messages of one role that follow each other, joins the pieces of a text, drops what is empty and what cannot
-/// stand on its side, and puts results before other words: they must follow their calls at once. Of the opaque blocks
-/// only those stay that the wire `keeps`, and only where something follows them: without its answer a thought is refused.
+/// Merges messages of one role that follow each other, joins the pieces of a text, drops what is empty and what is not
+/// allowed on its side, and puts results before other words: they must follow their calls at once. Of the opaque blocks
+/// only those stay that the wire `keeps`, and only where something follows them: without its answer a thought is
+/// refused.
 pub(super) fn sides(messages: &[Message], keeps: impl Fn(&str, &Value) -> bool) -> Vec<RoleRun> {
     let said = |message: &Message| RoleRun { role: message.role, blocks: said_in(message, &keeps) };
     let mut sides = merged(messages.iter().map(said));

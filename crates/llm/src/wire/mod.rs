@@ -23,7 +23,7 @@ pub(crate) struct Dialect {
     pub(crate) is_openai: bool,
     /// The model can encrypt its thoughts for us to keep.
     pub(crate) has_encrypted_thoughts: bool,
-    /// How many tokens may be written where nobody has set a limit and the API wants one.
+    /// How many tokens may be written where no limit is set and the API wants one.
     pub(crate) default_limit: u64,
 }
 

@@ -68,7 +68,7 @@ fn user(side: &RoleRun, input: &mut Vec<Value>) {
     }
 }
 
-/// Thoughts go back as they came. Beside them the API wants the ids of the items that followed, which stand in opaque
+/// Thoughts go back as they came. Beside them the API wants the ids of the items that followed, which are in opaque
 /// blocks before their text or call; where those are gone, the items go without.
 fn assistant(side: &RoleRun, input: &mut Vec<Value>) {
     let mut companion: Option<&Map<String, Value>> = None;
@@ -96,7 +96,7 @@ fn assistant(side: &RoleRun, input: &mut Vec<Value>) {
     }
 }
 
-/// Adds what the companion knows to the item that it stands before.
+/// Adds what the companion knows to the item that it precedes.
 fn accompanied(mut item: Value, companion: Option<&Map<String, Value>>) -> Value {
     let (Some(companion), Some(fields)) = (companion, item.as_object_mut()) else { return item };
     let same = |name: &str| companion.get(name) == fields.get(name);
@@ -129,7 +129,7 @@ const KNOWN: [&str; 12] = [
 pub(super) struct ResponsesDecoder {
     blocks: Blocks,
     meter: Meter,
-    /// The items whose calls have begun, and whose text was heard in pieces.
+    /// The items whose calls have begun, and whose text was received in pieces.
     called: BTreeSet<u64>,
     spoken: BTreeSet<u64>,
     /// The companion of a message that has said nothing yet.

@@ -6,7 +6,7 @@ use tgp_llm::Wire;
 use crate::server::{Answer, Server};
 use crate::support::{called, hello, json_of, once, play};
 
-/// Plays the events and compares what was heard; an error is compared by its message's end.
+/// Plays the events and compares what was received; an error is compared by its message's end.
 async fn check(wire: Wire, name: &str, events: &[Value], expected: Value) {
     let line = |event: &Value| match event {
         Value::String(raw) => format!("data: {raw}\n\n"),
@@ -222,7 +222,8 @@ async fn chat() {
     }
 }
 
-/// Nobody has said that the answer is whole, so a call that is not must not look like one without arguments.
+/// The server has not said that the answer is complete, so a call that is not must not look like one without
+/// arguments.
 #[tokio::test]
 async fn a_done_without_a_finish_reason_ends_words_and_cuts_calls() {
     let begin = |index: u64, arguments: &str| {

@@ -24,7 +24,8 @@ fn quota() -> Answer {
 async fn the_table_of_attempts() {
     let refused = |status: u16| Answer::status(status, &[], "{\"error\":{\"message\":\"no\"}}");
     let good = || Answer::events(HELLO);
-    // A name, the answers, and how many requests are made; the last answer decides whether the turn is heard.
+    // A name, the answers, and how many requests are made; the last answer decides whether the turn is
+    // received.
     let cases: Vec<(&str, Vec<Answer>, usize)> = vec![
         ("at once", vec![good()], 1),
         ("429", vec![refused(429), good()], 2),
@@ -192,7 +193,7 @@ async fn a_port_that_nobody_listens_on_is_tried_and_told() {
 #[tokio::test]
 async fn pauses_are_kept() {
     let busy = |headers: &[(&str, &str)]| Answer::status(503, headers, "");
-    // What is waited at least: the doubling pauses, and what the server wishes.
+    // What is waited at least: the doubling pauses, and what the server asks for.
     let date = ("date", "Wed, 21 Oct 2015 07:28:00 GMT");
     let later = ("retry-after", "Wed, 21 Oct 2015 07:28:01 GMT");
     let cases: Vec<(Vec<Answer>, u64)> = vec![

@@ -26,7 +26,7 @@ fn is_usage(event: &StreamEvent) -> bool {
     matches!(event, StreamEvent::Usage(_))
 }
 
-/// What was heard of a stream that was cut must be a true beginning of it, and its end must be told.
+/// What was received of a stream that was cut must be a true beginning of it, and its end must be reported.
 fn check_cut(heard: &[StreamEvent], whole: &[StreamEvent], is_finished: bool, at: &str) {
     let (last, before) = heard.split_last().unwrap();
     assert_eq!(before, &whole[..before.len()], "{at}");

@@ -1,4 +1,4 @@
-//! How failures are told: the provider's words made safe, a next step, and no secret.
+//! How failures are reported: the provider's words made safe, a next step, and no secret.
 
 use std::time::Duration;
 

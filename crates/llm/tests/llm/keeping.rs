@@ -90,7 +90,7 @@ async fn thoughts_and_signatures_of_compatible_servers_go_back_where_they_stood(
         json!([
             { "role": "system", "content": "You are careful." },
             { "role": "user", "content": "Hello" },
-            // No call belongs to this turn, so nobody wants its thought.
+            // No call belongs to this turn, so its thought is not needed.
             { "role": "assistant", "content": "Done." },
             { "role": "user", "content": "Look around" },
             {
@@ -187,7 +187,7 @@ async fn no_id_follows_a_thought_that_is_lost() {
     );
 }
 
-/// How often `cache_control` stands in a value, and where.
+/// How often `cache_control` occurs in a value, and where.
 fn marks(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -260,7 +260,8 @@ async fn a_limit_that_is_too_large_for_a_model_is_learnt() {
             server.requests().iter().map(|request| request.body["max_tokens"].clone()).collect();
         assert_eq!(asked, [json!(32000), json!(limit), json!(limit), json!(32000)], "{message}");
     }
-    // What is no matter of the limit, or not ours to change, is told at once; and nothing is asked for ever.
+    // What does not concern the limit, or is not ours to change, is reported at once; and no request is
+    // repeated forever.
     let budget = "`max_tokens` must be greater than `thinking.budget_tokens`";
     let body = Map::from_iter([("max_tokens".to_owned(), json!(64000))]);
     let cases = [

@@ -72,7 +72,7 @@ async fn whoever_sends_comments_is_not_silent() {
 
 #[tokio::test]
 async fn a_word_is_heard_before_the_next_byte_is_sent() {
-    // The server goes on only when the client has gone, so whatever is heard was not held back.
+    // The server continues only when the client has gone, so whatever is received was not held back.
     for (wire, word) in [
         (Wire::OpenAiChat, WORD),
         (Wire::OpenAiResponses, "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hi\"}\n\n"),

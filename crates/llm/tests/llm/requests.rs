@@ -37,7 +37,7 @@ fn opaque(provider: &str, value: Value) -> Block {
     Block::Opaque { provider: provider.to_owned(), value }
 }
 
-/// A conversation with everything that can stand in one, also what should not.
+/// A conversation with everything that can be in one, also what should not.
 fn everything(label: &str) -> ChatOptions {
     let said = |role, blocks| Message { role, blocks };
     conversation(vec![
@@ -184,7 +184,7 @@ async fn a_model_that_cannot_encrypt_its_thoughts_is_asked_without() {
     let asked: Vec<bool> =
         server.requests().iter().map(|request| request.body.get("include").is_some()).collect();
     assert_eq!(asked, [true, false, false, true]);
-    // A server that refuses it even so is not asked for ever.
+    // A server that refuses it even so is not asked forever.
     let error = play(&*provider, ChatOptions { model: "m-3".to_owned(), ..hello() }).await.unwrap_err();
     assert_eq!((&error.details["status"], &error.details["attempts"]), (&400.into(), &2.into()));
 }

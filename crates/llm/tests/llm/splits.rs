@@ -1,4 +1,4 @@
-//! The same stream, however it is cut into chunks and whatever stands between its events, says the same.
+//! The same stream, however it is cut into chunks and whatever is between its events, says the same.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

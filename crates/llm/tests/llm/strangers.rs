@@ -1,4 +1,4 @@
-//! Servers that are something else: another attempt would hear the same.
+//! Servers that are something else: another attempt would get the same.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use tgp_llm::Wire;
 use crate::server::{Answer, Server};
 use crate::support::{hello, patient, play};
 
-/// Made for these tests, trusted by nobody.
+/// Made for these tests, trusted by no client.
 const CERTIFICATE: &[u8] = include_bytes!("fixtures/server.pem");
 const KEY: &[u8] = include_bytes!("fixtures/server.key");
 

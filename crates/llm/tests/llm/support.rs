@@ -71,7 +71,7 @@ pub async fn collect(stream: EventStream) -> Vec<StreamEvent> {
     tokio::time::timeout(Duration::from_secs(60), stream.collect()).await.unwrap()
 }
 
-/// All events of a turn; a turn of which nothing was heard is its error.
+/// All events of a turn; a turn of which nothing was received is its error.
 pub async fn play(provider: &dyn ModelProvider, options: ChatOptions) -> Result<Vec<StreamEvent>, ToolError> {
     let chat = tokio::time::timeout(Duration::from_secs(60), provider.chat(options)).await.unwrap();
     Ok(collect(chat?).await)
@@ -92,7 +92,7 @@ pub fn without_port(events: Vec<StreamEvent>, base: &str) -> Vec<StreamEvent> {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Plays an answer and gives everything that was heard; a turn of which nothing was heard is its error.
+/// Plays an answer and gives everything that was received; a turn of which nothing was received is its error.
 pub async fn heard(wire: Wire, answer: crate::server::Answer) -> Result<Value, ToolError> {
     let server = crate::server::Server::start(vec![answer]).await;
     let events = play(&*once(wire, &server.base), hello()).await?;

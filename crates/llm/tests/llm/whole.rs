@@ -81,7 +81,7 @@ async fn a_whole_answer_is_heard_as_if_it_had_been_streamed() {
     for (wire, body, expected) in cases {
         assert_eq!(heard(wire, at_once(&body)).await.unwrap(), expected, "{body}");
     }
-    // This API tells the cost first.
+    // This API reports the cost first.
     for (stop, reason) in [("tool_use", None), ("max_tokens", Some("length"))] {
         let mut expected = expected(&[opaque(messages, thinking.clone())], reason);
         let events = expected.as_array_mut().unwrap();

@@ -33,7 +33,7 @@ impl MissingDetails {
 pub struct HistoryReplay<'a> {
     policy: &'a Policy,
     history: SessionHistory,
-    /// The rules as they look at a call of which something is missing, made when the first such call comes.
+    /// The rules as they apply to a call of which something is missing, made when the first such call comes.
     loosened: [Option<Vec<Automaton>>; MissingDetails::KINDS],
 }
 
@@ -44,7 +44,7 @@ impl<'a> HistoryReplay<'a> {
         Self { policy, history: SessionHistory::new(policy), loosened: array::from_fn(|_| None) }
     }
 
-    /// Goes on with a session: calls that others have made are noted on top of its own.
+    /// Continues a session: calls that others have made are noted on top of its own.
     #[must_use]
     pub fn of(policy: &'a Policy, history: SessionHistory) -> Self {
         Self { history, ..Self::new(policy) }

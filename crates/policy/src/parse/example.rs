@@ -11,7 +11,7 @@ use crate::selector::{Prepared, Test};
 use crate::yaml::{Node, Yaml};
 use crate::{PastCall, PolicyTool, ToolCatalogue};
 
-/// Enough to show what a rule means; more belongs in a test of its own.
+/// Enough to show what a rule means; more belongs in a separate test.
 const MAX_EXAMPLES: usize = 64;
 /// A sequence of calls that a person still reads as an example.
 const MAX_CALLS: usize = 64;

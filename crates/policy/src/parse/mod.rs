@@ -20,11 +20,11 @@ use crate::{PolicyError, PolicySource, RuleEffect, SourceTrust, ToolCatalogue};
 const MAX_FILE_BYTES: usize = 256 * 1024;
 /// More files than a person keeps in one folder of rules; with the size of one it bounds what is read at all.
 const MAX_FILES: usize = 64;
-/// Judging looks at every rule, so their number bounds what a call costs.
+/// Judging checks every rule, so their number bounds what a call costs.
 const MAX_RULES: usize = 1000;
 /// Steps of one automaton; a longer chain is a program, not a rule.
 const MAX_STEPS: usize = 8;
-/// An id stands in every record of a call it decided.
+/// An id is in every record of a call it decided.
 const MAX_ID_BYTES: usize = 64;
 /// A reason is a sentence or two, not a page.
 const MAX_REASON_BYTES: usize = 500;

@@ -10,7 +10,7 @@ use crate::yaml::{Entry, Node, Yaml};
 /// More alternatives than a person reads; a longer list belongs in a glob.
 const MAX_LIST: usize = 256;
 
-/// Reads one file. What is wrong is noted, and the reading goes on, so that everything is reported at once.
+/// Reads one file. What is wrong is noted, and the reading continues, so that everything is reported at once.
 pub(super) struct Reader<'a> {
     pub(super) file: &'a str,
     pub(super) problems: &'a mut Problems,
@@ -33,7 +33,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// Words of a list with the places they stand at.
+/// Words of a list with their places.
 pub(super) type Words<'n> = Vec<(&'n Node, &'n str)>;
 
 impl Reader<'_> {

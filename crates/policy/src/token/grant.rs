@@ -154,7 +154,7 @@ fn wrong(name: &str, errors: &PatternErrors) -> String {
 pub(super) struct Counter {
     pub(super) key: String,
     pub(super) limit: u64,
-    /// When nobody can need the counter any more.
+    /// When the counter is no longer needed.
     pub(super) expires_ms: Option<u64>,
 }
 

@@ -122,7 +122,7 @@ fn take(
         .prepare_cached("SELECT used FROM token_counters WHERE key = ?1")?
         .query_row([&counter.key], |row| row.get(0))
         .optional()?;
-    // A count that is not a count, in a database somebody has edited, is not room.
+    // A count that is not a count, in a database that was edited, is not room.
     if u64::try_from(used.unwrap_or(0)).unwrap_or(u64::MAX) >= counter.limit {
         return Ok(Err(TokenFault::Spent(counter.limit)));
     }

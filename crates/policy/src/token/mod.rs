@@ -1,4 +1,4 @@
-//! Capability tokens: an HMAC chain of caveats. Whoever holds one can narrow it; nobody can widen it.
+//! Capability tokens: an HMAC chain of caveats. Its holder can narrow it, but not widen it.
 //!
 //! A token is `tgp1.` and the base64url of its id, its caveat blocks and a signature. The first signature is the
 //! HMAC-SHA256 of the id under the kernel's key; each block is signed under the signature before it, which is then
@@ -70,7 +70,7 @@ impl TokenKey {
         Self(bytes)
     }
 
-    /// The bytes, to be kept where nobody else can read them.
+    /// The bytes, to be kept where no other user can read them.
     #[must_use]
     pub fn reveal(&self) -> &[u8; 32] {
         &self.0
@@ -99,7 +99,7 @@ pub struct Caveats {
     /// Names, globs and `effect:…`, as in a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// What forged tools may call besides, when one of `tools` runs them: the same patterns.
+    /// What else forged tools may call, when one of `tools` runs them: the same patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Vec<String>>,
     /// Globs for every file of a call. `tools:…`, `project:…` and `host:…` name a root; a glob without one means the

@@ -187,7 +187,7 @@ fn a_file_that_is_only_named_as_a_chronicle_is_told_by_its_content() {
         assert_eq!(of(ChronicleLayout::Tree, probe(), name), in_tree, "{name}");
         assert_eq!(of(ChronicleLayout::Beside, probe(), name), beside, "{name}");
     }
-    // Where nobody can look, the name decides.
+    // Where the content cannot be read, the name decides.
     assert_eq!(of(ChronicleLayout::Tree, None, "src/curve.sage"), chronicle);
 }
 

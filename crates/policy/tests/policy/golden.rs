@@ -1,4 +1,4 @@
-//! Golden folders: `ok/NAME.yaml` and `err/NAME.yaml` beside `NAME.out`. `UPDATE_GOLDEN=1` writes the outputs anew.
+//! Golden folders: `ok/NAME.yaml` and `err/NAME.yaml` beside `NAME.out`. `UPDATE_GOLDEN=1` regenerates the outputs.
 //!
 //! In `ok`, comment lines that begin with `#?` are calls as JSON: they are judged one after the other in one session
 //! and run when they are not denied. `#??` explains the call first.

@@ -96,7 +96,7 @@ fn what_is_too_long_to_be_looked_at_is_denied() {
     let statements = rules("  - {id: r, effect: ask, where: {statement: {regex: \"zzz\"}}}");
     assert_eq!(judged(&statements, &call("q", Effect::Write, vec![statement(&long, &["select"])])), "deny r");
 
-    // A call nobody could look at has done what the sequence waits for.
+    // A call that could not be read has done what the sequence waits for.
     let text = "version: 1\nsequences:\n  - {id: s, after: {tool: query, match: zzz}, deny: fetch}\n  - {id: t, after: a, deny: {tool: query, match: zzz}}\n";
     let policy = try_load(text).unwrap();
     let unseen = with_arguments(json!({ "text": long }));
@@ -167,7 +167,7 @@ proptest! {
         survive(&letters.into_iter().collect::<String>());
     }
 
-    /// Whatever stands in the arguments, matchers come back with an answer, and a deny-all denies it.
+    /// Whatever is in the arguments, matchers return an answer, and a deny-all denies it.
     #[test]
     fn any_arguments_are_judged(arguments in any_json()) {
         let policy = rules(

@@ -107,7 +107,7 @@ fn in_doubt_a_rule_restricts() {
             call("f", Effect::Read, vec![host("a.org")]),
             "ask default/network",
         ),
-        // A statement that nobody could name.
+        // A statement that could not be classified.
         (
             "effect: deny, where: {statement: drop}",
             call("q", Effect::Write, vec![statement("?", &[])]),
@@ -460,7 +460,7 @@ fn allow_rules_of_a_file_that_may_only_tighten_decide_nothing() {
     assert_eq!(without_effect, ["all"]);
 }
 
-/// Whoever writes below a directory without being judged has asked this first, so it must never miss a rule.
+/// A write below a directory without a judgement relies on this answer, so it must never miss a rule.
 #[test]
 fn a_rule_that_matches_below_a_directory_is_never_missed() {
     let globs = [

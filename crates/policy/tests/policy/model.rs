@@ -202,7 +202,7 @@ pub fn load(rules: &[ModelRule]) -> Policy {
 }
 
 proptest! {
-    /// Whatever stands in files that may only tighten, no call is judged more freely than without them.
+    /// Whatever is in files that may only tighten, no call is judged more freely than without them.
     #[test]
     fn rules_that_may_only_tighten_never_loosen(
         rules in prop::collection::vec(any_rule(), 0..12),

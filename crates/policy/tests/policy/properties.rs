@@ -79,7 +79,7 @@ proptest! {
             let report = explanation.rules.iter().find(|report| report.rule == id).unwrap();
             prop_assert_eq!(report.finding == RuleFinding::Idle, !rule.matches(&call), "{:?}", report);
             prop_assert!(!report.why.is_empty());
-            // What matched without deciding was no stricter than what decided.
+            // What matched without deciding was not stricter than what decided.
             prop_assert!(report.finding != RuleFinding::Matched || report.effect <= explanation.decision.effect);
         }
         let deciding: Vec<&str> = explanation

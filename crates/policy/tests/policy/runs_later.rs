@@ -104,7 +104,7 @@ fn only_a_rule_that_names_the_file_lifts_it() {
         ("where: {path: \".github/workflows/*.yml\"}", ".github/workflows/ci.yml", true),
         ("tools: [\"fs_*\"], where: {path: \"package.json\"}", "package.json", true),
         ("tools: fs_write, where: {path: [\"docs/**\", \"AGENTS.md\"]}", "AGENTS.md", true),
-        // Whoever wrote these did not think of it.
+        // The author of these did not think of it.
         ("tools: \"*\"", "Makefile", false),
         ("tools: fs_write", "Makefile", false),
         ("where: {path: \"**\"}", "Makefile", false),

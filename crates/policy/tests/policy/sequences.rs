@@ -157,11 +157,11 @@ fn new_rules_keep_the_past_and_what_is_under_way() {
     assert_eq!(begin(&new, &mut history, &plain("search")).0, "deny builtin/history");
     let mut history = history.renewed(&new, past);
     assert_eq!(history.in_flight(), 3);
-    // What did not run is nothing to any rules; what ran has to be looked at by the new ones.
+    // What did not run is nothing to any rules; what ran has to be judged by the new ones.
     history.settle(&old, stopped.unwrap(), &deleting(1).as_question(), PastOutcome::DidNotRun);
     history.settle(&old, harmless.unwrap(), &plain("search").as_question(), PastOutcome::Ran);
     assert_eq!(history.in_flight(), 2);
-    // Nobody knows yet what the two are: with them the count is three, and they may have seen users.
+    // It is not known yet what the two are: with them the count is three, and they may have seen users.
     assert_eq!(begin(&new, &mut history, &deleting(1)).0, "deny b-few");
     assert_eq!(begin(&new, &mut history, &plain("fetch")).0, "deny a-no-leak");
     history.settle(&new, harmless.unwrap(), &plain("search").as_question(), PastOutcome::Ran);
@@ -252,7 +252,7 @@ fn a_table_in_capitals_does_not_evade_a_sequence_rule() {
     }
 }
 
-/// The history of a session that a record tells, and what it says of a call then.
+/// The history of a session that a record describes, and what it says of a call then.
 fn replayed(policy: &Policy, past: &[(PastCall, MissingDetails)], call: &PastCall) -> String {
     let mut replay = HistoryReplay::new(policy);
     for (call, missing) in past {

@@ -1,4 +1,4 @@
-//! Tokens: what they let through, and that nobody widens one.
+//! Tokens: what they let through, and that none can be widened.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -210,7 +210,7 @@ fn a_token_holds_32_blocks_and_8_kib() {
     policy_error(Err::<(), _>(error), "full");
 }
 
-/// A token taken apart and put together again by somebody who knows the format but not the key.
+/// A token taken apart and put together again by an attacker who knows the format but not the key.
 struct Parts {
     id: Vec<u8>,
     blocks: Vec<Vec<u8>>,
@@ -468,7 +468,7 @@ fn only_the_first_generation_speaks_for_a_session() {
     let grant = verify(&key(), &own).unwrap();
     assert!(grant.speaks_for("20261115-220915-dfc9"));
     assert!(!grant.speaks_for("20261115-220915-dfc8") && !grant.speaks_for(""));
-    // Whoever holds a token can write a session into the next generation.
+    // A holder of a token can write a session into the next generation.
     let wide = mint(&key(), &Caveats::default()).unwrap();
     let claimed = attenuate(&wide, &of("20261115-220915-dfc9")).unwrap();
     assert!(!verify(&key(), &claimed).unwrap().speaks_for("20261115-220915-dfc9"));

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// The export keeps this many positions. A tool's text and a question are far shorter; what is beyond says little.
 pub(super) const MAX_TOKENS: usize = 128;
-/// No text of more characters than this is looked at: even at one character a token the rest could not count.
+/// Characters beyond this are not read: even at one character a token the rest could not count.
 const MAX_CHARACTERS: usize = 4096;
 /// As in the original: a longer word is unknown.
 const MAX_WORD_CHARACTERS: usize = 100;

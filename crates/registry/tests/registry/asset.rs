@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tgp_contract::canonical::sha256_hex;
 
-/// The fingerprint under which vectors are kept, and the model it stands for. Whoever changes one changes both.
+/// The fingerprint under which vectors are kept, and the model it belongs to. A change of one requires a change
+/// of the other.
 const MODEL: (&str, &str) =
     ("minilm-l6-v2-int8-1", "b0049d79b4fba49c09ac80f95da41969f7ee0c9c79cbef5f66ecb93e92270a2c");
 

@@ -1,4 +1,4 @@
-//! The embeddings service, against a loopback server that says what it is told to say.
+//! The embeddings service, against a loopback server with scripted answers.
 
 use std::sync::{Arc, Mutex};
 

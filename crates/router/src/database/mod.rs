@@ -1,4 +1,4 @@
-//! The database as a call sees it: each statement a transaction of its own, or all of a run in one.
+//! The database as a call sees it: each statement in its own transaction, or all of a run in one.
 
 mod run;
 

@@ -56,7 +56,7 @@ struct SavepointScope {
     hold: Option<TxHandle>,
     /// True while the database works; still true afterwards when the future that waited for it was dropped.
     busy: bool,
-    /// Marks of inner runs that ended without a word.
+    /// Marks of inner runs that ended without commit or rollback.
     abandoned: u32,
     over: bool,
 }

@@ -12,8 +12,7 @@ use super::directories::Directories;
 use super::{ProjectFiles, is_write_protected};
 
 impl ProjectFiles {
-    /// Applies all changes or none of them, after `check` has found nothing against it. Nobody else's write comes in
-    /// between.
+    /// Applies all changes or none of them, after `check` has raised no objection. No other write comes in between.
     pub fn apply_all(
         &self,
         changes: &[Change],
@@ -43,7 +42,7 @@ impl ProjectFiles {
         self.base.directories.make(&host).map_err(|error| self.as_named(error, path))
     }
 
-    /// Lets whoever may read a file execute it as well, or nobody any more.
+    /// Lets every user who may read a file execute it as well, or no user.
     pub fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
         let host = self.within(path)?;
         let set = self.base.directories.set_executable(&host, executable);
@@ -61,7 +60,7 @@ impl Directories {
         }
     }
 
-    /// By a handle that was opened without following a link: what stands there now is what is changed.
+    /// By a handle that was opened without following a link: what is there now is what is changed.
     fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
         let Some(name) = path.name() else { return Ok(()) };
         let parent = self.handle(&path.parent())?;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, DiffTag};
 use tgp_contract::canonical;
 
-/// Lines on both sides, besides what they have in common at their ends, that are still compared one by one. The time
-/// for that grows with their product, so beyond it all old lines go and all new ones come.
+/// Lines on both sides, excluding the common prefix and suffix, that are still compared one by one. The time for
+/// that grows with their product, so beyond it all old lines go and all new ones come.
 const MAX_COMPARED_LINES: usize = 5_000;
 /// Bytes on both sides up to which a list of all lines is made. Such a list can be sixteen times as large as the text, so
 /// longer texts are compared without one: what is the same at both ends stays, and the rest is one change.
@@ -23,7 +23,7 @@ pub struct Difference {
     pub complete: bool,
 }
 
-/// The difference between two contents of a file; nothing stands for no file. What is not text is told by its size and
+/// The difference between two contents of a file; `None` means no file. What is not text is described by its size and
 /// its hash, and what is text on the other side is shown line by line all the same.
 pub fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Difference {
     difference_with_mode(path, before, after, None)
@@ -153,8 +153,8 @@ fn capped(mut text: String) -> Difference {
     Difference { text, complete: false }
 }
 
-/// A line ends with `\n` and with nothing else: whoever takes a carriage return for an end would show one line and
-/// count two.
+/// A line ends with `\n` and with nothing else: taking a carriage return for an end would show one line and count
+/// two.
 fn write_hunks(text: &mut String, old: &[&str], new: &[&str]) {
     for hunk in similar::group_diff_ops(operations(old, new), CONTEXT_LINES) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };

@@ -35,7 +35,7 @@ impl Directories {
         Ok(entries)
     }
 
-    /// Removes `directory`, if it is empty. Answers whether it was.
+    /// Removes `directory`, if it is empty. Returns whether it was.
     pub(super) fn remove_empty(&self, directory: &RelativePath) -> Result<bool, FsError> {
         let Some(name) = directory.name() else { return Ok(false) };
         self.handle(&directory.parent())?.remove_empty(name)

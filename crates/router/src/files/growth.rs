@@ -9,7 +9,7 @@ use tgp_contract::{Code, ToolError};
 /// Files and directories that a session may add where the configuration says nothing else.
 const USUAL_LIMIT: u64 = 50_000;
 
-/// Sessions that have a count of their own. All further sessions share one, so that no number of sessions makes the kernel
+/// Sessions that have their own count. All further sessions share one, so that no number of sessions makes the kernel
 /// forget what one of them has added.
 const MAX_SESSIONS: usize = 4096;
 

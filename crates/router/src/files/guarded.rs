@@ -1,4 +1,5 @@
-//! A file system without what no call may touch: git's own files, the kernel's state, and what it is told to keep.
+//! A file system without what no call may touch: git's own files, the kernel's state, and the further paths it is
+//! given.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub struct ProtectedFs {
 }
 
 impl ProtectedFs {
-    /// `kept` are files and directories that are out of reach besides the hidden names.
+    /// `kept` are files and directories that are out of reach in addition to the hidden names.
     #[must_use]
     pub fn new(inner: Arc<dyn FileSystem>, kept: Vec<RelativePath>) -> Self {
         Self { inner, kept }

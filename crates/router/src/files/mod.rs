@@ -44,7 +44,7 @@ pub struct Workspace {
     pub tools: Arc<dyn FileSystem>,
     /// The directory that holds the project and every directory tools may write to.
     pub host: Arc<dyn FileSystem>,
-    /// Where the project stands in `host`.
+    /// Where the project is in `host`.
     pub project: RelativePath,
     /// The directories of `host` that tools may write to.
     pub allowed: Vec<RelativePath>,
@@ -285,7 +285,7 @@ impl Workspace {
     }
 }
 
-/// What no call may see, whoever makes it: what is protected, and in the project the tool root besides.
+/// What no call may see, whatever its actor: what is protected, and in the project also the tool root.
 fn within_reach(base: Arc<ProjectBase>, project: RelativePath) -> FileFilter {
     Arc::new(move |root, path, _| match root {
         Root::Project => {

@@ -4,10 +4,10 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use super::MAX_HOST_FILE_BYTES;
 
-/// Lines that an ambiguous search names; more help nobody to choose.
+/// The most lines that an ambiguous search names; more would not help to choose.
 const MAX_LINES_NAMED: usize = 100;
 
-/// What is sought, and what shall stand there instead. No character of either means anything but itself.
+/// The search text and its replacement. Both are literal.
 #[derive(Clone, Debug)]
 pub struct Replacement {
     pub search: String,

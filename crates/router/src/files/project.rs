@@ -13,24 +13,24 @@ use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
 use super::{check_chronicle, is_protected, is_write_protected};
 
-/// What stands under every view of the files.
+/// What is below every view of the files.
 pub struct ProjectBase {
     /// The disk without the guard that `host` has.
     pub(super) disk: Arc<dyn FileSystem>,
     pub(super) directories: Directories,
     /// The project on the disk.
     pub(super) place: PathBuf,
-    /// What nobody but the kernel writes, but the project's tools may read: the configuration and the packages.
+    /// What only the kernel writes, but the project's tools may read: the configuration and the packages.
     pub(super) sealed: Vec<RelativePath>,
-    /// The tool root, which has tools of its own, and git's own files.
+    /// The tool root, which has its own tools, and git's own files.
     pub(super) hidden: Vec<RelativePath>,
     pub(super) commit_lock: Arc<Mutex<()>>,
 }
 
 impl ProjectBase {
     /// Held by a call that changes files which it has read before, and by the commit of a run: so nothing changes
-    /// between the look and the write. A run holds it until its database has answered, which is bounded there; those who
-    /// wait for it on the runtime leave their thread to others.
+    /// between the read and the write. A run holds it until its database has answered, which is bounded there; those
+    /// who wait for it on the runtime leave their thread to others.
     pub async fn commit_lock(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.commit_lock).lock_owned().await
     }
@@ -40,7 +40,7 @@ impl ProjectBase {
         self.commit_lock.blocking_lock()
     }
 
-    /// Whether no call sees a file: `path` of the project, which stands at `host`.
+    /// Whether no call sees a file: `path` of the project, which is at `host`.
     pub(super) fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
         is_protected(Root::Project, path)
             || chronicled(path).is_some_and(|file| is_protected(Root::Project, &file))
@@ -54,7 +54,7 @@ impl ProjectBase {
 pub struct ProjectFiles {
     pub(super) host: Arc<dyn FileSystem>,
     pub(super) base: Arc<ProjectBase>,
-    /// Where the project stands in `host`.
+    /// Where the project is in `host`.
     pub(super) project: RelativePath,
     /// What a run has written (its size) or removed (nothing) and not committed, by path in `host`.
     pub(super) pending: Arc<BTreeMap<RelativePath, Option<u64>>>,
@@ -111,7 +111,7 @@ impl ProjectFiles {
         self.reader(&host).read(&host).map_err(|error| self.as_named(error, path))
     }
 
-    /// What stands at `path`, without following links.
+    /// What is at `path`, without following links.
     pub fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
         let host = self.within(path)?;
         if !path.is_root() && !self.shows(path) {
@@ -121,7 +121,7 @@ impl ProjectFiles {
         Ok(entry.map(|entry| Entry { path: path.clone(), ..entry }))
     }
 
-    /// What stands in one directory, in no order and without what is out of reach.
+    /// The entries of one directory, in no order and without what is out of reach.
     pub fn children(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
         let host = self.within(directory)?;
         if !directory.is_root() && !self.shows(directory) {
@@ -129,7 +129,7 @@ impl ProjectFiles {
         }
         let pending = self.pending_in(&host);
         let on_disk = match self.base.directories.children(&host) {
-            // A run has made it, and nobody else has.
+            // Only a run has made it.
             Err(FsError::NotFound(_)) if pending.values().any(Option::is_some) => Vec::new(),
             other => other.map_err(|error| self.as_named(error, directory))?,
         };
@@ -168,8 +168,8 @@ impl ProjectFiles {
         found
     }
 
-    /// Changes one file: `decide` is shown what stands there and says what shall (nothing: it is removed). Nobody
-    /// else's write comes in between.
+    /// Changes one file: `decide` gets the current content and returns the new one (`None`: the file is removed).
+    /// No other write comes in between.
     pub fn change<E: From<FsError>>(
         &self,
         path: &RelativePath,
@@ -241,7 +241,7 @@ impl ProjectFiles {
         self.base.directories.remove_empty(&host).map_err(|error| self.as_named(error, path))
     }
 
-    /// The error in the words of whoever asked: `host` may stand above the project.
+    /// The error with the path as the caller named it: `host` may be above the project.
     pub(super) fn as_named(&self, error: FsError, asked: &RelativePath) -> FsError {
         let skip = self.project.parts().count();
         let name = |path: RelativePath| {

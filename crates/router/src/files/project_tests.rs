@@ -1,4 +1,4 @@
-//! The project as a run sees it: what it has written and not committed is there for it, and for nobody else.
+//! The project as a run sees it: what it has written and not committed is visible to it alone.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! What stays out of reach in every tree, whoever asks: the same table that the rules are held to.
+//! What stays out of reach in every tree, for every caller: the same table that the rules must follow.
 
 use std::sync::LazyLock;
 
@@ -7,8 +7,8 @@ use tgp_contract::{
 };
 use tgp_policy::{PolicySettings, Protections};
 
-/// The table by names alone. A file that is only named as a chronicle is told by its content, see [`check_chronicle`];
-/// which names the layout of the project reserves besides is the gates' business.
+/// The table by names alone. A file that is only named as a chronicle is recognised by its content, see
+/// [`check_chronicle`]; the further names that the project's layout reserves are checked by the gates.
 static BY_NAME: LazyLock<Protections> = LazyLock::new(|| {
     let probe = Some(PathProbe::new(|_, _| false));
     Protections::new(&PolicySettings { probe, ..PolicySettings::default() })

@@ -1,14 +1,14 @@
 //! A walk through the project, in the order of its paths, that leaves out what ignore files name.
 //!
 //! What is ignored is for `tgp-fs` to say. The project's ignore files are read like any other file of it: no link is
-//! followed, and a pipe with such a name hangs nobody.
+//! followed, and a pipe with such a name does not block the walk.
 
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules};
 
 use super::ProjectFiles;
 
-/// Entries one walk looks at; a project with more is walked in part, and that is said.
+/// Entries one walk visits; a project with more is walked in part, and that is said.
 const MAX_ENTRIES: usize = 1_000_000;
 /// Names below each other that a walk follows, as deep as the disk file system writes.
 const MAX_DEPTH: usize = 64;
@@ -20,7 +20,7 @@ pub enum IgnorePolicy {
     Shown,
 }
 
-/// Whether a walk goes on.
+/// Whether a walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     On,
@@ -33,7 +33,8 @@ pub enum Coverage {
     Whole,
     /// Directories were left out that cannot be read.
     Unreadable,
-    /// A bound was reached, or somebody ended it. A check that depends on the walk must not take it for a whole one.
+    /// A bound was reached, or the callback ended it. A check that depends on the walk must not take it for a whole
+    /// one.
     Cut,
 }
 
@@ -54,7 +55,7 @@ pub struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Visits everything below `start`: files in the order of their paths, a directory before what it holds. Answers
+    /// Visits everything below `start`: files in the order of their paths, a directory before what it holds. Returns
     /// how much of it the walk saw.
     pub fn each(
         &self,
@@ -87,7 +88,7 @@ impl Walk<'_> {
             return Ok(Flow::Stop);
         }
         let mut entries = match self.files.children(directory) {
-            // Below the start, what vanished or cannot be opened is no reason to see nothing at all.
+            // Below the start, what vanished or cannot be opened is not a reason to see nothing at all.
             Err(FsError::NotFound(_) | FsError::NotDirectory(_) | FsError::Security { .. }) if level > 1 => {
                 return Ok(Flow::On);
             }

@@ -6,7 +6,7 @@ use tgp_policy::{ExtensionVerdict, PolicyRequest};
 
 use super::Predicate;
 
-/// Longer reasons are no reasons.
+/// Longer reasons are cut.
 const MAX_REASON: usize = 500;
 
 /// Asks one of them. Whatever it does but answer clearly, it denies.

@@ -21,7 +21,7 @@ pub(super) struct FileTools {
     aliases: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// The call of a file tool that stands for one access to one file.
+/// The call of a file tool that represents one access to one file.
 #[derive(Debug)]
 pub(super) struct FileCall<'a> {
     tool: &'static str,
@@ -41,7 +41,7 @@ impl FileTools {
         Self { aliases: names.into_iter().map(aliases).collect() }
     }
 
-    /// The call that stands for a target. The tool repository has tools of its own.
+    /// The call that represents a target. The tool repository has its own tools.
     pub(super) fn call_for(&self, target: &Target) -> FileCall<'_> {
         let (tool, effect) = match target.file() {
             Some((Root::Tools, _, Access::Read)) => (READ_TOOL_FILE, Effect::Read),

@@ -16,8 +16,8 @@ const MAX_SESSIONS: usize = 256;
 #[async_trait]
 pub trait PastCalls: Send + Sync {
     /// Shows the calls of the session that ran, oldest first, each with its number and what is not known of it any more:
-    /// all there are, or those after a number which other processes have made. Answers the number of the newest one there
-    /// is. A client's session is all of its sessions, whatever it has called them.
+    /// all there are, or those after a number which other processes have made. Returns the number of the newest one
+    /// there is. A client's session is all of its sessions, whatever it has called them.
     ///
     /// # Errors
     /// When the past cannot be known as a whole; then nothing that depends on it is allowed.
@@ -98,7 +98,7 @@ impl Histories {
         Ok(())
     }
 
-    /// The same, with what other processes have done since it was last looked at.
+    /// The same, with what other processes have done since it was last read.
     ///
     /// # Errors
     /// As [`Histories::load`].
@@ -130,7 +130,7 @@ impl Histories {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on a session's history under these rules. Where none of them looks back there is none.
+    /// Works on a session's history under these rules. Where none of them depends on the past there is none.
     ///
     /// # Errors
     /// When the history was taken away in between: other rules came into force, or too many sessions.

@@ -1,4 +1,4 @@
-//! The gates of the router: where the work stands, what the rules say, and what a token leaves of it.
+//! The gates of the router: the state of the work, what the rules say, and what a token leaves of it.
 
 mod extension;
 mod file_tools;

@@ -22,17 +22,17 @@ use super::predicates::PredicateCompiler;
 use super::rules::{ForeignRules, RuleFiles, RuleStore, Rules};
 use crate::router::DynTool;
 
-/// Tools whose answers name forged tools for somebody to run them.
+/// Tools whose answers name forged tools that the caller may run.
 const OFFERING_TOOLS: [&str; 2] = ["search", "write_file"];
 
-/// Where test-driven work stands, for rules that ask.
+/// The state of test-driven work, for rules that use it.
 pub trait TddView: Send + Sync {
     fn mode(&self) -> TddMode;
     /// Of the piece of work that these targets belong to.
     fn state(&self, targets: &[Target]) -> TddState;
 }
 
-/// What is in force besides the built-in rules.
+/// What is in force in addition to the built-in rules.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleListing {
     pub rules: Vec<ListedRule>,
@@ -131,7 +131,7 @@ impl PolicyGate {
         Ok(self.rules.current().await?.foreign.clone())
     }
 
-    /// Whether a rule looks at what was done before, so that other processes have to find each call in the record.
+    /// Whether a rule depends on earlier calls, so that other processes have to find each call in the record.
     ///
     /// # Errors
     /// When the rules cannot be read.
@@ -158,7 +158,7 @@ impl PolicyGate {
         let judged = PolicyContext::new(self.tdd.as_ref(), request);
         let question = judged.question(request);
         let decision = if !rules.look_back {
-            // Without sequence rules nobody looks at the past.
+            // Without sequence rules the past is not read.
             rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
         } else {
             let session = counted(request.context);
@@ -221,7 +221,7 @@ impl PolicyGate {
         let file_call = self.file_tools.call_for(target);
         let question = file_call.question(judged.question(&one));
         let session = counted(request.context);
-        // What others have done was looked at when the call itself was judged; a call may change thousands of files.
+        // What others have done was read when the call itself was judged; a call may change thousands of files.
         self.histories.load(rules, session).await?;
         let ruling = self.histories.with(rules, session, |history| rules.policy.judge(&question, history))?;
         if let Some(ticket) = ruling.ticket.filter(|_| rules.look_back) {
@@ -229,7 +229,7 @@ impl PolicyGate {
             self.open_calls().entry(request.serial).or_default().push(OpenCall { ticket, call });
         }
         let decision = self.ask_extensions(rules, &question, ruling.decision).await;
-        // Whoever agreed to the command agreed to what nobody has made a rule of.
+        // A user who agreed to the command agreed to what no rule covers.
         let by_default = decision.effect == RuleEffect::Ask && decision.is_default;
         let decision =
             if by_default { PolicyDecision { effect: RuleEffect::Allow, ..decision } } else { decision };
@@ -331,7 +331,8 @@ impl Gate for PolicyGate {
                 rules.policy.preview(&file_call.question(call), &history)
             };
             let decision = decide(file_tools.call_for(&target));
-            // Nobody can be asked about each of a thousand files, but what the call names was asked about.
+            // The user cannot be asked about each of a thousand files, but was asked about what the call
+            // names.
             let is_granted = || decision.effect == RuleEffect::Ask && granted.contains(&(root, path.clone()));
             // A tool that must not be run is not offered.
             let is_offered = || {
@@ -359,7 +360,7 @@ impl Gate for PolicyGate {
         directory: &RelativePath,
     ) -> bool {
         let Ok(rules) = self.rules.current().await else { return true };
-        // The targets say when it is about reading. What an extension says of a file that is written, nobody can tell.
+        // The targets say when it is about reading. What an extension says of a file that is written is unknown.
         let reads = request.targets.iter().filter_map(Target::file).any(|file| file.2 == Access::Read);
         if !reads && !rules.extensions.is_empty() {
             return true;
@@ -401,7 +402,7 @@ impl Gate for PolicyGate {
     }
 }
 
-/// What a question about a file says besides the tool that stands for the access.
+/// What a question about a file says in addition to the tool that represents the access.
 fn question_by<'a>(
     context: &'a CallContext,
     targets: &'a [Target],
@@ -438,7 +439,7 @@ fn unreadable(error: ToolError) -> Verdict {
     Verdict::Deny { rule: "unreadable".to_owned(), error }
 }
 
-/// A request with what the rules see besides it.
+/// A request with what else the rules see.
 pub(super) struct PolicyContext {
     mode: TddMode,
     state: TddState,

@@ -55,18 +55,18 @@ pub(crate) struct Rules {
     pub(crate) policy: Policy,
     /// By the name of their file.
     pub(crate) extensions: Vec<(String, Arc<dyn Predicate>)>,
-    /// Whether any of them looks at what a session has done.
+    /// Whether any of them depends on what a session has done.
     pub(crate) look_back: bool,
     /// Those that only tighten unless they have been confirmed.
     pub(crate) foreign: ForeignRules,
-    /// Tells one set of rules from the next.
+    /// Distinguishes one set of rules from the next.
     pub(crate) generation: u64,
 }
 
 struct Loaded {
     seen: Vec<VisibleFs>,
     generation: u64,
-    /// Broken rules are no rules: every call is denied with this error until somebody mends the file.
+    /// Broken rules allow nothing: every call is denied with this error until the file is repaired.
     rules: Result<Arc<Rules>, ToolError>,
 }
 
@@ -103,7 +103,7 @@ impl RuleStore {
         Ok(Self { files, predicates, tools, loaded, reading: Mutex::new(()) })
     }
 
-    /// The rules of the files as they are now. Until new ones are wholly read the old ones stand.
+    /// The rules of the files as they are now. Until new ones are completely read the old ones apply.
     ///
     /// # Errors
     /// Why they cannot be used.
@@ -144,7 +144,7 @@ impl RuleFiles {
         });
         let mut paths = match listed {
             Ok(paths) => paths,
-            // What stands there and cannot be listed is looked at like a file, and found unreadable.
+            // What is there and cannot be listed is read like a file, and found unreadable.
             Err(_) if directory.symlink_metadata().is_ok() => vec![directory],
             Err(_) => Vec::new(),
         };
@@ -259,7 +259,7 @@ fn text_of(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Compiles extension rules. They may import each other, so they are compiled from one small tree of their own.
+/// Compiles extension rules. They may import each other, so they are compiled from their own small tree.
 async fn compile(
     predicates: &dyn PredicateCompiler,
     scripts: Vec<(String, &PathBuf, String)>,
@@ -278,7 +278,7 @@ async fn compile(
             let message = format!("the extension rule `{name}` cannot be used: {}", error.message);
             let place = error.place_of().filter(|found| found.file == place.as_str());
             let error = error.with_code(Code::Config).with_message(message);
-            // Where the person finds it, not where it stands in the tree it was compiled from.
+            // Where the person finds it, not where it is in the tree it was compiled from.
             place.map_or_else(
                 || error.clone(),
                 |found| error.clone().place(&SourceLocation { file: name.clone(), ..found }),

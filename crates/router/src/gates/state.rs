@@ -1,4 +1,4 @@
-//! Where test-driven work stands: what may be written now, and what runs and writes make of it.
+//! The state of test-driven work: what may be written now, and what runs and writes make of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -103,7 +103,7 @@ impl StateGate {
         self.disk.as_ref()
     }
 
-    /// Notes which tests the project has before anybody works on it, so that one that appears later is new.
+    /// Notes which tests the project has before any work begins, so that one that appears later is new.
     ///
     /// # Errors
     /// When the state cannot be kept, or the project cannot be read.
@@ -155,7 +155,7 @@ impl StateGate {
             return Err(ToolError::new(Code::Config, error.to_string())
                 .help("name generated files in `tdd.exempt` of the configuration, or in an ignore file"));
         }
-        // What was not looked at could be the very file that a test is about.
+        // What was not read could be the very file that a test is about.
         if coverage == Coverage::Cut {
             let message = "the project is too large to be looked through for its tests and their code";
             return Err(ToolError::new(Code::Security, message)
@@ -208,7 +208,7 @@ impl StateGate {
                 after.insert(path.clone(), hash).ok()?;
             }
         }
-        // A file without tests has failed for whoever asked, and shows nothing of the tool.
+        // A file without tests has failed for the caller, and shows nothing of the tool.
         let is_failure = report.failed > 0;
         let failed = if report.inconclusive { 0 } else { report.failed };
         Some(TestRun {
@@ -300,7 +300,7 @@ impl TddView for StateGate {
             .filter_map(Target::file)
             .find_map(|(root, path, _)| self.tdd.classify(root, path).scope)
             .unwrap_or(Scope::Project);
-        // A state that nobody knows admits the least.
+        // An unknown state admits the least.
         self.tdd.state(&scope).unwrap_or(TddState::Halted)
     }
 }
@@ -321,7 +321,7 @@ impl DiskHashes {
         let root = match root {
             Root::Tools => self.tool_root.as_ref(),
             Root::Project => self.project.as_ref(),
-            // Work outside the project has no tests of its own.
+            // Work outside the project has no tests.
             Root::Host => None,
         };
         let directory = root?.descend(&path.parent()).ok()?;

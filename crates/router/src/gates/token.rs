@@ -1,4 +1,4 @@
-//! Tokens narrow what the rules allow, for whoever carries one.
+//! Tokens narrow what the rules allow, for the caller that carries one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

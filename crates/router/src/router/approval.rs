@@ -27,7 +27,7 @@ const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
 const WOULD_HAVE_TO_RUN: &str =
     "the statement would have to run, and a database server does not undo all that a statement can do";
 
-/// Which approvals whoever let a running call through has given already for what it goes on to.
+/// Which approvals the user already gave, with the running call, for what it does next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Covered {
     Nothing,
@@ -36,8 +36,8 @@ enum Covered {
 }
 
 impl Router {
-    /// Runs a call, after somebody has agreed to it where a gate wants that. `judged` are the files as the gates saw them,
-    /// where one of them has judged contents.
+    /// Runs a call, after the user has agreed to it where a gate requires that. `judged` are the files as the gates saw
+    /// them, where one of them has judged contents.
     pub(super) async fn run_agreed(
         self: &Arc<Self>,
         passed: AuthorizedCall<'_>,
@@ -82,14 +82,14 @@ impl Router {
         }
     }
 
-    /// What a call touches besides what its arguments name.
+    /// What a call touches in addition to what its arguments name.
     pub(super) async fn found_targets(self: &Arc<Self>, passed: AuthorizedCall<'_>) -> Vec<Target> {
         let findings = Mutex::default();
         let invocation = self.invocation(passed, passed.request.context, &findings, None, &[]);
         passed.registered.tool.found_targets(invocation).await
     }
 
-    /// Runs a call that nobody has to be asked about any more. `requirements` were agreed to.
+    /// Runs a call that needs no further approval. `requirements` were agreed to.
     async fn run_tool(
         self: &Arc<Self>,
         passed: AuthorizedCall<'_>,
@@ -133,7 +133,7 @@ impl Router {
     }
 
     /// Asks until what was agreed to is what would happen now, and then lets it happen. Where a gate has judged contents,
-    /// it ends when they are not those any more: they are judged again before somebody is asked again.
+    /// it ends when they are not those any more: they are judged again before the user is asked again.
     async fn ask_and_run(
         self: &Arc<Self>,
         passed: AuthorizedCall<'_>,
@@ -176,7 +176,7 @@ impl Router {
     ) -> Result<ApprovalPrompt, ToolError> {
         let made = async {
             let request = passed.request;
-            // What the router has added for the preview of a dry run stands behind the tool's own targets.
+            // What the router has added for the preview of a dry run comes after the tool's own targets.
             let tool = &passed.registered.tool;
             let mut targets = tool.targets_in(&request.call.arguments, passed.env.workspace).await?;
             if request.context.dry_run {
@@ -206,7 +206,7 @@ impl Router {
         if request.definition.effect == Effect::Write {
             let by_rule = requirements.iter().any(ApprovalRequirement::is_rule);
             match DryRunSafety::of(targets, env.workspace) {
-                // Nothing that stays may happen before somebody has agreed to it.
+                // Nothing permanent may happen before the user has agreed to it.
                 DryRunSafety::Leaves => return Ok(Preview::missing(WOULD_HAVE_TO_RUN)),
                 // A rule that asks before a statement is asked before its dry run, too.
                 DryRunSafety::Undone if by_rule => {
@@ -226,7 +226,7 @@ impl Router {
         })
     }
 
-    /// Whether a call would change a file that it may not read before somebody has agreed to it. Such a write is not
+    /// Whether a call would change a file that it may not read before the user has agreed to it. Such a write is not
     /// tried before: whether it would fail depends on what is in the file.
     pub(super) async fn is_veiled(
         self: &Arc<Self>,
@@ -248,7 +248,7 @@ impl Router {
         changed.into_iter().all(|(root, path, _)| filter(root, path, Access::Read))
     }
 
-    /// Puts one exhibit before whoever can be asked. Their answer stands in the record.
+    /// Shows one prompt to the approver. The answer is in the record.
     async fn ask(
         &self,
         request: GateRequest<'_>,
@@ -313,10 +313,10 @@ impl Router {
         None
     }
 
-    /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
-    /// says what would change as things stand, `propose` gives the contents for a gate that judges those, and `later` are
-    /// those of the files that run later. What the gates say stands in the call's record. Answers what was agreed to,
-    /// when somebody was asked.
+    /// Takes files that a running call is about to change past the gates, and asks where one of them requires it:
+    /// `show` says what would change now, `propose` gives the contents for a gate that judges those, and `later` are
+    /// those of the files that run later. What the gates say is in the call's record. Returns what was agreed to, when
+    /// the user was asked.
     pub async fn judge_changes<P, S, F>(
         &self,
         invocation: Invocation<'_>,
@@ -363,9 +363,9 @@ impl Router {
         Box::pin(self.ask_about_changes(request, lifecycle, &requirements, show, verdicts)).await
     }
 
-    /// Takes what a running call goes on to past the gates, as if it were a call of its own: `call` is the call with the
-    /// arguments that would lead there. The record of the running call names the targets. `covered` says that whoever let
-    /// the running call through has seen as much as the default approvals ask for.
+    /// Takes what a running call does next past the gates, as if it were a separate call: `call` is the call with the
+    /// arguments that would lead there. The record of the running call names the targets. `covered` says that the
+    /// approval of the running call showed as much as the default approvals ask for.
     ///
     /// # Errors
     /// What a gate has against it, or `EAPPROVAL`.

@@ -5,7 +5,7 @@ use tgp_contract::{GateRequest, Target, canonical};
 
 use super::preview::Preview;
 
-/// What is put before whoever is asked.
+/// What the approver is shown.
 pub(super) struct ApprovalPrompt {
     pub(super) targets: Vec<Target>,
     pub(super) preview: Preview,

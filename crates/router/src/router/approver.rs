@@ -1,9 +1,9 @@
-//! Whoever is asked when there is nobody.
+//! The approver for programs without a user.
 
 use async_trait::async_trait;
 use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver};
 
-/// For programs with nobody to ask.
+/// For programs without a user to ask. It refuses every call.
 #[derive(Clone, Copy, Debug)]
 pub struct DenyAll;
 

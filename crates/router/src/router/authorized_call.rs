@@ -4,7 +4,7 @@ use tgp_contract::{Code, GateDecision, GateRequest, GateVerdict, ToolError};
 
 use super::{CallEnv, Registered};
 
-/// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
+/// How often the user is asked about one call that changes meanwhile. A user who agrees to a fourth version reads
 /// none of them.
 pub(super) const MAX_ROUNDS: usize = 3;
 

@@ -1,4 +1,5 @@
-//! A call on its way: polled by whoever wants it, and carried to its end when it has gone too far to be taken back.
+//! A call on its way: polled by its caller, and carried to its end when it has gone too far to be rolled
+//! back.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,15 +15,15 @@ use super::lifecycle::CallLifecycle;
 /// The whole of a call, which owns what it works on.
 type Whole = Pin<Box<dyn Future<Output = CallRecord> + Send>>;
 
-/// Ends with the record that was kept. Dropped before, it takes the call back; where that is not possible any more,
-/// the call goes on as a task of its own and leaves the record of what it did.
+/// Ends with the record that was kept. Dropped before, it rolls the call back; where that is not possible any more,
+/// the call continues as its own task and leaves the record of what it did.
 pub(super) struct CallFuture {
     whole: Option<Whole>,
     lifecycle: Arc<CallLifecycle>,
     detached: CallsInFlight,
     /// Counts it until it has left its record.
     place: Option<Place>,
-    /// Whoever drops it need not be on a runtime.
+    /// It may be dropped outside a runtime.
     runtime: Option<Handle>,
 }
 

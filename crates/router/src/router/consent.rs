@@ -12,7 +12,7 @@ pub(super) enum DryRunSafety {
     Looks,
     /// It runs something, all of which is undone.
     Undone,
-    /// It runs something whose effects nobody can undo for certain.
+    /// It runs something whose effects cannot be undone for certain.
     Leaves,
 }
 
@@ -38,7 +38,7 @@ impl DryRunSafety {
 pub(super) enum Subject {
     /// A call as its caller made it, and what a dry run of it does.
     Call(DryRunSafety),
-    /// What a running call turned out to do. Whoever agreed to the call has not seen it.
+    /// What a running call turned out to do. The user who agreed to the call has not seen it.
     Finding,
 }
 
@@ -52,7 +52,7 @@ fn settles(consent: Consent, subject: Subject, requirement: &ApprovalRequirement
     }
 }
 
-/// Whether somebody has to be asked. Where that is settled already, the record says by what.
+/// Whether the user has to be asked. Where that is settled already, the record says by what.
 pub(super) fn must_ask(
     request: GateRequest<'_>,
     subject: Subject,
@@ -66,7 +66,7 @@ pub(super) fn must_ask(
         return true;
     }
     // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
-    // of a statement may leave something, and whoever made a rule that asks wants to be asked.
+    // of a statement may leave something, and a rule that asks must be obeyed.
     let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
         && subject != Subject::Call(DryRunSafety::Leaves);
     if request.context.dry_run && previews && !requirements.iter().any(ApprovalRequirement::is_rule) {

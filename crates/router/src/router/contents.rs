@@ -9,18 +9,19 @@ use super::in_flight_call::CallTrace;
 use super::preview::{ApprovedSnapshot, Preview};
 use super::{ApprovalRequirement, GatePhase, Router, ToolOutcome};
 
-/// A write tried without effect, when that is first needed: one call is tried once, whoever looks at its contents.
+/// A write tried without effect, when that is first needed: one call is tried once, however many gates read its
+/// contents.
 #[derive(Default)]
 pub(super) struct DryRun(Option<ToolOutcome>);
 
 impl DryRun {
-    /// The files as they were when they were judged; nothing where nobody looked at them.
+    /// The files as they were when they were judged; nothing where they were not read.
     pub(super) fn agreement(self) -> Option<Arc<ApprovedSnapshot>> {
         ApprovedSnapshot::to(&Preview::from(self.0?)).map(Arc::new)
     }
 }
 
-/// What became of running a call as it was judged.
+/// The result of running a call as it was judged.
 pub(super) enum Attempt {
     Done(ToolOutcome),
     /// A file was not any more as it was judged, so nothing was done.
@@ -78,7 +79,7 @@ impl Router {
     }
 
     /// Shows the gates what a write to the project would leave there, where one of them judges that. The write is tried
-    /// without effect, and nobody but the gates sees what comes of it.
+    /// without effect, and only the gates see the result.
     pub(super) async fn judge_contents(
         self: &Arc<Self>,
         passed: AuthorizedCall<'_>,

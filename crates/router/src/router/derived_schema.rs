@@ -34,8 +34,8 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema.to_value()
 }
 
-/// Leaves out what tells a model nothing: titles, formats of numbers, empty defaults, further fields that are allowed, and
-/// `null` as another way to leave an optional field out.
+/// Leaves out what is useless to a model: titles, formats of numbers, empty defaults, further fields that are allowed,
+/// and `null` as another way to leave an optional field out.
 struct Plain;
 
 impl Transform for Plain {
@@ -81,7 +81,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// `null` beside one other type. Beside several, it is a value of its own.
+/// `null` beside one other type. Beside several, it is a separate value.
 fn remove_null(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else { return };
     if let Some(Value::Array(kinds)) = fields.get("type")

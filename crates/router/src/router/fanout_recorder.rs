@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tgp_contract::{CallRecord, Recorder, ToolError};
 
-/// Tells both, the first one first. A call that either cannot keep has failed.
+/// Records to both, the first one first. A call that either cannot keep has failed.
 pub struct FanoutRecorder(pub Arc<dyn Recorder>, pub Arc<dyn Recorder>);
 
 #[async_trait]

@@ -59,7 +59,7 @@ impl<'a> InFlightCall<'a> {
         }
     }
 
-    /// Keeps and answers the record of a call that was taken back.
+    /// Keeps and returns the record of a call that was rolled back.
     pub(super) fn cancel(mut self) -> CallRecord {
         self.closed = true;
         self.record_cancelled()

@@ -1,4 +1,4 @@
-//! How far a call has come, and until when it can be taken back.
+//! How far a call has come, and until when it can be rolled back.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 
 use super::waiting::ApprovalWait;
 
-/// Shared by a call, by whoever may cancel it, and by the place where it takes effect.
+/// Shared by a call, by the holder that may cancel it, and by the place where it takes effect.
 ///
 /// INVARIANT: of a cancellation and the point of no return one comes first, and the other is refused. So a call that
-/// was cancelled has changed nothing that its record should name, on whichever thread its work goes on.
+/// was cancelled has changed nothing that its record should name, on whichever thread its work continues.
 #[derive(Default)]
 pub(super) struct CallLifecycle {
     state: Mutex<State>,
@@ -32,7 +32,7 @@ impl std::fmt::Debug for CallLifecycle {
 #[derive(Debug, Default)]
 struct State {
     stage: Stage,
-    /// Somebody wanted to cancel it, in time or not.
+    /// A cancellation was requested, in time or not.
     unwanted: bool,
     /// The tool began to run.
     started: bool,
@@ -43,7 +43,7 @@ enum Stage {
     /// Nothing of it has taken effect.
     #[default]
     Open,
-    /// It takes effect, or has; it goes on to its end.
+    /// It takes effect, or has; it continues to its end.
     Committing,
     /// It will not take effect any more.
     Cancelled,
@@ -72,7 +72,7 @@ impl CallLifecycle {
         &self.wait
     }
 
-    /// Something is about to happen that cannot be taken back.
+    /// Something is about to happen that cannot be undone.
     pub(super) fn testify(&self) -> Result<(), ToolError> {
         if let Some(recorder) = &self.recorder {
             let ended = || ToolError::new(Code::Internal, "the kernel has ended, so nothing can be recorded");
@@ -85,7 +85,7 @@ impl CallLifecycle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the call back, if that is possible. Answers whether it is.
+    /// Rolls the call back, if that is possible. Returns whether it is.
     pub(super) fn cancel(&self) -> bool {
         let mut state = self.state();
         state.unwanted = true;
@@ -96,7 +96,7 @@ impl CallLifecycle {
         state.stage == Stage::Cancelled
     }
 
-    /// Ends when the call was taken back. One task at a time may wait for it.
+    /// Ends when the call was rolled back. One task at a time may wait for it.
     pub(super) async fn cancelled(&self) {
         while self.state().stage != Stage::Cancelled {
             self.cancelled.notified().await;
@@ -127,7 +127,7 @@ impl CallLifecycle {
         }
     }
 
-    /// How far the execution of a call went that has no end of its own: it was cancelled, or its runtime ended.
+    /// How far the execution of a call went that did not end by itself: it was cancelled, or its runtime ended.
     fn interrupted(&self) -> Execution {
         let state = self.state();
         match (state.started, state.stage) {
@@ -142,7 +142,8 @@ impl CallLifecycle {
         self.commit();
     }
 
-    /// What became of a call that has no end. Only the end of its runtime takes one away that takes effect.
+    /// The result of a call that did not end by itself. Only the end of its runtime can interrupt one that
+    /// takes effect.
     pub(super) fn broken_off(&self) -> (ToolError, Execution) {
         let execution = self.interrupted();
         if execution != Execution::Unknown {
@@ -167,13 +168,13 @@ impl CallLifecycle {
     }
 }
 
-/// Where a call begins to take effect. Before it a caller that goes away takes the call back; after it the call is
-/// carried out and recorded, whoever still waits for it.
+/// Where a call begins to take effect. Before it a caller that goes away rolls the call back; after it the call is
+/// carried out and recorded, even if no caller waits for it.
 #[derive(Clone, Debug)]
 pub struct PointOfNoReturn(pub(super) Arc<CallLifecycle>);
 
 impl PointOfNoReturn {
-    /// To be called right before the effect, by whoever causes it, and when nothing can be said against it any more.
+    /// To be called right before the effect, by the code that causes it, when nothing can refuse it any more.
     ///
     /// # Errors
     /// When the call was cancelled before, its record could not be kept, or its witness failed; then it must not take
@@ -207,7 +208,8 @@ impl OuterCall {
     }
 }
 
-/// What a call that was taken back answers. `details.cancelled` tells it from one that failed by itself.
+/// The error of a call that was rolled back. `details.cancelled` distinguishes it from one that failed by
+/// itself.
 fn cancelled() -> ToolError {
     ToolError::new(Code::Runtime, "the call was cancelled before it ended").of_cancellation()
 }

@@ -77,7 +77,7 @@ enum GatePhase {
     /// Whether a call that runs may make or remove these directories. They have no contents, so only gates that judge by
     /// names are asked.
     Directories,
-    /// Whether a call that runs may go on to these targets.
+    /// Whether a call that runs may continue with these targets.
     Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
     Contents,
@@ -85,7 +85,7 @@ enum GatePhase {
     Commit,
 }
 
-/// A name that stands for every name which no rule means by itself.
+/// A name that represents every name which no rule mentions.
 const PROBE: &str = "any-name-4f1c9e7a";
 
 /// How deep tools may call tools.
@@ -197,9 +197,9 @@ impl Router {
         self.begin(call, context, &self.workspace, CallLifecycle::default()).await
     }
 
-    /// The same for a call that somebody may not want any more. When `cancelled` completes before the call takes
-    /// effect, it is taken back: its command is ended, its transaction undone, and its record says so. Later it is
-    /// waited for, and its record says what it did. `witness` is called before it takes effect.
+    /// The same for a call that may be cancelled. When `cancelled` completes before the call takes effect, it is
+    /// rolled back: its command is ended, its transaction undone, and its record says so. Later it is waited for,
+    /// and its record says what it did. `witness` is called before it takes effect.
     pub async fn call_cancellable(
         self: &Arc<Self>,
         call: ToolCall,
@@ -216,8 +216,8 @@ impl Router {
         running.await
     }
 
-    /// Waits for calls that took effect when their callers went away: they go on by themselves until they are
-    /// recorded. Answers whether all have ended in time.
+    /// Waits for calls that took effect when their callers went away: they continue by themselves until they
+    /// are recorded. Returns whether all have ended in time.
     pub async fn wait_for_detached(&self, patience: Duration) -> bool {
         self.detached.wait(patience).await
     }
@@ -287,7 +287,7 @@ impl Router {
             result = self.run_pipeline(serial, call, context, env, trace) => Some(result),
         };
         let Some(result) = result else { return open.cancel() };
-        // Whoever goes away now does not take its record along.
+        // A caller that goes away now does not drop its record.
         lifecycle.end();
         // An error never repeats a long argument, neither to the caller nor in the record.
         let record = open.close(result.map_err(ToolError::bounded).into());
@@ -324,7 +324,7 @@ impl Router {
         }
         trace.targets = registered.tool.targets_in(&call.arguments, env.workspace).await?;
         if context.dry_run {
-            // A preview shows what stands in the file.
+            // A preview shows what is in the file.
             trace.targets.extend(previews(&trace.targets));
         }
         let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
@@ -393,13 +393,14 @@ impl Router {
         Ok(verdicts)
     }
 
-    /// What a running call may see and touch besides what its arguments name; `None` when that is everything.
+    /// What a running call may see and touch in addition to what its arguments name; `None` when that is
+    /// everything.
     pub async fn file_filter(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
         let Invocation { serial, call, definition, context, granted: targets, .. } = invocation;
         self.filter_for(GateRequest { serial, call, definition, context, targets, proposed: None }).await
     }
 
-    /// The filters of all gates together. The targets of the request are what somebody has agreed to.
+    /// The filters of all gates together. The targets of the request are what the user has agreed to.
     async fn filter_for(&self, request: GateRequest<'_>) -> Option<FileFilter> {
         let mut filters = Vec::new();
         for gate in &self.gates {
@@ -408,7 +409,7 @@ impl Router {
         (!filters.is_empty()).then(|| -> FileFilter {
             Arc::new(move |root, path, access| {
                 let passes = |path: &RelativePath| filters.iter().all(|filter| filter(root, path, access));
-                // A chronicle tells of its file, so whoever may not see the one may not see the other.
+                // A chronicle describes its file, so a caller that may not see the one may not see the other.
                 !is_chronicle_tree_directory(path)
                     && passes(path)
                     && chronicled(path).is_none_or(|file| passes(&file))
@@ -492,7 +493,7 @@ impl Router {
         })
     }
 
-    /// Asks every gate, in order; the first denial ends the call. Returns why somebody must be asked, if so.
+    /// Asks every gate, in order; the first denial ends the call. Returns why the user must be asked, if so.
     async fn pass_gates(
         &self,
         request: GateRequest<'_>,
@@ -548,7 +549,7 @@ impl Router {
     }
 }
 
-/// What became of a call, in one line of the log.
+/// Logs the result of a call in one line.
 fn log_ending(record: &CallRecord) {
     tracing::info!(
         target: "router",

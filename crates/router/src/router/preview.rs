@@ -1,4 +1,4 @@
-//! What somebody who is asked sees of an effect, and the agreement that holds for nothing else.
+//! What the approver sees of an effect, and the approval that applies to nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 use super::ToolOutcome;
 use crate::files::difference_with_mode;
 
-/// Bytes of differences in one preview of many files: more than that nobody reads before an answer. The files beyond
-/// are named, and bound by their hashes all the same.
+/// Bytes of differences in one preview of many files: more would not be read before an answer. The files beyond are
+/// named, and bound by their hashes all the same.
 const MAX_SHOWN_BYTES: usize = 1024 * 1024;
 
-/// What is shown of a call besides its arguments and targets.
+/// What is shown of a call in addition to its arguments and targets.
 #[derive(Clone, Debug, Default)]
 pub struct Preview {
     /// What would happen; nothing where the arguments say it all.
@@ -50,8 +50,8 @@ impl Preview {
         Self { missing: Some(why.into()), ..Self::default() }
     }
 
-    /// The differences of many files, as many as there is room for: what is most important comes first. Each is looked at
-    /// by itself, so that the contents of one are in memory at a time.
+    /// The differences of many files, as many as there is room for: what is most important comes first. Each is read by
+    /// itself, so that the contents of one are in memory at a time.
     pub fn of_changes(
         changes: impl IntoIterator<Item = Result<FileDiff, ToolError>>,
     ) -> Result<Self, ToolError> {
@@ -117,8 +117,8 @@ impl From<ToolOutcome> for Preview {
     }
 }
 
-/// What somebody has agreed to, or what the gates have judged: an effect on files that are as they were then. Whoever
-/// carries the effect out asks it at the last moment, where nobody can come in between.
+/// What the user has agreed to, or what the gates have judged: an effect on files that are as they were then. The
+/// code that carries out the effect checks it at the last moment, where nothing can come in between.
 #[derive(Debug)]
 pub struct ApprovedSnapshot {
     found: BTreeMap<(Root, RelativePath), Option<String>>,
@@ -136,13 +136,13 @@ enum Others {
 }
 
 impl ApprovedSnapshot {
-    /// Nothing where no preview could be made: then nobody knows what was there.
+    /// Nothing where no preview could be made: then it is unknown what was there.
     pub(super) fn to(preview: &Preview) -> Option<Self> {
         preview.data.as_ref()?;
         Some(Self::new(preview.found.iter().cloned(), Others::Refused))
     }
 
-    /// For a change of many files that nobody was asked about: some of them were judged by what they were before.
+    /// For a change of many files that needed no approval: some of them were judged by what they were before.
     /// Nothing where none was.
     pub fn on_judged(found: impl IntoIterator<Item = FileSnapshot>) -> Option<Arc<Self>> {
         let agreement = Self::new(found, Others::Free);
@@ -178,7 +178,7 @@ impl ApprovedSnapshot {
         if self.found.is_empty() { Ok(()) } else { Err(self.refuse(path)) }
     }
 
-    /// Whether somebody found another content than the one that was agreed to, so that nothing was done.
+    /// Whether another content was found than the one that was agreed to, so that nothing was done.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }

@@ -32,7 +32,8 @@ impl ApprovalRequirement {
 }
 
 impl Router {
-    /// Asks the gates about files that run later, one by one. Answers the wish for those that a person has to see.
+    /// Asks the gates about files that run later, one by one. Returns the approval reason for those that a person
+    /// has to see.
     pub(super) async fn judge_runs_later(
         &self,
         request: GateRequest<'_>,
@@ -96,7 +97,7 @@ impl Router {
             .filter(|target| changed(target).is_some_and(may_run_later))
             .cloned()
             .collect();
-        // Of a manifest only some fields count, so its contents are looked at, unless the caller may not see them yet.
+        // Of a manifest only some fields count, so its contents are read, unless the caller may not see them yet.
         let is_tried = !veiled && request.definition.effect == Effect::Write && request.definition.dry_run;
         if is_tried && files.iter().filter_map(changed).any(|path| !always_runs_later(path)) {
             let outcome = self.try_without_effect(passed, &[], dry_run).await?;

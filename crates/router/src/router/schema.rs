@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 
-/// More errors than this tell nobody more.
+/// The most errors that are reported; more would not help.
 const MAX_REPORTED: usize = 8;
 
 /// Longest text of a value or a path in a message; the caller knows the rest.

@@ -36,16 +36,17 @@ pub struct Invocation<'a> {
     pub router: &'a Arc<Router>,
     /// What the call turns out to touch while it runs.
     pub(super) findings: &'a Mutex<Findings>,
-    /// What somebody has agreed to, when it had to be asked for.
+    /// What the user has agreed to, when approval was required.
     pub(super) agreement: Option<&'a Arc<ApprovedSnapshot>>,
-    /// What the call names, where a rule wanted to be asked about it and somebody has agreed: what a rule only asks
+    /// What the call names, where a rule wanted to be asked about it and the user has agreed: what a rule only asks
     /// about is not hidden from this call then.
     pub(super) granted: &'a [Target],
     pub(super) lifecycle: &'a Arc<CallLifecycle>,
 }
 
 impl Invocation<'_> {
-    /// The workspace with what the gates let this call see, for tools that come across files nobody has named.
+    /// The workspace with what the gates let this call see, for tools that come across files that the call has
+    /// not named.
     pub async fn filtered_workspace(&self) -> Workspace {
         self.workspace.filtered(self.router.file_filter(*self).await)
     }
@@ -60,18 +61,18 @@ impl Invocation<'_> {
         self.workspace.tools_seen_by(self.visibility().await)
     }
 
-    /// What somebody has agreed to, for whoever has the last look at the files.
+    /// What the user has agreed to, for the last check of the files before the effect.
     pub fn agreement(&self) -> Option<Arc<ApprovedSnapshot>> {
         self.agreement.map(Arc::clone)
     }
 
-    /// For whoever is about to cause the call's effect.
+    /// For the code that is about to cause the call's effect.
     #[must_use]
     pub fn point_of_no_return(&self) -> PointOfNoReturn {
         PointOfNoReturn(Arc::clone(self.lifecycle))
     }
 
-    /// For whoever does something that no cancellation takes back, before the call as a whole takes effect: a request
+    /// For code that does something that no cancellation can undo, before the call as a whole takes effect: a request
     /// that is sent, a command with the network.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use super::preview::Preview;
 use super::tool::{DynTool, Invocation, ToolOutcome};
 use crate::Workspace;
 
-/// What a tool says of itself besides its arguments and its result.
+/// What a tool declares in addition to its arguments and its result.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolSpec {
     /// The name that a model calls it by.
@@ -58,9 +58,9 @@ pub trait Tool: Send + Sync + 'static {
         self.targets(args)
     }
 
-    /// What else a call is about to touch, found by looking at what its arguments name: the sources that a tool imports.
-    /// Nothing runs, and nothing of it reaches the caller, since the gates have not judged it yet. What cannot be found is
-    /// left out; the call itself then fails.
+    /// What else a call is about to touch, found by reading what its arguments name: the sources that a tool imports.
+    /// Nothing runs, and nothing of it reaches the caller, since the gates have not judged it yet. What cannot be found
+    /// is left out; the call itself then fails.
     async fn found_targets(&self, _args: &Self::Args, _invocation: Invocation<'_>) -> Vec<Target> {
         Vec::new()
     }

@@ -10,7 +10,7 @@ use crate::Workspace;
 /// Names that models write from habit, and those of earlier releases, with the name that a tool may have instead.
 const ARGUMENT_ALIASES: [(&str, &str); 2] = [("file_path", "path"), ("despite", "override_similar")];
 
-/// The call with the arguments that the tool knows, before anybody judges or records it: other names for them, and for a
+/// The call with the arguments that the tool knows, before it is judged or recorded: other names for them, and for a
 /// tool of the project's files a path that is absolute and in the project.
 pub(super) fn with_usual_arguments(
     mut call: ToolCall,

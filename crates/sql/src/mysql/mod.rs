@@ -1,4 +1,4 @@
-//! MySQL and MariaDB: each transaction in a task of its own.
+//! MySQL and MariaDB: each transaction in its own task.
 //!
 //! Two things are the server's own. A definition (`CREATE TABLE`…) commits at once and cannot be rolled back, so it is
 //! refused when there is something a commit would seal. And only tables of transactional engines roll back.
@@ -55,7 +55,7 @@ impl Connector {
         }
     }
 
-    /// Stops a connection's statement. One that cannot be stopped is noticed by the statement that goes on.
+    /// Stops a connection's statement. One that cannot be stopped is noticed by the statement that continues.
     pub async fn kill(&self, what: &str, connection: u32) {
         let killing = async {
             let mut helper = self.connect().await.ok()?;

@@ -1,6 +1,6 @@
 //! Which statements MySQL and MariaDB are given.
 //!
-//! The list names what is allowed, so that a statement nobody thought of is refused.
+//! The list names what is allowed, so that an unforeseen statement is refused.
 
 use tgp_contract::{SqlAccess, ToolError};
 

@@ -176,7 +176,7 @@ impl MySqlSession {
         Failure { error: failure, transaction: if open { Transaction::Open } else { Transaction::Gone } }
     }
 
-    /// Runs a statement of our own; its failure means that the transaction is no longer ours.
+    /// Runs one of our own statements; its failure means that the transaction is no longer ours.
     async fn own(&mut self, sql: &str) -> Result<(), Failure> {
         self.connection.query_drop(sql).await.map_err(|error| {
             Failure::gone(if error.is_fatal() { errors::of_connection(&error) } else { ended() })

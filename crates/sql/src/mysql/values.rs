@@ -27,7 +27,8 @@ pub(crate) fn write(parameter: Parameter) -> MySqlValue {
     }
 }
 
-/// True when the column could be MariaDB's JSON: a LONGTEXT with a binary collation. Its check constraint tells.
+/// True when the column could be MariaDB's JSON: a LONGTEXT with a binary collation. Its check constraint
+/// decides.
 pub(crate) fn may_be_json(column: &Column) -> bool {
     column.column_type() == ColumnType::MYSQL_TYPE_BLOB
         && column.column_length() == LONGTEXT

@@ -15,7 +15,7 @@ use crate::values::{bytes, float, integer, json, small_float, unsigned};
 
 type Fault = Box<dyn Error + Sync + Send>;
 
-/// Arrays, ranges and composites nest as types do; nobody nests them this deep.
+/// Arrays, ranges and composites nest as types do; real ones are never this deep.
 const MAX_DEPTH: usize = 16;
 
 /// A value of the answer.

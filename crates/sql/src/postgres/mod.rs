@@ -1,4 +1,4 @@
-//! PostgreSQL: each transaction in a task of its own, each statement behind a savepoint.
+//! PostgreSQL: each transaction in its own task, each statement behind a savepoint.
 
 mod decode;
 mod encode;
@@ -63,7 +63,8 @@ impl Connector {
         connected.map_err(|error| errors::of_connection(&error))
     }
 
-    /// Stops what the connection of `token` is doing. A stop that fails is noticed by the statement that goes on.
+    /// Stops what the connection of `token` is doing. A stop that fails is noticed by the statement that
+    /// continues.
     pub async fn cancel(&self, token: CancelToken) {
         let _ = match &self.encryption {
             None => token.cancel_query(NoTls).await,

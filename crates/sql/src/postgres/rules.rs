@@ -1,7 +1,7 @@
 //! Which statements PostgreSQL is given.
 //!
-//! The list names what is allowed, so that a statement nobody thought of is refused. What a function or a role may do on
-//! the server is decided there: give the kernel a role of its own.
+//! The list names what is allowed, so that an unforeseen statement is refused. What a function or a role may do on the
+//! server is decided there: give the kernel its own role.
 
 use tgp_contract::ToolError;
 

@@ -11,7 +11,7 @@ const SCHEMA_TABLES: [&str; 4] =
 /// Tables of SQLite's own that some definitions change.
 const INTERNAL_PREFIX: &str = "sqlite_";
 
-/// Pragmas whose argument says what to look at. The argument of every other one is a value to set.
+/// Pragmas whose argument says what to read. The argument of every other one is a value to set.
 const QUERY_PRAGMAS: [&str; 14] = [
     "collation_list",
     "compile_options",
@@ -137,7 +137,7 @@ impl Actions {
             // It makes its own tables.
             kinds.remove("create");
         }
-        // SQLite makes selections of its own, for rows after `VALUES` and for definitions. A selection of the caller
+        // SQLite makes internal selections, for rows after `VALUES` and for definitions. A selection of the caller
         // needs the word, which SQLite knows in ASCII only.
         if !sql.to_ascii_lowercase().contains("select") {
             kinds.remove("select");

@@ -64,7 +64,7 @@ pub(crate) enum Watch {
     /// It is our own.
     #[default]
     Off,
-    /// A caller's is compiled, to be looked at and thrown away.
+    /// A caller's is compiled, to be inspected and thrown away.
     Inspecting,
     /// A caller's is compiled, to be run.
     Compiling,

@@ -1,4 +1,4 @@
-//! A SQLite connection: opened with safe settings, begun, and looked over before it is kept.
+//! A SQLite connection: opened with safe settings, begun, and checked before it is kept.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -17,7 +17,7 @@ use crate::failure::esql;
 use crate::text::MAX_SQL_BYTES;
 use crate::transaction::CancelFlag;
 
-/// How many steps of SQLite's machine pass between two looks at the clock: some ten microseconds.
+/// How many steps of SQLite's machine pass between two checks of the clock: some ten microseconds.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
 
 /// The longest text, blob or row. A function cannot be stopped in the middle, so it must not get to build gigabytes.
@@ -29,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(25);
 /// How long operations outside the wait for the write lock try: recovery and checkpoints of other processes.
 const HOUSEKEEPING_WAIT: Duration = Duration::from_secs(5);
 
-/// What SQLite's callbacks look at while a statement runs.
+/// What SQLite's callbacks check while a statement runs.
 #[derive(Clone, Debug, Default)]
 struct Watch(Arc<Mutex<WatchState>>);
 
@@ -75,8 +75,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens the file; makes it, for the owner only, when `create` says so. No link on its way is followed: whoever can make
-    /// one where the database is expected must not choose another file by it.
+    /// Opens the file; makes it, for the owner only, when `create` says so. No link on its way is followed: a user who
+    /// can create one where the database is expected must not redirect it to another file.
     pub fn open(file: &Path, create: bool, wait: Duration) -> Result<Self, ToolError> {
         if create {
             make_file(file)?;
@@ -114,15 +114,15 @@ impl Connection {
     }
 
     /// Reads the definitions again if another connection has changed them. A statement would be compiled with the old
-    /// ones, and compiled anew only while it runs. In a transaction they do not change after that.
+    /// ones, and compiled again only while it runs. In a transaction they do not change after that.
     pub fn refresh(&self) -> rusqlite::Result<()> {
         let mut statement = self.database.prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 1")?;
         let mut rows = statement.query([])?;
         rows.next().map(|_| ())
     }
 
-    /// Write-ahead logging lets readers go on while one writes. Changing to it needs the file for a moment, and SQLite
-    /// does not wait for that by itself.
+    /// Write-ahead logging lets readers continue while one process writes. Changing to it needs the file for a moment,
+    /// and SQLite does not wait for that by itself.
     fn settle_journal(&self, create: bool, wait: Duration) -> Result<(), ToolError> {
         let until = Instant::now() + wait;
         loop {

@@ -17,8 +17,8 @@ use crate::text::{Dialect, MAX_SQL_BYTES, classify};
 /// What a query may consist of.
 const READING_KINDS: [&str; 4] = ["select", "values", "explain", "pragma"];
 
-/// The connection for statements that no transaction is open for. It has none of the pool's slots, so that looking at a
-/// statement waits for no writer and no other run.
+/// The connection for statements that no transaction is open for. It has none of the pool's slots, so that inspecting a
+/// statement does not wait for a writer or another run.
 pub(crate) struct Inspector {
     file: PathBuf,
     wait: Duration,
@@ -60,7 +60,7 @@ fn identity(file: &Path) -> Identity {
     std::fs::metadata(file).ok().as_ref().map(|file: &Metadata| (file.dev(), file.ino()))
 }
 
-/// What SQLite says of a statement, and what its text says besides.
+/// What SQLite says of a statement, and what its text says in addition.
 pub(crate) fn inspect(connection: &Connection, sql: &str, timeout: Duration) -> SqlClass {
     let text = classify(sql, Dialect::Sqlite).kinds;
     if sql.len() > MAX_SQL_BYTES || sql.contains('\0') || connection.refresh().is_err() {
@@ -91,7 +91,7 @@ struct Compiled {
 /// Nothing when it is not one statement that SQLite understands.
 fn compile(connection: &Connection, sql: &str, text: &[String]) -> Option<Compiled> {
     let mut compiled = compile_once(connection, sql)?;
-    // A virtual table that is opened here prepares statements of its own, once. They are not the caller's.
+    // A virtual table that is opened here prepares its own statements, once. They are not the caller's.
     if compiled.kinds.iter().any(|kind| !text.contains(kind)) {
         compiled = compile_once(connection, sql)?;
     }
@@ -117,7 +117,7 @@ fn compile_once(connection: &Connection, sql: &str) -> Option<Compiled> {
     Some(Compiled { reads: statement.readonly() && !actions.is_doubtful(), kinds })
 }
 
-/// Rows without a table are the one query for which SQLite asks nothing but a selection of its own.
+/// Rows without a table are the one query for which SQLite asks nothing but an internal selection.
 fn is_values(sql: &str) -> bool {
     classify(sql, Dialect::Sqlite).kinds == ["values"]
 }

@@ -1,8 +1,8 @@
-//! SQLite: one file, one writer at a time, each transaction on a thread of its own.
+//! SQLite: one file, one writer at a time, each transaction on its own thread.
 //!
 //! A transaction that may write takes the write lock when it begins (`BEGIN IMMEDIATE`). One that read first and asked
 //! for the lock later could be refused for good, because another writer has moved on since. Writers of this process
-//! queue for their turn in order; other processes are waited for with a busy handler. Readers wait for nobody.
+//! queue for their turn in order; other processes are waited for with a busy handler. Readers do not wait.
 
 mod actions;
 mod authorizer;

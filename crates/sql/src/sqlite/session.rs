@@ -55,7 +55,7 @@ impl SqliteSession {
         if let Some(judged) = &statement.judged
             && !judged.covers(&actions.kinds(&statement.sql))
         {
-            // A virtual table that was opened just now has prepared statements of its own, once.
+            // A virtual table that was opened just now has prepared its own statements, once.
             self.watch_caller(Watch::Compiling);
             prepared = self.judged(self.prepare(&statement.sql))?;
             actions = self.connection.warden.actions();
@@ -173,7 +173,7 @@ impl SqliteSession {
         Ok(collector.finish(0))
     }
 
-    /// Runs a statement of our own.
+    /// Runs one of our own statements.
     fn own(&self, sql: &str) -> Result<(), Failure> {
         self.connection.stop_clock();
         self.connection.database.execute_batch(sql).map_err(|error| {

@@ -41,7 +41,7 @@ fn is_harmless(
     {
         return true;
     }
-    // A quoted name is never a keyword, and nobody has to quote the functions of the list.
+    // A quoted name is never a keyword, and the functions of the list need no quotes.
     if name.kind != Kind::Word {
         return false;
     }

@@ -58,7 +58,7 @@ const FIRST_VERBS: [&str; 4] = ["CLUSTER", "NOTIFY", "REFRESH", "SECURITY"];
 const OPENERS: [&str; 9] =
     ["EXPLAIN", "ANALYZE", "VERBOSE", "PLAN", "AS", "BEGIN", "THEN", "ELSE", "MATERIALIZED"];
 
-/// Verbs that have an `INTO` of their own.
+/// Verbs that have their own `INTO`.
 const INSERTIONS: [&str; 4] = ["INSERT", "REPLACE", "MERGE", "UPSERT"];
 /// What may be between such a verb and its `INTO`.
 const MODIFIERS: [&str; 9] =
@@ -67,7 +67,7 @@ const MODIFIERS: [&str; 9] =
 /// Verbs whose answer can go into a table, a file or a variable.
 const QUERIES: [&str; 3] = ["SELECT", "TABLE", "VALUES"];
 
-/// Definitions that contain statements, with semicolons of their own.
+/// Definitions that contain statements, with their own semicolons.
 pub(super) const ROUTINES: [&str; 5] = ["TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE"];
 
 /// The first word of a statement that only reads.
@@ -122,7 +122,7 @@ pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
         let before = words.get(..place).unwrap_or_default();
         let next = words.get(place + 1);
         let is_verb = is_verb(token, next) && (!found || begins(before));
-        // The rows of an insertion are no statement of their own, but a query behind it is one.
+        // The rows of an insertion are not a separate statement, but a query behind it is one.
         let is_row = token.is("VALUES") && selection.inserts;
         let is_source = (selection.inserts || kinds.has("create")) && token.is("SELECT")
             || selection.inserts && token.is("TABLE");

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Ambiguous,
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub kind: Kind,
@@ -134,7 +134,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// True when the text goes on with `wanted`; takes nothing.
+    /// True when the text continues with `wanted`; consumes nothing.
     fn ahead(&mut self, wanted: &str) -> bool {
         let position = self.position();
         self.sql.get(position..).is_some_and(|rest| rest.starts_with(wanted))
@@ -236,8 +236,8 @@ impl Lexer<'_> {
                 || after.next().is_none_or(|(_, third)| third == ' ' || third.is_ascii_control()))
     }
 
-    /// Two dashes that are no comment in MySQL, and become one when a blank is written behind them, as it has to be for
-    /// the driver in some places.
+    /// Two dashes that are not a comment in MySQL, and become one when a blank is written behind them, as it has to be
+    /// for the driver in some places.
     fn unclear_dashes(&mut self) -> bool {
         let mut after = self.rest.clone();
         let plain = |third: char| third.is_ascii_alphanumeric() || matches!(third, '_' | '(' | '.');

@@ -131,8 +131,8 @@ fn numbered(token: &Token<'_>, dialect: Dialect) -> bool {
 
 /// Writes the tokens again with the server's parameters.
 ///
-/// For MySQL what stood between them is reduced to a blank and line ends: its driver reads the text once more for names
-/// of its own and misreads some comments. Lines stay, because the server answers with line numbers.
+/// For MySQL what was between them is reduced to a blank and line ends: its driver reads the text once more for its own
+/// names and misreads some comments. Lines stay, because the server answers with line numbers.
 struct Writer<'a> {
     source: &'a str,
     dialect: Dialect,

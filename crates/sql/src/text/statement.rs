@@ -113,7 +113,7 @@ impl<'a> Script<'a> {
         self.tokens.iter().any(|token| token.is(word))
     }
 
-    /// True when `first` stands directly before `second`.
+    /// True when `first` is directly before `second`.
     pub fn has_pair(&self, first: &str, second: &str) -> bool {
         self.tokens.windows(2).any(|pair| match pair {
             [one, two] => one.is(first) && two.is(second),

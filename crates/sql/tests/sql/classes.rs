@@ -161,7 +161,7 @@ async fn a_statement_that_does_more_than_was_judged_is_refused() {
         let mut transaction = place.begin().await;
         transaction.execute(&statement).await.unwrap();
         transaction.commit().await.unwrap();
-        // Another connection makes it delete as well, after it was looked at.
+        // Another connection makes it delete as well, after it was inspected.
         place
             .call("CREATE TRIGGER later AFTER INSERT ON log BEGIN DELETE FROM t; END", json!(null))
             .await

@@ -24,7 +24,7 @@ async fn a_dropped_statement_rolls_back_and_frees_its_connection() {
             let statement = run(&mut *transaction, slow, json!(null));
             tokio::time::timeout(Duration::from_millis(150), statement).await.expect_err("it is endless");
             if keep_handle {
-                // The caller may go on with the handle, but not with the transaction.
+                // The caller may continue with the handle, but not with the transaction.
                 let error = place.insert(&mut *transaction, 2).await.unwrap_err();
                 assert!(error.message.contains("rolled back"), "{error}");
                 assert!(transaction.commit().await.is_err());

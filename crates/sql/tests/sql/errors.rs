@@ -49,7 +49,7 @@ async fn errors_carry_the_databases_code_and_the_place() {
         if place.kind == Kind::MySql {
             assert_eq!(place.insert(&mut *transaction, 1).await.unwrap_err().details["errno"], 1062);
         }
-        // The place is in the caller's text, whatever parameters and comments became of it.
+        // The place is in the caller's text, whatever happened to its parameters and comments.
         let sql = "SELECT :a, /* ü :b */\n  :c,\n  ü 'x' wrong wrong FROM users";
         let error = run(&mut *transaction, sql, json!({"a": "1", "c": "2"})).await.unwrap_err();
         assert_eq!(position(&error).0, 3, "{error:?}");
@@ -129,7 +129,7 @@ async fn a_server_that_goes_away_ends_the_transaction_and_not_the_pool() {
     }
 }
 
-/// JavaScript's `toISOString` is what a tool has at hand, and MySQL does not take it.
+/// JavaScript's `toISOString` is what a tool has, and MySQL does not take it.
 #[tokio::test]
 async fn bug_a_time_that_mysql_refuses_says_how_to_write_it() {
     each("times", async |place| {

@@ -91,7 +91,7 @@ async fn a_slow_statement_is_stopped_and_the_connection_lives_on() {
         assert_eq!(error.details["timeout_ms"], 800, "{error:?}");
         assert!(error.details.contains_key("sqlCode"), "{error:?}");
         assert!(started.elapsed() < Duration::from_secs(20));
-        // It only read, so the transaction goes on.
+        // It only read, so the transaction continues.
         place.insert(&mut *transaction, 2).await.unwrap();
         transaction.commit().await.unwrap();
         assert_eq!(place.ids().await, [1, 2]);

@@ -9,11 +9,11 @@ use tgp_contract::Database;
 
 use crate::support::{Kind, ReadWrite, each, on, open, run};
 
-/// Tells a copy of this program what to be.
+/// Passes its role to a copy of this program.
 const ROLE: &str = "TGP_SQL_TEST_ROLE";
 const URL: &str = "TGP_SQL_TEST_URL";
 
-/// This test again, in a process of its own.
+/// This test again, in its own process.
 fn child(role: &str, url: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::a_role_in_another_process", "--nocapture"])

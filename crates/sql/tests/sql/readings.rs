@@ -208,7 +208,7 @@ async fn state(place: &Place) -> Vec<Value> {
     found
 }
 
-/// Runs a text as a transaction of its own.
+/// Runs a text as a separate transaction.
 async fn tried(place: &Place, sql: &str, access: SqlAccess) -> bool {
     let mut transaction = place.database.begin(access).await.unwrap();
     let answer = run(&mut *transaction, sql, json!(null)).await;

@@ -126,7 +126,7 @@ impl Place {
         self.database.begin(ReadWrite).await.unwrap()
     }
 
-    /// A statement as a transaction of its own.
+    /// A statement as a separate transaction.
     pub async fn call(&self, sql: &str, params: Value) -> Result<SqlRows, ToolError> {
         let mut transaction = self.begin().await;
         let answer = run(&mut *transaction, sql, params).await?;

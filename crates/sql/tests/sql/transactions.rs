@@ -236,7 +236,7 @@ async fn a_read_only_database_refuses_writers_too() {
         |options| options.read_only = true,
         async |place| {
             if place.kind == Kind::Sqlite {
-                // It is not made by someone who only reads.
+                // A reader does not create it.
                 assert!(place.database.begin(ReadOnly).await.is_err());
                 crate::support::open(&place.url, |_| {})
                     .await

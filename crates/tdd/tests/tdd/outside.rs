@@ -29,7 +29,7 @@ fn a_failing_test_that_was_edited_outside_admits_nothing_until_it_fails_again() 
         world.outside(NEW_TEST, Some("stronger"));
         world.fails(Some(&[NEW_TEST]));
         assert!(world.may(WriteKind::Create, "src/c.ts"));
-        // Other files are no part of the admission.
+        // Other files are not part of the admission.
         world.outside(OLD_CODE, Some("by hand"));
         world.outside(OLD_TEST, Some("by hand"));
         assert!(world.may(WriteKind::Create, "src/c.ts"));
@@ -53,7 +53,7 @@ fn a_pass_that_was_overtaken_admits_no_refactoring_and_no_end() {
                 if world.state() == TddState::Refactor {
                     assert_eq!(refused_by(world.judge(WriteKind::Modify, NEW_CODE)), "tdd/stale-pass");
                 }
-                // A run of the files as they are goes on, whichever way it ends.
+                // After a run of the current files work continues, whichever way it ends.
                 let failing = World::at(TddMode::Strict, state);
                 failing.outside(file, edit);
                 let state_after = failing.fails(Some(&["tests/other.test.ts"])).state_after;
@@ -87,7 +87,7 @@ fn dead_code_is_deleted_while_nothing_is_under_way_and_then_the_tests_decide() {
     world.write(OLD_CODE, None);
     assert_eq!(world.state(), TddState::Refactor);
     assert_eq!(world.fails(None).state_after, TddState::Refactor);
-    // It was not dead. It can be mended, but a file that is gone is a new one.
+    // It was not dead. Other code can be fixed, but a file that is gone is a new one.
     assert!(world.may(WriteKind::Modify, NEW_CODE));
     assert!(!world.may(WriteKind::Create, OLD_CODE));
     assert_eq!(world.passes().state_after, TddState::Green);

@@ -28,7 +28,7 @@ fn code_may_be_written_exactly_where_the_table_says() {
             let world = World::at(*mode, *state);
             let said = world.tdd.permissions(&agent(), &world.scope, &world.disk).unwrap();
             assert_eq!(letters(said), *expected, "{mode:?} {state:?}");
-            // The verdicts of single files say the same as the summary, and so does the standing.
+            // The verdicts of single files say the same as the summary, and so does the status.
             let judged = Permissions {
                 create: world.may(WriteKind::Create, "src/never.ts"),
                 modify: world.may(WriteKind::Modify, OLD_CODE),

@@ -10,7 +10,7 @@ use tgp_tdd::{Scope, WriteKind};
 use crate::store::open;
 use crate::support::{NEW_CODE, NEW_TEST, OLD_CODE, OLD_TEST, World, path};
 
-/// Runs one test of this binary in a process of its own, with `store` as its task.
+/// Runs one test of this binary in its own process, with `store` as its task.
 fn child(test: &str, store: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);

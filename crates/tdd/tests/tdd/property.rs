@@ -1,4 +1,4 @@
-//! Random work against an oracle that knows nothing of states: it looks through everything that has happened.
+//! Random work against an oracle that knows nothing of states: it searches everything that has happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ enum Step {
         file: &'static str,
         content: Option<u8>,
     },
-    /// An editor or git, of which nobody is told.
+    /// An editor or git, which is not reported.
     Outside {
         file: &'static str,
         content: Option<u8>,
@@ -112,7 +112,7 @@ impl History {
         admits
     }
 
-    /// A green run since a person last cleared the table, after which every difference was told of.
+    /// A green run since a person last cleared the table, after which every difference was reported.
     fn is_known_since_green(&self, now: &Files) -> bool {
         let idle = self.events.iter().rposition(|(event, _)| matches!(event, Event::Idle)).unwrap_or(0);
         if !self.events[idle..].iter().any(|(event, _)| matches!(event, Event::Passed)) {
@@ -120,7 +120,7 @@ impl History {
         }
         let is_run = |event: &Event| matches!(event, Event::Passed | Event::Failed { .. });
         let Some(run) = self.events.iter().rposition(|(event, _)| is_run(event)) else { return false };
-        // Every file of that run must be reachable from it by told steps alone.
+        // Every file of that run must be reachable from it by reported steps alone.
         self.events[run].1.keys().all(|file| {
             let mut told = self.events[run].1.get(file).copied();
             let mut before = told;

@@ -34,7 +34,7 @@ fn a_restart_in_any_state_goes_on_where_it_was() {
             step(&kept);
         }
         if kept.state() != *state {
-            // `done` and `halted` are set by a word, `done` only from green.
+            // `done` and `halted` are set by command, `done` only from green.
             kept.passes();
             kept.tdd.set(&Scope::Project, *state, &kept.disk).unwrap();
         }

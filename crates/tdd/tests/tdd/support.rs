@@ -106,7 +106,7 @@ impl World {
         self.tdd.state(&self.scope).unwrap()
     }
 
-    /// A change that nobody tells of.
+    /// A change that is not reported.
     pub fn outside(&self, file: &str, content: Option<&str>) {
         self.disk.put(self.scope.root(), file, content);
     }

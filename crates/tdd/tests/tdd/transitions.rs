@@ -106,7 +106,7 @@ fn a_failing_run_leads_back_to_where_the_code_was_written() {
     world.write(OLD_TEST, Some("old test, tidied"));
     assert_eq!(world.state(), TddState::TestWritten);
     assert_eq!(world.fails(Some(&["tests/elsewhere.test.ts"])).state_after, TddState::Refactor);
-    // A test that was taken back opens nothing.
+    // A test that was reverted opens nothing.
     let world = World::at(TddMode::Strict, TddState::CodeAllowed);
     world.write(NEW_TEST, None);
     assert_eq!(world.fails(None).state_after, TddState::Idle);
@@ -122,14 +122,14 @@ fn what_is_new_is_measured_against_the_last_green_run() {
     world.write(NEW_TEST, Some("other"));
     world.write(NEW_TEST, Some("new test"));
     assert_eq!(world.fails(None).state_after, TddState::Idle);
-    // A test that somebody else wrote is as new as any other.
+    // A test that another author wrote is as new as any other.
     world.outside("tests/by_hand.test.ts", Some("by hand"));
     assert_eq!(world.fails(Some(&["tests/by_hand.test.ts"])).state_after, TddState::Red);
 }
 
 #[test]
 fn a_test_of_which_nothing_is_known_is_not_new() {
-    // Nobody has said what was there as the work began, so only what was seen to change is new.
+    // It was not reported what was there as the work began, so only what was seen to change is new.
     let world = World { tdd: store_in_memory(TddMode::Strict), disk: Disk::default(), scope: Scope::Project };
     world.outside(OLD_TEST, Some("old test"));
     world.outside(OLD_CODE, Some("old code"));
@@ -139,7 +139,7 @@ fn a_test_of_which_nothing_is_known_is_not_new() {
     assert_eq!(world.fails(None).state_after, TddState::Red);
     let standing = world.tdd.standing(&world.scope, &world.disk).unwrap();
     assert_eq!(standing.failing_tests, [path(NEW_TEST)]);
-    // A beginning that is told late does not take back what is known, and makes the rest old.
+    // A beginning that is reported late does not revoke what is known, and makes the rest old.
     world.tdd.begin(&world.scope, &world.disk.snapshot(Root::Project)).unwrap();
     assert_eq!(world.fails(Some(&[NEW_TEST])).state_after, TddState::Red);
     world.write("tests/c.test.ts", Some("c"));

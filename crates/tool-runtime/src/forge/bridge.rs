@@ -14,8 +14,8 @@ use super::mounts::Mounts;
 use tgp_router::Workspace;
 use tgp_router::{Invocation, OuterCall, Router};
 
-/// How many tools one run may have running at a time; those may run one each. Every one is a process with a heap of
-/// its own, so a tool that starts a thousand must not have them all at once.
+/// How many tools one run may have running at a time; those may run one each. Every one is a process with its own
+/// heap, so a tool that starts a thousand must not have them all at once.
 const PARALLEL_TOOLS: usize = 4;
 
 /// One run's bridge.
@@ -61,7 +61,7 @@ impl ToolBridge {
         let call = ToolCall { id: format!("{}/{tool}", self.call_id), tool: tool.to_owned(), arguments };
         let context = CallContext {
             actor: Actor::Tool(self.tool.clone()),
-            // Whoever agreed to run the outer tool agreed to what no rule asks about.
+            // The approval of the outer tool covers what no rule asks about.
             consent: self.context.consent.for_inner_calls(),
             depth: self.context.depth + 1,
             ..self.context.clone()

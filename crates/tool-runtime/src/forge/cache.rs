@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tgp_compiler::CompiledModule;
 use tgp_contract::canonical;
 
-/// Bytes kept in memory before everything is forgotten and built anew from disk or source.
+/// Bytes kept in memory before everything is forgotten and rebuilt from disk or source.
 const MAX_MEMORY_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes kept on disk, give or take a quarter; beyond that the oldest files go.
 const MAX_DISK_BYTES: u64 = 128 * 1024 * 1024;
@@ -40,7 +40,7 @@ pub struct BytecodeCache {
     build: String,
     directory: Option<PathBuf>,
     memory: Mutex<Memory>,
-    /// Bytes written since the directory was last looked over, so that a long-lived kernel keeps its bound too.
+    /// Bytes written since the directory was last cleaned, so that a long-lived kernel keeps its bound too.
     written: AtomicU64,
 }
 
@@ -157,7 +157,8 @@ impl Memory {
     }
 }
 
-/// True when the directory is there (made now if need be), is the user's own, and nobody else may write to it.
+/// True when the directory is there (made now if need be), is the user's own, and no other user may write to
+/// it.
 fn is_private(directory: &Path) -> bool {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).is_ok();
     made && fs::symlink_metadata(directory).is_ok_and(|metadata| {

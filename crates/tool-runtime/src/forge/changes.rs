@@ -1,4 +1,4 @@
-//! The files a run has changed: judged, shown to whoever is asked, and looked at once more before they count.
+//! The files a run has changed: judged, shown to the approver, and checked once more before they count.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use tgp_router::Workspace;
 use tgp_router::files::{Growth, difference};
 use tgp_router::{ApprovedSnapshot, FileDiff, FileSnapshot, Invocation, Preview};
 
-/// A file that a run has changed, with what stood there before.
+/// A file that a run has changed, with what was there before.
 pub struct RunChange {
     pub change: Change,
-    /// SHA-256 of what stood there.
+    /// SHA-256 of what was there.
     pub before: Option<String>,
     /// SHA-256 of the difference.
     pub diff: String,
@@ -109,7 +109,7 @@ fn shown(changes: &[Change], workspace: &Workspace) -> Result<Preview, ToolError
     }))
 }
 
-/// Looks, where nobody else writes, whether the files are as they were when somebody agreed to change them.
+/// Checks, where no other call writes, whether the files are as they were when the change was approved.
 pub(super) fn pre_commit_check(
     agreement: Arc<ApprovedSnapshot>,
     invocation: Invocation<'_>,
@@ -135,7 +135,7 @@ fn content(files: &dyn FileSystem, path: &RelativePath) -> Result<Option<Vec<u8>
     }
 }
 
-/// Looks at what each change would replace.
+/// Reads what each change would replace.
 pub(super) async fn with_past(
     changes: Vec<Change>,
     workspace: &Workspace,

@@ -1,10 +1,10 @@
-//! What a failed run means, told in the tool's own TypeScript.
+//! What a failed run means, in terms of the tool's own TypeScript.
 
 use tgp_compiler::ModuleGraph;
 use tgp_contract::{Code, Finding, Severity, SourceLocation, ToolError};
 use tgp_sandbox::{CompileFailure, RunError, RunErrorKind};
 
-/// Logs that the compile worker failed at a source. What the engine refuses is no failure of the worker.
+/// Logs that the compile worker failed at a source. What the engine refuses is not a failure of the worker.
 pub(super) fn log_worker(id: &str, failure: &CompileFailure) {
     if !matches!(failure, CompileFailure::Refused(_)) {
         tracing::warn!(target: "worker", tool = id, "compile worker failed: {failure}");
@@ -98,7 +98,7 @@ pub(super) fn map_log(text: &str, graph: &ModuleGraph) -> String {
     }
     let map = |line: &str| match (line.trim_start().starts_with("at "), map_frame(line.trim(), graph)) {
         (true, Some(frame)) => Some(format!("    {frame}")),
-        // A frame that is not the tool's own tells nobody anything.
+        // A frame that is not the tool's own is of no use to its author.
         (true, None) => None,
         (false, _) => Some(line.to_owned()),
     };

@@ -46,7 +46,7 @@ use tgp_router::database::{SqlNotes, SqlRun};
 use types::TypeChecker;
 pub use types::native_type_checker;
 
-/// What the forge depends on besides the files.
+/// What the tool runtime depends on in addition to the files.
 #[derive(Clone, Debug)]
 pub struct ToolRuntimeOptions {
     /// The project directory, whose `node_modules` hold the packages.
@@ -94,7 +94,7 @@ pub struct ToolRuntime {
     running: Semaphore,
 }
 
-/// Tools that run at a time; each is a process with a heap of its own. A call beyond that waits for a place.
+/// Tools that run at a time; each is a process with its own heap. A call beyond that waits for a place.
 const MAX_RUNNING: usize = 32;
 
 /// Programs kept ready; when there are more, one of them goes.
@@ -155,7 +155,7 @@ impl ToolRuntime {
     /// Checks one tool: rules, imports, standards, and types where the project can.
     ///
     /// # Errors
-    /// When the file cannot be read or no worker can be had; findings are no errors.
+    /// When the file cannot be read or no worker can be had; findings are not errors.
     pub async fn check(
         &self,
         invocation: Invocation<'_>,
@@ -280,7 +280,7 @@ impl ToolRuntime {
         let prepared = self.judged_program(invocation, path).await?;
         prepared.must_be_runnable(path)?;
         if let Some(agreement) = invocation.agreement() {
-            // What was compiled is what runs, so nothing can change between this look and the run.
+            // What was compiled is what runs, so nothing can change between this check and the run.
             for (path, hash) in prepared.sources() {
                 agreement.check_hash(Root::Tools, path, Some(hash))?;
             }
@@ -315,7 +315,7 @@ impl ToolRuntime {
                 if prepared.proves_itself() {
                     self.sandbox.learn(prepared.libraries());
                 }
-                // An inner run that nobody waited for may be about to end; what it leaves is judged as well.
+                // An inner run that was not awaited may be about to end; what it leaves is judged as well.
                 end.settle().await;
                 // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
                 let mut changes = match inner {
@@ -336,7 +336,7 @@ impl ToolRuntime {
                     }
                 };
                 if agreement.is_some() {
-                    // Whoever was asked may have taken a while.
+                    // The approval may have taken a while.
                     changes = with_past(end.overlay.changes(), invocation.workspace).await?;
                 }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
@@ -427,7 +427,7 @@ pub struct ToolRun {
     pub statements: SqlNotes,
 }
 
-/// JavaScript would round an integer beyond 2^53 without a word.
+/// JavaScript would silently round an integer beyond 2^53.
 fn refuse_inexact(arguments: &Value) -> Result<(), ToolError> {
     canonical::check(arguments).map_err(|error| {
         ToolError::new(Code::Validation, format!("the tool's arguments: {error}")).help("pass it as a string")

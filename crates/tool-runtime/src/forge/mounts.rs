@@ -138,7 +138,7 @@ impl Mounts {
             };
         let entries = if is_hidden { Err(FsError::NotFound(directory.clone())) } else { entries };
         let entries = match entries {
-            // A directory that a tool may write to but nobody has made yet is empty.
+            // A directory that a tool may write to but that does not exist yet is empty.
             Err(FsError::NotFound(missing)) if missing == directory => Vec::new(),
             other => other?,
         };

@@ -87,8 +87,8 @@ fn fingerprint(path: &Path) -> Option<Stamp> {
     Some(Stamp::of(&std::fs::metadata(path).ok()?))
 }
 
-/// Compiles everything the builder asks for and links it. `sources` is told of every source of the tool root before it is
-/// compiled.
+/// Compiles everything the builder asks for and links it. `sources` is called with every source of the tool root before
+/// it is compiled.
 pub(super) async fn prepare(
     forge: &ToolRuntime,
     mut builder: GraphBuilder,

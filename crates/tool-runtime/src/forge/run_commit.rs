@@ -21,7 +21,7 @@ pub(super) type PreCommitCheck = Box<dyn FnOnce() -> Result<(), ToolError> + Sen
 pub(super) struct RunCommit {
     pub(super) overlay: Arc<OverlayFs>,
     pub(super) sql: Option<SqlRun>,
-    /// For a run that commits to the disk, where nobody else may change a file at the same moment.
+    /// For a run that commits to the disk, where no other call may change a file at the same moment.
     pub(super) base: Option<Arc<ProjectBase>>,
     /// The same: what goes into an outer run has not taken effect.
     pub(super) point: Option<PointOfNoReturn>,
@@ -35,15 +35,15 @@ impl RunCommit {
         }
     }
 
-    /// The database commits last, when the files are in place and can still be taken back: a file system can undo,
-    /// a database that has committed cannot.
+    /// The database commits last, when the files are in place and can still be rolled back: a file system can
+    /// undo, a database that has committed cannot.
     pub(super) async fn commit(self, check: Option<PreCommitCheck>) -> Result<(), ToolError> {
         let is_open = match &self.sql {
             Some(sql) => sql.is_open().await,
             None => false,
         };
         let sql = self.sql.clone().filter(|_| is_open);
-        // Nothing of it is a file: nobody has to be kept from writing one.
+        // No file is changed, so other writers need not wait.
         if self.overlay.changes().is_empty() && check.is_none() {
             return match sql {
                 Some(sql) => {
@@ -86,7 +86,8 @@ impl RunCommit {
         let mut vote = || match runtime.block_on(sql.commit()) {
             Ok(()) => true,
             Err(error) => {
-                // Where nobody knows whether the rows stand, the files do: what was lost can then be seen.
+                // Where it is unknown whether the rows were committed, the files are kept: then the loss can
+                // be seen.
                 let unknown = error.is_of_unknown_outcome();
                 refused = Some(if unknown { error.detail("files", "kept") } else { error });
                 unknown

@@ -57,7 +57,7 @@ impl Sources<'_> {
     }
 }
 
-/// Somebody has changed the sources between the judgement and the run.
+/// The sources were changed between the judgement and the run.
 fn unjudged(path: &RelativePath) -> ToolError {
     let message = format!("`{path}` became a part of the tool after the rules had judged the call");
     ToolError::new(Code::Conflict, message)

@@ -24,13 +24,13 @@ const WALL: Duration = Duration::from_secs(15);
 const MAX_LOG_LINES: usize = 200;
 const MAX_LOG_BYTES: usize = 16 * 1024;
 
-/// What became of one test file.
+/// The result of one test file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestReport {
     #[serde(rename = "path")]
     pub file: RelativePath,
-    /// The tool that the file stands beside, written or not.
+    /// The tool that the file is beside, written or not.
     pub tool_path: Option<RelativePath>,
     /// The sources as they were run.
     pub test_sha256: String,
@@ -42,7 +42,7 @@ pub struct TestReport {
     /// Why the run failed as a whole: it does not compile, a module is missing, a cap was reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
-    /// Whether no test ran, or nobody can read what became of them. The run has failed, and says nothing of the tool.
+    /// Whether no test ran, or their results are unreadable. The run has failed, and says nothing of the tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inconclusive: bool,
     pub logs: Vec<LogLine>,
@@ -53,7 +53,7 @@ pub struct TestReport {
     pub abridged: bool,
 }
 
-/// What became of one test.
+/// The result of one test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestResult {
@@ -258,7 +258,7 @@ pub fn tested_tool(tools: &dyn FileSystem, file: &RelativePath) -> Option<Relati
     }
 }
 
-/// The tool beside a test file with its content, or where it would stand.
+/// The tool beside a test file with its content, or where it would be.
 fn tested(
     tools: &dyn FileSystem,
     file: &RelativePath,

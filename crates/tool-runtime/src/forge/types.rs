@@ -21,7 +21,7 @@ const DECLARATIONS: &str = "tgp.d.ts";
 
 /// Endings of files that a module can be, or be typed by.
 const SOURCES: [&str; 9] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "json"];
-/// Sources that a jail is opened for, each by a rule of its own.
+/// Sources that a jail is opened for, each by its own rule.
 const MAX_SOURCES: usize = 20_000;
 
 /// What the compiler says of a module or a file that is not there, cannot be read, or is there in another form.
@@ -123,7 +123,7 @@ impl TypeChecker {
         for source in sources.into_iter().filter(|source| source.is_file()) {
             profile = profile.allow(source, PathAccess::Read);
         }
-        // Package managers link: what stands in node_modules may lie outside the project.
+        // Package managers link: what is in node_modules may lie outside the project.
         let packages = self.project.join("node_modules").canonicalize().ok();
         let compiler = self.compiler.as_ref().and_then(|path| path.canonicalize().ok());
         let library = compiler.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -175,7 +175,7 @@ fn finding(line: &str, id: &str) -> Option<Finding> {
     if SCRIPT_CODES.contains(&code) || (code == "TS2307" && message.contains("'/lib/")) {
         return None;
     }
-    // Whether a file is missing or may not be read is the same to whoever may not read it.
+    // Whether a file is missing or may not be read is the same to a caller that may not read it.
     let (code, message) = if ABSENT_CODES.contains(&code) { ABSENT } else { (code, message) };
     let place =
         SourceLocation { file: id.to_owned(), line: line.parse().ok()?, column: column.parse().ok()? };

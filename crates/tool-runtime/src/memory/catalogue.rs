@@ -16,7 +16,7 @@ use super::{META_FILE, TOOLS_DIRECTORY};
 use crate::ToolRuntime;
 
 /// Begins the name of what this machine has described before, in the kernel's own state: `meta.json` of a repository
-/// is somebody's claim, this file is ours. The name goes on with the build that made it.
+/// is an unverified claim, this file is ours. The name continues with the build that made it.
 const CACHE_PREFIX: &str = "metadata-";
 
 /// Describes tools, and describes none of them twice.
@@ -40,7 +40,7 @@ struct Known {
     loaded: bool,
 }
 
-/// Whether a look at the tools may bring `meta.json` up to date.
+/// Whether a scan of the tools may bring `meta.json` up to date.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetaSync {
     Mend,
@@ -66,7 +66,7 @@ impl ToolDescriber {
         if !known.loaded {
             known.loaded = true;
             let cached = std::fs::read(self.state.join(&self.cache_name)).ok();
-            // A cache that cannot be read is not a cache; everything is described anew.
+            // A cache that cannot be read is not a cache; everything is described again.
             if let Some(index) = cached.and_then(|bytes| Index::parse(&bytes).ok()) {
                 known.tools = index.tools().map(|tool| (tool.path.clone(), Arc::new(tool.clone()))).collect();
             }
@@ -106,7 +106,7 @@ impl ToolDescriber {
             .collect())
     }
 
-    /// Looks at every tool of the working tree.
+    /// Reads every tool of the working tree.
     pub(super) async fn scan(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -116,7 +116,7 @@ impl ToolDescriber {
         self.describe(sources).await
     }
 
-    /// Looks at the files at `paths` only. A path that is not in the answer has no tool any more.
+    /// Reads the files at `paths` only. A path that is not in the answer has no tool any more.
     pub(super) async fn scan_some(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -143,7 +143,7 @@ impl ToolDescriber {
         Ok(tools)
     }
 
-    /// Makes `meta.json` say what `tools` are, which are all there are. Answers what had to be repaired, one sentence
+    /// Makes `meta.json` say what `tools` are, which are all there are. Returns what had to be repaired, one sentence
     /// each.
     pub(super) fn mend(
         &self,

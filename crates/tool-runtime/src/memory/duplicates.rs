@@ -9,10 +9,10 @@ use super::SimilarTool;
 /// What happens to a new tool whose job an old one does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DuplicatePolicy {
-    /// An agent has to name every one of them, and so has looked at them; a person is told.
+    /// An agent has to name every one of them, and so has read them; a person is informed.
     #[default]
     Confirm,
-    /// It is written, and they are told.
+    /// It is written, and they are reported.
     Warn,
     /// It is not written.
     Refuse,

@@ -1,7 +1,7 @@
-//! What this process knows of the tools in the working tree, and how much of it the searcher was told.
+//! What this process knows of the tools in the working tree, and how much of it the searcher knows.
 //!
-//! Looking at every tool costs as much as there are tools, so it happens once. After that only what differs between the
-//! commit that was looked at and the branch is looked at again, and told.
+//! The cost of reading all tools grows with their number, so it happens once. After that only what differs between the
+//! commit that was read and the branch is read again and passed to the searcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::library::ToolLibrary;
 /// See the module's documentation.
 #[derive(Default)]
 pub(super) struct IndexState {
-    /// Every tool; nothing when all have to be looked at (again).
+    /// Every tool; nothing when all have to be read (again).
     tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
-    /// What the branch stood on when they were looked at.
+    /// The head of the branch when they were read.
     head: Option<String>,
     /// True when `meta.json` says the same.
     mended: bool,
@@ -27,7 +27,7 @@ pub(super) struct IndexState {
     untold: Option<BTreeSet<RelativePath>>,
 }
 
-/// A tool as it was told to the searcher; `None` where it was told that there is none.
+/// A tool as it was passed to the searcher; `None` where its removal was passed.
 type Told = (RelativePath, Option<Arc<ToolMetadata>>);
 
 impl IndexState {
@@ -63,8 +63,8 @@ impl IndexState {
         }
     }
 
-    /// Notes what the searcher was told. What has changed meanwhile is told again: of two that tell at once the slower
-    /// one may have told the older version.
+    /// Notes what the searcher was given. What has changed meanwhile is passed again: of two concurrent updates the
+    /// slower one may have passed the older version.
     fn note(&mut self, told: &[Told]) {
         let outdated: Vec<bool> = told.iter().map(|told| !self.is_as(told)).collect();
         let Some(untold) = self.untold.as_mut() else { return };
@@ -89,7 +89,7 @@ impl IndexState {
 }
 
 impl ToolLibrary {
-    /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
+    /// Ensures that the searcher knows every tool. Returns what had to be repaired on the way.
     pub(super) async fn survey(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -101,7 +101,7 @@ impl ToolLibrary {
         // In this order: a working tree that does not move after the branch was read is not behind it.
         let is_moving = self.git().is_ok_and(ToolRepo::is_moving);
         let mut known = self.known.lock().await;
-        // Another process, or a rebase, may have brought tools that nobody here has seen.
+        // Another process, or a rebase, may have brought tools that this process has not seen.
         if known.tools.is_none() || known.head != head {
             known.mended = false;
             match self.changed_since(&known, head.as_deref()).await {
@@ -136,14 +136,15 @@ impl ToolLibrary {
         Ok(warnings)
     }
 
-    /// The tools that differ between what was looked at and `head`; `None` when all have to be looked at.
+    /// The tools that differ between what was read and `head`; `None` when all have to be read.
     async fn changed_since(&self, known: &IndexState, head: Option<&str>) -> Option<Vec<RelativePath>> {
         known.tools.as_ref()?;
         let changed = self.git().ok()?.changed(known.head.as_deref()?, head?).await.ok()??;
         Some(changed.into_iter().filter(is_tool).collect())
     }
 
-    /// Takes a tool that was just written, and tells the searcher; where that fails, all are looked at next time.
+    /// Takes a tool that was just written, and passes it to the searcher; where that fails, all are read next
+    /// time.
     pub(super) async fn learn(&self, path: &RelativePath, content: Vec<u8>, patience: Duration) {
         if !is_tool(path) {
             return;
@@ -159,12 +160,12 @@ impl ToolLibrary {
         let _ = tokio::time::timeout(patience, self.tell()).await;
     }
 
-    /// Forgets everything: all tools are looked at next time.
+    /// Forgets everything: all tools are read next time.
     pub(super) async fn forget(&self) {
         *self.known.lock().await = IndexState::default();
     }
 
-    /// Tells the searcher what it does not know yet.
+    /// Passes to the searcher what it does not know yet.
     async fn tell(&self) -> Result<(), ToolError> {
         let known = self.known.lock().await;
         let Some(tools) = &known.tools else { return Ok(()) };

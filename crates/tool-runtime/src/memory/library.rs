@@ -24,10 +24,10 @@ use tgp_router::{ApprovedSnapshot, PointOfNoReturn};
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
 
-/// Bytes of a file in the tool repository: every version of it stays in the history of everybody.
+/// Bytes of a file in the tool repository: every version of it stays in every clone's history.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// Versions that are looked through where some may not be seen.
+/// Versions that are searched where some may not be seen.
 const MAX_LOOKED_THROUGH: usize = 1_000;
 
 /// How long a search waits until new tools are embedded; those that are not are compared by their words.
@@ -40,7 +40,7 @@ pub struct WriteOptions<'a> {
     pub actor: &'a Actor,
     /// Tools that are known to do the same, and do not do.
     pub override_similar: &'a [RelativePath],
-    /// What somebody has agreed to.
+    /// What the user has agreed to.
     pub agreement: Option<Arc<ApprovedSnapshot>>,
     pub point: PointOfNoReturn,
     /// What the writer may see: only such tools are named as doing the same.
@@ -123,7 +123,7 @@ impl ToolLibrary {
         self.remote.as_ref()
     }
 
-    /// Where the repository stands.
+    /// The state of the repository.
     ///
     /// # Errors
     /// `EGIT`.
@@ -131,7 +131,7 @@ impl ToolLibrary {
         self.git()?.status().await
     }
 
-    /// What the branch stands on, as far as a glance tells: the content of its reference.
+    /// The head of the branch, by a cheap check: the content of its reference.
     pub(super) fn head(&self) -> Option<String> {
         std::fs::read_to_string(&self.head_file).ok().map(|head| head.trim().to_owned())
     }
@@ -157,7 +157,7 @@ impl ToolLibrary {
         Ok((found, warnings))
     }
 
-    /// Existing tools that do what a new one does. A search that fails is no reason not to write.
+    /// Existing tools that do what a new one does. A search that fails is not a reason not to write.
     async fn similar(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -192,7 +192,7 @@ impl ToolLibrary {
         self.admit(files, path, content, terms, MetaSync::Leave).await.map(|_| ())
     }
 
-    /// What stands in a file that may be written, and which tools do what it would do.
+    /// The content of a file that may be written, and which tools do what it would do.
     async fn admit(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -227,7 +227,7 @@ impl ToolLibrary {
         let (meant, agreement, point) = (path.clone(), terms.agreement, terms.point);
         let edit: ToolEdit = Box::new(move |before| {
             agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
-            // Whoever writes has seen what stood there when it asked, and no other version.
+            // The writer has seen what was there when it asked, and no other version.
             if before != stood.as_deref() {
                 return Err(ToolError::new(
                     Code::Conflict,
@@ -242,7 +242,7 @@ impl ToolLibrary {
         self.edit(path, edit, &similar).await
     }
 
-    /// Changes what stands in a file of the tool root, whoever wrote it last, and commits it.
+    /// Changes the content of a file of the tool root, whatever wrote it last, and commits it.
     pub async fn patch(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -251,7 +251,7 @@ impl ToolLibrary {
         agreement: Option<Arc<ApprovedSnapshot>>,
         point: PointOfNoReturn,
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
-        // A file that is not there or no text is told by the file system's own error.
+        // A file that does not exist or is not text gets the file system's own error.
         let text = files.read_text(path)?;
         if let Some(agreement) = &agreement {
             agreement.check(Root::Tools, path, Some(text.as_bytes()))?;
@@ -410,7 +410,7 @@ async fn hydrated(options: ToolRepoOptions, opening: &mut StartupNotices) -> Res
     Ok(git)
 }
 
-/// `meta.json` is made from the tools, so nobody else writes it.
+/// `meta.json` is made from the tools, so nothing else writes it.
 pub fn refuse_derived(path: &RelativePath) -> Result<(), ToolError> {
     if path.as_str().eq_ignore_ascii_case(META_FILE) {
         return Err(ToolError::new(Code::Permission, format!("`{path}` is made from the tools"))

@@ -10,7 +10,7 @@ use super::ToolLibrary;
 const MAX_COMMITS: usize = 50;
 /// Files of one commit, and branches, that a preview names.
 const MAX_NAMES: usize = 20;
-/// Characters of a commit's subject: longer ones are no subjects.
+/// Characters of a commit's subject: longer ones are cut.
 const MAX_SUBJECT: usize = 200;
 
 /// The remote as it may be shown.
@@ -36,7 +36,7 @@ fn host(url: &str) -> Option<String> {
     }
     let before_path = url.split('/').next()?;
     let name = before_path.rsplit('@').next()?;
-    // The colons of an address stand in brackets.
+    // The colons of an address are in brackets.
     let end = name.find(']').map_or_else(|| name.find(':'), |end| Some(end + 1))?;
     name.get(..end).filter(|host| !host.is_empty()).map(str::to_owned)
 }

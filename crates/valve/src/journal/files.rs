@@ -9,7 +9,7 @@ use super::{JournalTx, signed, unsigned};
 use crate::failure::Failure;
 use crate::tree::{Scope, Stamp};
 
-/// What was known of a file when it was last looked at.
+/// What was known of a file when it was last scanned.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) stamp: Stamp,
@@ -18,7 +18,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// A file of which only the content is known that was told last.
+    /// A file of which only the last reported content is known.
     pub(crate) fn recalled(sha256: String) -> Self {
         let stamp = Stamp { size: 0, mtime_ns: 0, ctime_ns: 0, device: 0, inode: 0, born_ns: None };
         Self { stamp, sha256, is_settled: false }
@@ -115,7 +115,7 @@ impl JournalTx<'_> {
         Ok(())
     }
 
-    /// Files that were told of and are ignored now, with the content that was told last.
+    /// Files that were reported and are ignored now, with the content that was last reported.
     pub(crate) fn hidden(&self) -> Result<Vec<(RelativePath, String)>, Failure> {
         let mut statement = self.transaction.prepare_cached("SELECT path, sha256 FROM hidden")?;
         let mut rows = statement.query([])?;

@@ -38,7 +38,8 @@ impl Journal {
             Err(failure) => {
                 drop(transaction);
                 if matches!(failure, Failure::Nonsense(_)) {
-                    // SQLite itself finds nothing wrong with it, so whoever opens it next has to be told.
+                    // SQLite itself finds nothing wrong with it, so the next process that opens it has to be
+                    // informed.
                     let _ = self.connection.pragma_update(None, "user_version", open::DAMAGED);
                 }
                 Err(failure)
@@ -60,7 +61,7 @@ pub(crate) enum MetaKey {
     /// Whether the tree was taken down once.
     HasBaseline,
     LastScanMs,
-    /// When the last whole look began, by the clock of the files.
+    /// When the last full scan began, by the clock of the files.
     LastLookNs,
     Skipped,
     ActionsDone,

@@ -129,7 +129,7 @@ fn connect(path: &Path) -> Result<(Connection, bool), Failure> {
     connection.busy_timeout(LOCK_WAIT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // What is in a chronicle must be in here after a power failure too, or it would be told twice.
+    // What is in a chronicle must be in here after a power failure too, or it would be reported twice.
     connection.pragma_update(None, "synchronous", "FULL")?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -170,7 +170,7 @@ fn set_aside(path: &Path, now_ms: u64) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Opens the journal for somebody who only looks. Nothing when there is none.
+/// Opens the journal for reading only. Nothing when there is none.
 pub(crate) fn peek(path: &Path) -> Result<Option<Connection>, Failure> {
     if !path.exists() {
         return Ok(None);
@@ -182,7 +182,7 @@ pub(crate) fn peek(path: &Path) -> Result<Option<Connection>, Failure> {
     connection.busy_timeout(LOCK_WAIT)?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match found {
-        // Somebody is about to make it, or to set it aside.
+        // Another process is about to create it, or to set it aside.
         0 | DAMAGED => Ok(None),
         VERSION => Ok(Some(connection)),
         found => Err(Failure::Version { found, known: VERSION }),

@@ -67,7 +67,7 @@ impl JournalTx<'_> {
         Ok(())
     }
 
-    /// An event is where it belongs. Answers nothing that could be asked twice: only the first time counts.
+    /// An event is where it belongs. Idempotent: only the first time counts.
     pub(crate) fn event_is_kept(&self, waiting: &Waiting, is_trigger: bool) -> Result<(), Failure> {
         let mut statement = self.transaction.prepare_cached("DELETE FROM outbox WHERE sequence = ?1")?;
         if statement.execute([signed(waiting.sequence)])? != 1 {
@@ -85,7 +85,7 @@ impl JournalTx<'_> {
         Ok(())
     }
 
-    /// No chronicle may take an event. Its action is not begun either, for nothing would tell why it was.
+    /// No chronicle may take an event. Its action is not begun either, since nothing would explain it.
     pub(crate) fn event_is_skipped(&self, waiting: &Waiting, reason: &str) -> Result<(), Failure> {
         let sequence = signed(waiting.sequence);
         self.transaction.prepare_cached("DELETE FROM outbox WHERE sequence = ?1")?.execute([sequence])?;

@@ -1,4 +1,4 @@
-//! How things stand in a journal, for somebody who does not own it.
+//! The status of a journal, for a process that does not own it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::report::{Skip, UnfinishedAction, ValveStatus};
 /// Rows of each list of a status; the counts are of all.
 const MAX_ROWS: i64 = 20;
 
-/// Fills in what the journal knows, all of one moment. Answers how often each persona was triggered.
+/// Fills in what the journal knows, all of one moment. Returns how often each persona was triggered.
 pub(crate) fn standing(
     connection: &mut Connection,
     status: &mut ValveStatus,

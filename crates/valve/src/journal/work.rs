@@ -7,7 +7,7 @@ use super::{JournalTx, MetaKey, signed, unsigned};
 use crate::failure::Failure;
 use crate::{ActionState, Trigger};
 
-/// Actions that are kept after their end, for whoever asks how they ended.
+/// Actions that are kept after their end, for callers that ask for their result.
 const MAX_ENDED: i64 = 200;
 /// Files that actions have left behind and that are remembered. A change that is found later than so many others is taken
 /// for one from outside.
@@ -38,7 +38,7 @@ pub(crate) struct Work {
 pub(crate) enum Which {
     /// The first of each persona that waits and whose event is in its chronicle.
     Next,
-    /// Those that somebody began and nobody ended.
+    /// Those that were begun and not ended.
     Begun,
 }
 
@@ -201,7 +201,7 @@ impl JournalTx<'_> {
         Ok(true)
     }
 
-    /// Somebody else has changed a file since.
+    /// Forgets that an action wrote the file, because something else has changed it since.
     pub(crate) fn forget_made(&self, path: &RelativePath) -> Result<(), Failure> {
         self.transaction.prepare_cached("DELETE FROM made WHERE path = ?1")?.execute([path.as_str()])?;
         Ok(())
@@ -229,7 +229,7 @@ fn word(state: ActionState) -> &'static str {
     }
 }
 
-/// The state that a word of the journal names.
+/// The state that a text in the journal names.
 pub(super) fn state(word: &str) -> Result<ActionState, Failure> {
     serde_json::from_value(serde_json::Value::from(word))
         .map_err(|error| Failure::Nonsense(error.to_string()))

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A longer wait is a schedule, and a valve is not a clock.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a text is not a length of time that can stand in the file.
+/// Why a text is not a length of time that the file allows.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LengthError {
     #[error("`{}` is not a length of time", .0.escape_debug())]

@@ -180,7 +180,7 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Persona>, ToolErro
 /// Reads one persona.
 struct Reader<'f> {
     file: &'f str,
-    /// Where in the file it stands, such as `personas[0]`.
+    /// Where in the file it is, such as `personas[0]`.
     at: String,
 }
 

@@ -1,4 +1,4 @@
-//! Who wants to hear of which changes.
+//! Which persona reacts to which changes.
 
 mod duration;
 mod fault;
@@ -12,18 +12,18 @@ use tgp_contract::{RelativePath, ToolError};
 
 use crate::{Action, FileChangeKind};
 
-/// One that wants to hear of changes.
+/// A persona that reacts to changes.
 #[derive(Clone, Debug)]
 pub struct Persona {
     pub name: String,
-    /// As they stand in the file: globs, parts of a path, and with `!` before them what is not meant.
+    /// As they are in the file: globs, parts of a path, and with a `!` prefix what is excluded.
     pub filters: Vec<String>,
     /// Patterns of which one has to be found in the file; none means that the path is enough.
     pub contents: Vec<String>,
     pub changes: Vec<FileChangeKind>,
     /// After an event of a file, further changes of it are gathered for so long.
     pub cooldown: Duration,
-    /// An action that takes longer is told to end, and has failed.
+    /// An action that takes longer is asked to end, and has failed.
     pub timeout: Duration,
     pub action: Action,
     wanted: Vec<Filter>,
@@ -34,7 +34,7 @@ pub struct Persona {
 /// One filter, ready to be asked.
 #[derive(Clone, Debug)]
 struct Filter {
-    /// As it stands in the file.
+    /// As it is in the file.
     text: String,
     test: Test,
 }

@@ -1,4 +1,4 @@
-//! What a file holds, and by what signs one tells that it holds the same as before.
+//! What a file holds, and the metadata that shows that it is unchanged.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::{Stamp, Tree};
 
 /// How much of a file is searched for patterns.
 const MAX_HEAD_BYTES: usize = 1 << 20;
-/// How often a file that is written to meanwhile is read again. After that the next look finds what is new.
+/// How often a file that is written to meanwhile is read again. After that the next scan finds what is new.
 const MAX_TRIES: usize = 3;
 /// A larger file that is written to meanwhile is not read again at once: all other changes wait for it.
 const MAX_RETRIED_BYTES: u64 = 16 << 20;
@@ -102,7 +102,7 @@ impl<'t> Hashing<'t> {
 
 fn cause(error: io::Error) -> ContentError {
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
-    // A device without a driver and a socket cannot be opened; they are no files either.
+    // A device without a driver and a socket cannot be opened; they are not files either.
     let is_special = matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV | libc::ELOOP));
     if is_special || matches!(error.kind(), NotFound | NotADirectory | IsADirectory) {
         ContentError::Vanished

@@ -23,7 +23,7 @@ use tgp_contract::{
 };
 use tgp_fs::{Directory, HardLinks};
 
-/// Where git keeps rules that are nobody's file.
+/// Where git keeps rules outside of the work tree.
 pub(crate) const EXCLUDE: &str = ".git/info/exclude";
 
 /// The project's directory, open: all files are opened from here, name by name and through no link.
@@ -33,7 +33,7 @@ pub(crate) struct Tree {
     handle: Directory,
     /// Device and inode of that directory.
     held: (u64, u64),
-    /// Device and inode of the files that this process prints to. Telling of them would print, and so on without end.
+    /// Device and inode of the files that this process prints to. Reporting them would print, and so on without end.
     printed: Vec<(u64, u64)>,
     /// Where chronicles are.
     layout: ChronicleLayout,
@@ -99,7 +99,7 @@ impl Tree {
         denied(&nearest)
     }
 
-    /// Without links, so that what the system tells can be compared with it.
+    /// Without links, so that what the system reports can be compared with it.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

@@ -1,4 +1,4 @@
-//! Which files are nobody's business.
+//! Which files are ignored.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ pub(crate) fn is_always_ignored(path: &RelativePath) -> bool {
 }
 
 /// Whether a file of this name, outside of those folders, is a chronicle, or a torn line that was set aside. A folder
-/// never is. In the tree no name makes a file a chronicle; those that an earlier version left are told by their content.
+/// never is. In the tree no name makes a file a chronicle; those that an earlier version left are recognised by their
+/// content.
 pub(crate) fn is_chronicle_name(name: &str, layout: ChronicleLayout) -> bool {
     is_torn_name(name) || layout == ChronicleLayout::Beside && name.ends_with(CHRONICLE_SUFFIX)
 }
@@ -35,8 +36,8 @@ pub(super) fn is_own_name(
         || (!is_directory && is_chronicle_name(name, layout))
 }
 
-/// The rules of the directories that were looked at (see `tgp-fs`), and their texts, by which one tells at the next look
-/// whether they are still the same.
+/// The rules of the scanned directories (see `tgp-fs`), and their texts, which show at the next scan whether they are
+/// still the same.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     /// Which names are those of chronicles.

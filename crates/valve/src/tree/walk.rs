@@ -11,12 +11,12 @@ use tgp_fs::{MAX_RULE_BYTES, outside_rules};
 use super::rules::is_own_name;
 use super::{RULE_FILES, Rules, Stamp, Tree};
 
-/// Files of a project. Whoever has more keeps data in it, which belongs into an ignore file.
+/// Files of a project. A project with more contains data, which belongs in an ignore file.
 const MAX_FILES: usize = 2_000_000;
-/// Names that cannot be told of and folders that cannot be read; more of them say nothing new.
+/// Names that cannot be reported and folders that cannot be read; more of them say nothing new.
 const MAX_BLIND: usize = 10_000;
 
-/// What is looked at.
+/// What is scanned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Whole,
@@ -29,7 +29,7 @@ pub(crate) enum Scope {
 pub(crate) enum ScanObstacle {
     /// A directory or file that cannot be read. What is known of it and below it stays as it was.
     Unreadable(RelativePath, io::Error),
-    /// A name of which no event can tell, in this directory.
+    /// A name in this directory that no event can contain.
     Unspeakable(RelativePath, String),
     /// Rules that are not applied.
     Rules(RelativePath, &'static str),
@@ -57,13 +57,13 @@ pub(crate) enum WalkError {
 pub(crate) struct Walk<'t> {
     pub(crate) tree: &'t Tree,
     pub(crate) stop: &'t AtomicBool,
-    /// Is told of each directory before it is read, so that nothing can happen in it unseen.
+    /// Called for each directory before it is read, so that nothing can happen in it unseen.
     pub(crate) enter: &'t mut dyn FnMut(&RelativePath),
 }
 
 impl Walk<'_> {
     pub(crate) fn run(mut self, scope: &Scope) -> Result<Seen, WalkError> {
-        // A root that is gone is an outage, and no reason to tell of a thousand deleted files.
+        // A root that is gone is an outage, and not a reason to report a thousand deleted files.
         if !self.tree.is_in_place().map_err(WalkError::Root)? {
             return Err(WalkError::Root(io::Error::other("another folder was put in its place")));
         }
@@ -74,7 +74,7 @@ impl Walk<'_> {
             Scope::Paths(paths) => {
                 let mut last: Option<&RelativePath> = None;
                 for path in paths {
-                    // Sorted, but `a-b` stands between `a` and `a/b`, so the set itself is asked.
+                    // Sorted, but `a-b` is between `a` and `a/b`, so the set itself is asked.
                     let is_covered = last.is_some_and(|last| path.is_inside(last))
                         || ancestors(path).any(|directory| paths.contains(&directory));
                     if !is_covered {

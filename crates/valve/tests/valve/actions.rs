@@ -214,7 +214,7 @@ async fn an_action_that_takes_too_long_is_ended_and_has_failed() {
         World::new("personas: [{name: slow, filters: ['*.ts'], timeout: 200ms, action: {tool: t.ts}}]");
     world.scan().await;
     *world.script.hangs.lock().unwrap() = true;
-    // One ends when it is told to; the other does not even listen, and is dropped.
+    // One ends when it is asked to; the other does not even listen, and is dropped.
     for (name, is_deaf) in [("a.ts", false), ("b.ts", true)] {
         *world.script.is_deaf.lock().unwrap() = is_deaf;
         world.write(name, "1");
@@ -272,7 +272,7 @@ async fn an_action_that_fails_without_a_word_does_not_wake_itself() {
         world.scan().await;
     }
     assert_eq!(world.calls().len(), 1);
-    // Whoever mends the file wakes it again.
+    // Repairing the file wakes it again.
     world.write("a.ts", "mended");
     world.scan().await;
     assert_eq!(world.calls().len(), 2);
@@ -280,7 +280,7 @@ async fn an_action_that_fails_without_a_word_does_not_wake_itself() {
 
 #[tokio::test]
 async fn a_loop_that_nothing_else_has_noticed_is_slowed_down() {
-    // It changes another file, fails, and does not say so: nobody can know who has changed it.
+    // It changes another file, fails, and does not say so: the author of that change cannot be known.
     let personas = "
 personas:
   - {name: left, filters: [a.ts], action: {tool: tools/l.ts}}

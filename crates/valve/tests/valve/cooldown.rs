@@ -33,7 +33,7 @@ async fn further_changes_are_gathered_and_told_as_one_when_it_is_over() {
         events.iter().map(|event| (&event.fields["before"], &event.fields["after"])).collect();
     let (first, second, last) = (hash("0"), hash("1"), hash("4"));
     assert_eq!(chain, [(&first.into(), &second.clone().into()), (&second.into(), &last.into())]);
-    // What was told late begins a cooldown too.
+    // What was reported late begins a cooldown too.
     world.write("src/a", "5");
     assert_eq!(world.scan().await.triggered, 0);
     pass(30_000);
@@ -52,7 +52,7 @@ async fn what_cancels_itself_out_is_not_told_and_a_rename_does_not_wait() {
         world.scan().await;
     }
     assert_eq!(world.status().held_changes, 2);
-    // Back to what was told last: there is nothing left to tell.
+    // Back to what was last reported: there is nothing left to report.
     world.write("src/a", "1");
     world.scan().await;
     assert_eq!(world.status().held_changes, 1);

@@ -1,4 +1,4 @@
-//! Files that cannot be read, are no files, or have names that cannot be told.
+//! Files that cannot be read, are not regular files, or have names that cannot be reported.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -68,13 +68,13 @@ async fn a_long_name_is_told_of_in_the_chronicle_of_the_project() {
 
 const CHILD: &str = "TGP_VALVE_TEST_UNREADABLE";
 
-/// Nothing is unreadable to the superuser, so this test then runs again as somebody else.
+/// Nothing is unreadable to the superuser, so this test then runs again as another user.
 #[test]
 fn what_cannot_be_read_is_not_gone() {
     if nix::unistd::geteuid().is_root() && std::env::var_os(CHILD).is_none() {
         let folder = tempfile::tempdir().unwrap();
         chown(folder.path(), Some(65534), Some(65534)).unwrap();
-        // The program itself stands where others may not look, so a copy of it does.
+        // Other users may not read the program itself, so a copy of it runs.
         let program = folder.path().join("program");
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -115,7 +115,7 @@ async fn unreadable() {
     assert!(said.len() == 3 && said.iter().all(|(code, _)| *code == Code::Permission), "{said:#?}");
     assert!(problems(&valve.scan(crate::support::never()).await.unwrap()).is_empty());
     drop(valve);
-    // What becomes readable while somebody watches is seen at once.
+    // What becomes readable while a valve watches is seen at once.
     let mut watch = world.watch();
     watch.started().await;
     mode("file", 0o600);
@@ -127,7 +127,7 @@ async fn unreadable() {
     watch.told("all: created new").await;
     world.write("dir/deep/b", "2");
     watch.told("all: changed dir/deep/b").await;
-    // A name that nobody can tell of is said while watching too.
+    // A name that cannot be reported is named as a problem while watching too.
     std::fs::write(world.disk("dir").join(OsStr::from_bytes(b"back\\slash")), "odd").unwrap();
     watch
         .until(

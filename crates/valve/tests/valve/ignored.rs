@@ -1,4 +1,4 @@
-//! What is nobody's business, and what happens when the rules change.
+//! What is ignored, and what happens when the rules change.
 
 use tgp_valve::ValveEvent;
 
@@ -74,7 +74,7 @@ async fn files_that_become_ignored_leave_in_silence_and_come_back_as_they_were_t
         written.elapsed().is_ok_and(|passed| passed > std::time::Duration::from_millis(100))
     });
     world.scan().await;
-    // While nobody looks at them they change, and a new one comes beside them.
+    // They change while they are ignored, and a new one comes beside them.
     world.write("a.log", "2");
     world.write("new.log", "new");
     world.write(".gitignore", "out\n");
@@ -91,7 +91,7 @@ async fn files_that_become_ignored_leave_in_silence_and_come_back_as_they_were_t
     world.remove("new.log");
     world.scan().await;
     assert_eq!(world.told().await[6..], ["all: deleted new.log", "all: changed old.log"]);
-    // What goes while it is ignored is told when that ends.
+    // What goes while it is ignored is reported when that ends.
     world.write(".ignore", "b.txt\n");
     world.scan().await;
     world.remove("b.txt");

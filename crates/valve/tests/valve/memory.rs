@@ -1,4 +1,4 @@
-//! A chronicle that keeps its events in memory, and can be told to fail.
+//! A chronicle that keeps its events in memory, and can be made to fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Random changes between two looks, and what they must come to by a reckoning of its own.
+//! Random changes between two scans, and the expected result computed independently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ impl Dice {
     }
 }
 
-/// What should be on the disk: each file with a number that stands for its inode.
+/// What should be on the disk: each file with a number that represents its inode.
 #[derive(Clone, Default)]
 struct Model {
     files: BTreeMap<String, (u64, String)>,
@@ -136,7 +136,7 @@ impl Model {
     }
 }
 
-/// What the difference of two states must be told as.
+/// How the difference of two states must be reported.
 fn expected(before: &Model, after: &Model) -> BTreeSet<Told> {
     let (old, new) = (before.visible(), after.visible());
     let mut told = BTreeSet::new();

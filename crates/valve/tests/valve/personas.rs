@@ -1,4 +1,4 @@
-//! The file of personas: what can stand in it, and what is said of what cannot.
+//! The file of personas: what it may contain, and the errors for what it may not.
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -28,7 +28,7 @@ async fn each_kind_of_change() {
     world.rename("folder", "renamed_folder");
     world.write("new", "new");
     world.write("kept", "content of kept");
-    // Two contents alike that go and one that comes: the inode tells which one it was.
+    // Two files with the same content go and one comes: the inode shows which one it was.
     world.rename("twin_b", "twin_c");
     world.remove("twin_a");
     // An empty file that goes and one that comes say nothing about each other.
@@ -76,7 +76,7 @@ async fn a_copy_that_replaces_is_a_rename_by_content_only_when_it_is_certain() {
     world.write("b", "alike");
     world.write("c", "alike");
     world.scan().await;
-    // Copies have inodes of their own.
+    // Copies have their own inodes.
     for (from, to) in [("a", "x"), ("b", "y"), ("c", "z")] {
         std::fs::copy(world.disk(from), world.disk(to)).unwrap();
     }
@@ -148,7 +148,7 @@ async fn a_scan_that_is_stopped_says_that_it_was() {
     let stopped = assert_code(world.open().unwrap().scan(Box::pin(async {})).await, Code::Runtime);
     assert_eq!(stopped.details["cancelled"], true);
     world.scan().await;
-    // In the middle of an action it ends it, and what was told until then stays told.
+    // In the middle of an action it ends it, and what was reported until then stays reported.
     *world.script.hangs.lock().unwrap() = true;
     world.write("a", "1");
     let script = Arc::clone(&world.script);
@@ -402,7 +402,7 @@ async fn a_directory_that_was_removed_stays_removed() {
     assert_eq!(world.scan().await.triggered, 20);
     assert!(!world.disk("src/old").exists(), "the chronicle has made it again");
     assert_eq!(world.events(tgp_valve::PROJECT_CHRONICLE).await.len(), 20);
-    // A file that is deleted alone is told of where its story stands.
+    // A file that is deleted alone is reported in the chronicle that has its history.
     world.write("src/a", "1");
     world.scan().await;
     world.remove("src/a");

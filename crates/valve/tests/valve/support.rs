@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 pub const PERSONAS: &str = ".sage/valve.yml";
-/// One persona that hears of everything.
+/// One persona that reacts to everything.
 pub const EVERYTHING: &str = "personas:\n  - name: all\n    filters: ['**']\n";
 /// Whatever a test waits for has happened long before, on any machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ pub fn beside(folder: &Path) -> ChronicleOptions {
 }
 
 impl World {
-    /// With real chronicles, which may stand anywhere.
+    /// With real chronicles, which may be anywhere.
     pub fn new(personas: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut options = beside(folder.path());
@@ -190,7 +190,7 @@ impl World {
         all
     }
 
-    /// What was told, in short, such as `all: renamed b.txt < a.txt`.
+    /// What was reported, in short, such as `all: renamed b.txt < a.txt`.
     pub async fn told(&self) -> Vec<String> {
         self.all_events().await.iter().filter(|event| event.kind == TRIGGER_EVENT).map(short).collect()
     }
@@ -241,7 +241,7 @@ impl Watch {
         self.until("start", |event| matches!(event, ValveEvent::Started { .. })).await
     }
 
-    /// Waits until a change was told, in the short form.
+    /// Waits until a change was reported, in the short form.
     pub async fn told(&mut self, wanted: &str) {
         self.until(
             wanted,
@@ -250,7 +250,7 @@ impl Watch {
         .await;
     }
 
-    /// Ends it without a word, as a killed process ends.
+    /// Ends it without notice, as a killed process ends.
     pub async fn abort(self) {
         self.task.abort();
         assert!(self.task.await.unwrap_err().is_cancelled());

@@ -81,7 +81,7 @@ async fn t6_downtime_backfill() {
         let edited = world.events("src/a.secrets.sage").await;
         assert_eq!(edited[0].fields["before"], hash("a"));
         assert_eq!(edited[0].fields["after"], hash("second"));
-        // What was told is not told again.
+        // What was reported is not reported again.
         assert_eq!(world.scan().await.changes, 0);
         assert_eq!(world.told().await.len(), 3);
     }
@@ -97,7 +97,8 @@ async fn t6_append_only_guarantee() {
     let file = world.disk("src/secrets.sage");
     let mut past = Vec::new();
     for round in 1..=5 {
-        // Rapid changes of one round may be told as one, but never out of order and never by touching the past.
+        // Rapid changes of one round may be reported as one, but never out of order and never by touching the
+        // past.
         for step in 0..20 {
             world.write("src/secrets", format!("{round} {step}"));
         }

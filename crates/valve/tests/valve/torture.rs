@@ -1,4 +1,4 @@
-//! A watch that is killed again and again while files change, and what it has told in the end.
+//! A watch that is killed again and again while files change, and what it has reported in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -64,8 +64,8 @@ fn start_with(command: &mut Command) -> Child {
         .unwrap()
 }
 
-/// `src` has a chronicle for each file, so its files stay in their folder; `work` is told of in the project's, and all
-/// of it moves about.
+/// `src` has a chronicle for each file, so its files stay in their folder; `work` is reported in the project's, and
+/// all of it moves about.
 struct Mess {
     dice: Dice,
     count: u64,
@@ -296,7 +296,7 @@ fn what_the_system_did_not_tell_is_found() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
     let room: usize =
         std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
-    // Each is told as an opening, a writing and a closing.
+    // Each is reported as an opening, a writing and a closing.
     world.write("work/a/noise.log", "");
     for _ in 0..room {
         let mut noise = std::fs::File::options().append(true).open(world.disk("work/a/noise.log")).unwrap();
@@ -309,7 +309,7 @@ fn what_the_system_did_not_tell_is_found() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGCONT).unwrap();
     wait_until("a whole look", || said("the queue of the system was full"));
     wait_until("that all was told", || world.status().files == 11 && world.status().pending_events == 0);
-    // It has new watches, and goes on.
+    // It has new watches, and continues.
     world.write("work/c/later", "later");
     wait_until("a later change", || said("work/c/later"));
     child.kill().unwrap();

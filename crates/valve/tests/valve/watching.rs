@@ -16,7 +16,7 @@ async fn directories_that_come_move_and_go_are_followed() {
     let mut watch = world.watch();
     let started = watch.started().await;
     assert!(matches!(started, ValveEvent::Started { files: 1, baseline: true, backfilled: 0, personas: 1 }));
-    // A whole tree at once, of which most was there before anybody could watch it.
+    // A whole tree at once, of which most was there before it could be watched.
     for depth in 1..6 {
         world.write(&format!("new/{}file", "x/".repeat(depth)), format!("{depth}"));
     }
@@ -82,7 +82,7 @@ async fn what_a_full_queue_has_lost_is_found() {
     watch.rescanner.rescan("the queue of the system was full");
     let rescanned = watch.until("a look", |event| matches!(event, ValveEvent::Rescanned { .. })).await;
     assert!(matches!(rescanned, ValveEvent::Rescanned { files: 1, changes: 0, .. }), "{rescanned:?}");
-    // The watches of the new look work, and a change beside a rescan is told once.
+    // The watches of the new scan work, and a change during a rescan is reported once.
     world.write("b/c", "1");
     watch.told("all: created b/c").await;
     for round in 2..12 {
@@ -161,7 +161,7 @@ async fn personas_that_are_saved_by_half_leave_the_old_ones_in_force() {
         world.write(&format!("secret{number}"), "1");
         watch.told(&format!("all: created secret{number}")).await;
     }
-    // Nobody is a decision, and has to be written down.
+    // An empty list is a decision, and has to be written down.
     world.write(PERSONAS, "personas: []\n");
     watch.until("no personas", |event| matches!(event, ValveEvent::Reloaded { personas: 0 })).await;
     watch.end().await;
@@ -171,13 +171,13 @@ async fn personas_that_are_saved_by_half_leave_the_old_ones_in_force() {
 /// Looks fall between the halves of some renames and into the middle of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rename_is_never_told_as_a_deletion_and_a_creation() {
-    // To and fro, so often that many a file moves on while it is looked for.
+    // To and fro, so often that many a file moves on while it is searched for.
     rename_without_a_pause(200, |dice, _, number, place| match place.strip_prefix("work/a/") {
         Some(name) => (dice.below(200), format!("work/z/{name}")),
         None => (dice.below(200), format!("work/a/{number}")),
     })
     .await;
-    // One after the other to new names, and into folders that are found before the rename is told.
+    // One after the other to new names, and into folders that are found before the rename is reported.
     rename_without_a_pause(1_000, |dice, round, number, place| {
         let to = match dice.below(8) {
             0 => format!("work/new{round}/{number}"),
@@ -341,7 +341,7 @@ async fn a_listener_that_takes_nothing_holds_up_nothing() {
         });
     });
     let _ = stop.send(());
-    // It ends, though nobody has taken an event yet.
+    // It ends, though the listener has not taken an event yet.
     tokio::time::timeout(crate::support::PATIENCE, task).await.unwrap().unwrap().unwrap();
     let told = world.told().await;
     assert_eq!(told.iter().filter(|said| said.starts_with("all: created")).count(), 50);

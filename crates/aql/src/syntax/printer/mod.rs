@@ -1,8 +1,8 @@
 //! From a tree to text: one way to write everything, with the comments where they were.
 //!
 //! What was written over several lines stays so; what was written in one line and does not fit goes over several.
-//! A comment is kept before the line it stood before, or at the end of the line it stood at the end of; one from the
-//! middle of an expression goes behind it.
+//! A comment is kept before the line it preceded, or at the end of the line it ended; one from the middle of an
+//! expression goes behind it.
 
 mod values;
 
@@ -57,19 +57,19 @@ pub(crate) fn print(unit: &Unit) -> String {
     printer.written
 }
 
-/// Whether an empty line stands before something.
+/// Whether an empty line precedes something.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlankLine {
     AsWritten,
     Always,
 }
 
-/// What stands around and between things.
+/// What surrounds and separates the items.
 struct Brackets {
     open: &'static str,
     /// Inside of them, in one line.
     blank: &'static str,
-    /// Behind each thing that has a line of its own.
+    /// After each item that has its own line.
     separator: &'static str,
     close: &'static str,
 }
@@ -89,7 +89,7 @@ struct Printer<'a> {
     last: usize,
     /// Whether nothing of this container was written yet.
     first: bool,
-    /// Whether everything has to stand in one line.
+    /// Whether everything has to be on one line.
     flat: bool,
 }
 
@@ -122,7 +122,7 @@ impl Printer<'_> {
         self.comments.get(at).is_some_and(|comment| span.holds(comment.span.start))
     }
 
-    /// A new line for what stands at `start` in the source, with an empty one before it where there was one.
+    /// A new line for what is at `start` in the source, with an empty one before it where there was one.
     fn fresh_line(&mut self, start: usize, apart: BlankLine) {
         let between = self.source.slice(Span::new(self.last, start));
         let empty = apart == BlankLine::Always || between.matches('\n').count() > 1;
@@ -133,7 +133,7 @@ impl Printer<'_> {
         self.line();
     }
 
-    /// Writes the comments before `until`, each on a line of its own.
+    /// Writes the comments before `until`, each on its own line.
     fn flush(&mut self, until: usize, mut apart: BlankLine) -> bool {
         let mut any = false;
         while let Some(comment) = self.comments.get(self.next).filter(|comment| comment.span.start < until) {
@@ -152,12 +152,12 @@ impl Printer<'_> {
     }
 
     fn begin_apart(&mut self, start: usize, apart: BlankLine) {
-        // Comments belong to what they stand before, so the empty line comes before them.
+        // Comments belong to what they precede, so the empty line comes before them.
         let apart = if self.flush(start, apart) { BlankLine::AsWritten } else { apart };
         self.fresh_line(start, apart);
     }
 
-    /// Writes the comment that stands behind something in its line.
+    /// Writes the comment that follows something on its line.
     fn end(&mut self, end: usize, next: usize) {
         self.last = self.last.max(end);
         let Some(comment) = self.comments.get(self.next) else { return };
@@ -172,7 +172,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Things in brackets: in one line if they were written so and fit, else each on a line of its own.
+    /// Things in brackets: in one line if they were written so and fit, else each on its own line.
     fn bracketed<T>(
         &mut self,
         brackets: &Brackets,
@@ -235,7 +235,7 @@ impl Printer<'_> {
         fits.then_some(flat.written)
     }
 
-    /// Things in brackets, each on a line of its own.
+    /// Things in brackets, each on its own line.
     fn expanded<T>(
         &mut self,
         brackets: &Brackets,

@@ -9,7 +9,7 @@ use crate::syntax::tree::{
 };
 use crate::types::is_name;
 
-/// How tight something binds; what is looser than its surroundings stands in parentheses.
+/// How tight something binds; what is looser than its surroundings is put in parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Or,
@@ -167,7 +167,7 @@ impl Printer<'_> {
         self.put("\"\"\"");
     }
 
-    /// The lines of a long text without their indentation, if it stands alone between its quotes.
+    /// The lines of a long text without their indentation, if it is alone between its quotes.
     fn lines_of(&self, text: &Text) -> Option<Vec<String>> {
         if !text.long {
             return None;

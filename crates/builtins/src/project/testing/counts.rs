@@ -24,7 +24,8 @@ pub struct Failing {
     pub file: Option<RelativePath>,
 }
 
-/// How a run went. A number that the output does not tell is `None`; then only the exit code can be believed.
+/// How a run went. A number that the output does not contain is `None`; then only the exit code can be
+/// believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub passed: Option<u64>,
@@ -47,9 +48,9 @@ impl Counts {
         Some(files)
     }
 
-    /// What of these may decide the state of the work: passed and failed. Of a command that nobody has configured only
-    /// counted tests are believed, and only those of a runner that was run itself: whoever may write a manifest chooses
-    /// its exit code and what a script of it prints.
+    /// What of these may decide the state of the work: passed and failed. Of a command that the user has not configured
+    /// only counted tests are believed, and only those of a runner that was run itself: the author of a manifest
+    /// chooses its exit code and what its scripts print.
     #[must_use]
     pub fn evidence(&self, runner: &Runner) -> (Option<u64>, Option<u64>) {
         if runner.distrusted().is_some() {

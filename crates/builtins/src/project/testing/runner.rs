@@ -3,18 +3,18 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// A larger manifest is not looked at: nobody writes one by hand.
+/// A larger manifest is not read: it was not written by hand.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
 
 /// Node's own runner with the reporter that is read.
 const NODE_TEST: &str = "node --test --test-reporter=tap";
 
-/// What is looked at of a project. Paths are relative to its root.
+/// What is read of a project. Paths are relative to its root.
 pub trait Manifests {
     /// The text of a file, when it is there and is text.
     fn read(&self, path: &str) -> Option<String>;
 
-    /// The names in a folder. Without them only manifests are looked at, and no test files.
+    /// The names in a folder. Without them only manifests are read, and no test files.
     fn names(&self, _folder: &str) -> Vec<String> {
         Vec::new()
     }
@@ -64,12 +64,12 @@ pub struct Runner {
     line: String,
     /// Whether arguments for the runner have to pass npm first.
     is_npm: bool,
-    /// Whether a person has chosen the command; any other stands in a manifest that an agent may write.
+    /// Whether a person has chosen the command; any other is in a manifest that an agent may write.
     is_configured: bool,
     /// Why nothing that the command prints may decide what a run means: what runs is not the runner itself.
     distrusted: Option<String>,
     pub(super) root: Option<String>,
-    /// The module's name in `go.mod`, which is needed to tell a package's folder.
+    /// The module's name in `go.mod`, which is needed to find a package's folder.
     pub(super) go_module: Option<String>,
     /// Whether the root is cargo's only package, so that its targets are named from the root.
     pub(super) is_single_package: bool,
@@ -106,7 +106,8 @@ impl Runner {
         Self { go_module: go_module(files), is_single_package: is_single_package(files), ..self }
     }
 
-    /// Says where the project stands as its tests see it, so that absolute paths in their output can be told.
+    /// Sets where the project is as its tests see it, so that absolute paths in their output can be
+    /// recognised.
     #[must_use]
     pub fn at(self, root: impl Into<String>) -> Self {
         Self { root: Some(root.into()), ..self }
@@ -156,7 +157,7 @@ impl Runner {
         }
     }
 
-    /// Folders that the run writes to besides its temporary ones.
+    /// Folders that the run writes to in addition to its temporary ones.
     #[must_use]
     pub fn build_output(&self) -> &'static [&'static str] {
         match self.kind {
@@ -166,7 +167,7 @@ impl Runner {
         }
     }
 
-    /// Variables that keep output plain and a run from waiting for somebody.
+    /// Variables that keep output plain and a run from waiting for input.
     #[must_use]
     pub fn environment(&self) -> &'static [(&'static str, &'static str)] {
         &[("CI", "1"), ("NO_COLOR", "1"), ("PYTHONDONTWRITEBYTECODE", "1"), ("CARGO_TERM_COLOR", "never")]
@@ -207,7 +208,7 @@ pub fn detect(configured: Option<&str>, files: &dyn Manifests) -> Option<Runner>
     Some(found.knowing(files))
 }
 
-/// The words of a command line, whatever stands between them.
+/// The words of a command line, whatever is between them.
 pub(super) fn words(line: &str) -> Vec<&str> {
     line.split(|letter: char| letter.is_whitespace() || ";&|()\"'".contains(letter)).collect()
 }

@@ -7,11 +7,11 @@ use super::runner::{Manifests, package_json, words};
 /// Programs that run scripts of a package by their names.
 const MANAGERS: [&str; 7] = ["npm", "pnpm", "yarn", "bun", "npm-run-all", "run-s", "run-p"];
 
-/// Scripts that are told; a package with more in one run is generated.
+/// Scripts that are shown; a package with more in one run is generated.
 const MAX_SCRIPTS: usize = 32;
 
 /// The scripts that a command line may start and those that they start in turn, with what runs before and after each,
-/// by name. A name that only looks like a script's is told as well: too much is shown rather than too little.
+/// by name. A name that only looks like a script's is shown as well: too much is shown rather than too little.
 #[must_use]
 pub fn scripts(line: &str, files: &dyn Manifests) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();

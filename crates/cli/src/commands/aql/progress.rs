@@ -16,7 +16,7 @@ pub(super) async fn follow(mut events: mpsc::Receiver<RunEvent>, printer: &Print
             printer.document(&serde_json::to_value(&event).unwrap_or_default());
             continue;
         }
-        // A question stands on the screen until it is answered.
+        // A question stays on the screen until it is answered.
         let _silence = silence().await;
         if let Some(line) = line_of(&event, printer) {
             printer.note(&line);

@@ -84,7 +84,7 @@ pub(super) async fn run(
     ended(report, &sources, printer)
 }
 
-/// A query of a file with its inputs; nothing for a run that is gone on with.
+/// A query of a file with its inputs; nothing for a run that is resumed.
 struct Prepared {
     compiled: CompiledQuery,
     plan: Arc<QueryPlan>,

@@ -1,4 +1,4 @@
-//! `tgp aql runs`: what was run, and what can be gone on with.
+//! `tgp aql runs`: what was run, and what can be resumed.
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -17,14 +17,14 @@ pub(super) const PARCEL_TOOL: &str = "tools/shipping/billable_weight.ts";
 const TEST: &str = "tools/shipping/billable_weight.test.ts";
 const FIRST_DRAFT: &str = include_str!("tools/billable_weight.ts");
 const TEST_SOURCE: &str = include_str!("tools/billable_weight.test.ts");
-/// What the first draft has wrong, and what should stand there.
+/// What the first draft has wrong, and what should be there.
 const WRONG: &str = "args.size.length * args.size.width * args.size.height";
 const RIGHT: &str = "args.length * args.width * args.height";
 
 const FIRST_TASK: &str = "We bill parcels by weight or by volume, whichever is more. Make a tool for it.";
 const SECOND_TASK: &str =
     "What do we bill for a box of 60 x 40 x 30 cm that weighs 5 kg? Our divisor is 5000.";
-/// What somebody asks who has never seen the tool.
+/// A question from a user who has never seen the tool.
 const QUESTION: &str = "the weight a parcel is billed by, from its weight and its volume";
 
 /// Events on their way to the screen.

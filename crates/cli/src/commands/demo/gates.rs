@@ -1,4 +1,4 @@
-//! The chapters about what nobody may read, and about the record of all of it.
+//! The chapters about what no tool may read, and about the record of all of it.
 
 use std::path::Path;
 

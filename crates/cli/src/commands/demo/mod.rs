@@ -197,7 +197,7 @@ impl Demo<'_> {
         Ok((result_of::<ExecToolResult>(data)?.result, started.elapsed()))
     }
 
-    /// Whether the story goes on.
+    /// Whether the story continues.
     fn go_on(&self) -> Result<(), Failure> {
         if self.stop.level() == StopLevel::GoOn { Ok(()) } else { Err(Failure::Interrupted) }
     }

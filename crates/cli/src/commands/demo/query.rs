@@ -21,7 +21,7 @@ const MODELS: [(&str, &str); 3] = [
     ("style", include_str!("../../../../../examples/review/models/style.json")),
     ("editor", include_str!("../../../../../examples/review/models/editor.json")),
 ];
-/// Events of the run; they are looked at when it has ended.
+/// Events of the run; they are read when it has ended.
 const EVENT_ROOM: usize = 256;
 
 impl Demo<'_> {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Nodes in one picture. Nobody can look at more, and the programs that draw them give up before.
+/// Nodes in one picture. A reader cannot grasp more, and the programs that draw them give up before.
 const MAX_NODES: usize = 2_000;
-/// How deep nodes may stand in lists and maps of an answer.
+/// How deep nodes may be in lists and maps of an answer.
 const MAX_DEPTH: usize = 16;
 
 /// What there is to draw.
@@ -18,7 +18,7 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Everything that can be drawn in these values, wherever it stands in them.
+    /// Everything that can be drawn in these values, wherever it is in them.
     pub(super) fn of(values: &[Value]) -> Self {
         let mut drawing = Self::default();
         values.iter().for_each(|value| drawing.collect(value, 0));

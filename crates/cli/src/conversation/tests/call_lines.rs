@@ -1,4 +1,4 @@
-//! Lines of calls: what stands on them, and what gives way.
+//! Lines of calls: what is on them, and what is cut first.
 
 use serde_json::json;
 use tgp::contract::{Code, SourceLocation, ToolError};

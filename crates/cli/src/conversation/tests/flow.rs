@@ -121,7 +121,7 @@ async fn events_stand_before_their_question_and_always_is_remembered() {
     assert!(place("`other/`") < place("✓ fs_write src/a"), "{text}");
 }
 
-/// A keyboard on which nothing is ever typed; it tells when it is waited for.
+/// A keyboard on which nothing is ever typed; it reports when it is waited for.
 struct Silent(mpsc::Sender<()>);
 
 impl Keyboard for Silent {

@@ -1,4 +1,4 @@
-//! Whatever stands in an event or a question, the terminal only ever gets our own escapes.
+//! Whatever is in an event or a question, the terminal only ever gets our own escapes.
 
 use std::time::Duration;
 

@@ -12,10 +12,10 @@ use crate::conversation::Interrupts;
 
 /// Set in the process that is sent signals, to what it does at the end.
 const CHILD: &str = "TGP_TEST_SIGNALS";
-/// Longer than any test may take: whoever waits for its end without a signal hangs.
+/// Longer than any test may take: a test that waits for its end without a signal hangs.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
-/// A session that says what it hears.
+/// A session that prints the stop requests it gets.
 fn child(last: &str) {
     let interrupts = Interrupts::listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -59,7 +59,7 @@ struct Started {
 
 impl Started {
     fn new(test: &str, last: &str) -> Self {
-        // Whoever runs the tests may have them ignore signals, as `nohup` does.
+        // The parent of the tests may make them ignore signals, as `nohup` does.
         Self::by("exec env --default-signal=HUP,INT,TERM \"$0\" \"$@\"", test, last)
     }
 
@@ -141,7 +141,7 @@ fn a_process_that_shall_outlive_its_terminal_does() {
     started.wait_for("listening");
     started.send(Signal::SIGHUP);
     started.send(Signal::SIGTERM);
-    // The first of both would have been heard as such.
+    // The first of both would have been handled as such.
     started.wait_for("Terminated");
     started.wait_for("ended");
     started.wait_for("alone");
@@ -186,7 +186,7 @@ fn sigterm_stops_a_session_now_and_a_second_signal_ends_the_process() {
     let mut started = Started::new(test, "ordinary");
     started.wait_for("listening");
     started.send(Signal::SIGTERM);
-    // Both wishes are the strongest one.
+    // Both requests are the strongest one.
     started.wait_for("Terminated");
     started.wait_for("Terminated");
     started.wait_for("ended");

@@ -74,7 +74,7 @@ const PIPE: TextStyle = TextStyle {
 };
 const TERMINAL: TextStyle = TextStyle { terminal: true, movable: true, columns: 80, rows: 40, ..PIPE };
 
-/// Compares with a file of `golden/`, which `UPDATE_GOLDEN=1` writes anew.
+/// Compares with a file of `golden/`, which `UPDATE_GOLDEN=1` regenerates.
 #[track_caller]
 fn golden(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conversation/tests/golden").join(name);
@@ -146,7 +146,7 @@ fn done(data: Value) -> ToolResult {
     ToolResult::Done(data)
 }
 
-/// A question of an agent for which nobody has made a rule.
+/// An agent's question that no rule covers.
 fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> ApprovalQuestion {
     let reason = match effect {
         Effect::Read | Effect::Write => "writes are asked for unless a rule allows them",

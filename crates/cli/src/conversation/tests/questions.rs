@@ -282,7 +282,7 @@ fn nothing_is_cut_in_silence() {
         assert!(shown.contains(&format!("+line {number}\n")), "line {number}");
     }
     assert!(shown.contains("more rows: m shows them"), "{shown}");
-    // One endless line is rows, too, and each stands behind the bar.
+    // One endless line is rows, too, and each is behind the bar.
     let endless = "z".repeat(10_000);
     let asked = asked("mystery", Effect::Write, json!({ "what": endless }), Vec::new());
     let (_, shown) = asked_at(TERMINAL, &asked, &["m"; 10]);

@@ -195,7 +195,7 @@ fn an_error_and_how_to_go_on_are_said_once() {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
-    // One that the summary does not tell is shown.
+    // One that the summary does not report is shown.
     let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
     screen.show(&AgentEvent::Error { error: with("a") });
     screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::Done)) });
@@ -391,7 +391,7 @@ fn every_ending_says_what_to_do() {
     golden("endings.txt", &all);
 }
 
-/// What stands on the terminal at the moments at which a person looks at it.
+/// What is on the terminal at the moments when a person reads it.
 #[test]
 fn a_terminal_shows_what_is_waited_for() {
     let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
@@ -451,7 +451,7 @@ fn a_status_fits_the_terminal_and_is_gone_after_a_resize() {
         let widest = drawn.lines().map(console::measure_text_width).max().unwrap();
         assert!(widest < columns.max(2), "{widest} of {columns}: {drawn:?}");
     }
-    // A terminal that is made narrower while a status stands: it is broken into rows below the cursor.
+    // A terminal that is made narrower while a status is shown: it is broken into rows below the cursor.
     let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
     screen.show(&text("kept\n"));
     screen.show(&step(3, 1000));

@@ -1,4 +1,4 @@
-//! Where aggregates may stand, and which names an expression uses.
+//! Where aggregates are allowed, and which names an expression uses.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ pub(super) fn misplaced(span: Span) -> Box<CypherError> {
 #[derive(Default)]
 struct Finder<'a> {
     found: Vec<&'a Expr>,
-    /// The aggregate that is being looked into.
+    /// The aggregate that is being checked.
     inside: Option<Span>,
     refusal: Option<Box<CypherError>>,
 }
@@ -78,7 +78,7 @@ impl<'a> Finder<'a> {
 impl<'a> Visitor<'a> for Finder<'a> {
     fn visit_expr(&mut self, node: &'a Expr) {
         match &node.kind {
-            // A query of its own: its aggregates are about its rows.
+            // A separate query: its aggregates are about its own rows.
             ExprKind::Subquery(_) => {}
             ExprKind::ListComprehension(comprehension) => {
                 self.visit_expr(&comprehension.list);
@@ -115,7 +115,7 @@ fn is_random(call: &FunctionInvocation) -> bool {
     matches!(call.name.parts.as_slice(), [name] if name.kind.text.eq_ignore_ascii_case("rand"))
 }
 
-/// All names that stand in an expression, also those that it binds itself.
+/// All names in an expression, also those that it binds itself.
 pub(super) fn variables(expression: &Expr) -> BTreeSet<String> {
     let mut names = Names::default();
     names.visit_expr(expression);

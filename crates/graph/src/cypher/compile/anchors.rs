@@ -1,4 +1,4 @@
-//! Where the search for a pattern begins, and how it goes on.
+//! Where the search for a pattern begins, and how it continues.
 
 use crate::cypher::error::CypherResult;
 use crate::cypher::types::Type;

@@ -13,7 +13,7 @@ use crate::cypher::value::{Value, kind};
 use super::scope::{Kind, Scope, Variable};
 use super::{Bind, Compiler, visible};
 
-/// How an expression stands in the SQL.
+/// How an expression is represented in the SQL.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
     /// A value of Cypher.

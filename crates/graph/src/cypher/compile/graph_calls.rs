@@ -1,4 +1,4 @@
-//! Functions that look at the graph, and those that decide what is computed.
+//! Functions that read the graph, and those that decide what is computed.
 
 use open_cypher::Span;
 use open_cypher::ast::{Expr, ExprKind, FunctionInvocation, LabelExpression, LiteralKind, ParameterName};

@@ -197,7 +197,7 @@ impl Compiler<'_> {
                 What::Holds(expression) => self.truth_of(expression, &scope)?,
                 What::Property(key, entry) => {
                     let Some(variable) = scope.find(key).cloned() else { continue };
-                    // A name of UNWIND is a value, and has no row of its own.
+                    // A name of UNWIND is a value, and has no row.
                     let property =
                         self.property(Sql::variable(&variable), &entry.key.kind.text, entry.key.span)?;
                     let property = self.as_value(property);

@@ -1,4 +1,4 @@
-//! Expressions with names of their own: comprehensions, quantifiers, folds, and queries inside expressions.
+//! Expressions that bind their own names: comprehensions, quantifiers, folds, and queries inside expressions.
 
 use open_cypher::ast::{
     Expr, ListComprehension, Name, Pattern, PatternComprehension, QuantifiedPredicate,

@@ -243,7 +243,7 @@ impl<'q> Compiler<'q> {
         span.text(self.source).unwrap_or("")
     }
 
-    /// The words without spaces and comments, to tell whether two expressions are the same.
+    /// The words without spaces and comments, to compare two expressions.
     fn spelling(&self, span: Span) -> String {
         let words = self.words(span);
         let tokens = open_cypher::lex(words).tokens.into_iter().filter(|token| !token.is_trivia());

@@ -153,7 +153,7 @@ fn may_refuse(operator: BinaryOperator) -> Option<&'static str> {
     })
 }
 
-/// Refuses a pattern that stands in the query and cannot be used.
+/// Refuses a pattern that is in the query and cannot be used.
 fn checked_pattern(pattern: &Expr) -> CypherResult<()> {
     match &pattern.kind {
         ExprKind::Parenthesized(within) => checked_pattern(within),

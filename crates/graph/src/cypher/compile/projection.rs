@@ -21,7 +21,7 @@ use super::{Bind, Compiler};
 /// A column of a projection.
 struct Item<'a> {
     name: String,
-    /// Nothing for what `*` stands for.
+    /// `None` for the columns of `*`.
     expression: Option<&'a Expr>,
     span: Span,
     aggregates: Vec<&'a Expr>,
@@ -44,7 +44,7 @@ struct Projected {
 }
 
 impl Compiler<'_> {
-    /// WITH: the chain goes on with the columns alone.
+    /// WITH: the chain continues with the columns alone.
     pub(super) fn with(
         &mut self,
         chain: &mut Chain,
@@ -271,7 +271,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What stands beside an aggregate must be the same for the whole group.
+    /// What is beside an aggregate must be the same for the whole group.
     fn check_groups(&self, expression: &Expr, keys: &BTreeSet<String>, scope: &Scope) -> CypherResult<()> {
         let mut check = Groups { compiler: self, keys, scope, refusal: None };
         check.visit_expr(expression);
@@ -427,7 +427,7 @@ fn variable(name: &str, compiler: &Compiler<'_>, sql: Sql) -> Variable {
     }
 }
 
-/// A variable or a property of one: what may stand beside an aggregate when it makes the groups.
+/// A variable or a property of one: what is allowed beside an aggregate when it makes the groups.
 fn is_simple(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::Variable(_) => true,

@@ -15,7 +15,8 @@ pub(super) enum Kind {
     Value(Type),
 }
 
-/// A name and its place. `value` is a row number for nodes and relationships, whose id and properties stand beside it.
+/// A name and its place. `value` is a row number for nodes and relationships, whose id and properties are in columns
+/// beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub name: String,
@@ -116,7 +117,7 @@ pub(super) struct Scope {
     pub spans: Vec<(Span, Variable)>,
     /// The same, by how they are spelled: what ORDER BY may say again.
     pub spellings: Vec<(String, Variable)>,
-    /// Whether a pattern may stand for "there is one".
+    /// Whether a pattern may mean "there is one".
     pub predicate: bool,
     /// Whether this is the beginning of a query inside an expression.
     pub inside: bool,
@@ -164,7 +165,7 @@ impl Scope {
     }
 }
 
-/// SQLite takes tables over tables for one join, and joins 64. One pattern has up to 49; these are what may stand before.
+/// SQLite takes tables over tables for one join, and joins 64. One pattern has up to 49; these are what may precede it.
 const MAX_JOINED: usize = 12;
 
 /// Whether a table is computed as a whole before it is used.

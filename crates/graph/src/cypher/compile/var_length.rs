@@ -121,7 +121,8 @@ impl Compiler<'_> {
                 filters.push(format!("{walk}.depth < {most}"));
                 filters.push(format!("NOT cy_seen({walk}.trail, {edge}.row_id)"));
             }
-            // Asked last, of a relationship that would be taken: only a path that really goes on is too long.
+            // Asked last, of a relationship that would be taken: only a path that really continues is too
+            // long.
             _ => filters.push(format!(
                 "CASE WHEN cy_seen({walk}.trail, {edge}.row_id) THEN 0 WHEN {walk}.depth >= {cap} AND {node}.id IS NOT NULL THEN cy_too_far({cap}) ELSE 1 END"
             )),
@@ -199,7 +200,7 @@ impl Compiler<'_> {
 
 /// Whether nothing asks for the way of a link, only for its ends. A walk along arrows from one node to another has a
 /// trail in it that is as short or shorter, so the same nodes are reached; without direction it could go back on the
-/// relationship it came by. `*2..` asks for ways that are long, which this does not tell.
+/// relationship it came by. `*2..` asks for ways that are long, which this does not compute.
 fn only_reach(building: &Building<'_, '_>, at: usize, link: &Link<'_>, length: Length) -> bool {
     let named =
         !link.key.starts_with(HIDDEN) || building.graph.paths.iter().any(|path| path.links.contains(&at));

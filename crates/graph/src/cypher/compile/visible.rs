@@ -1,7 +1,7 @@
 //! Who sees which row. The only place where a query gets at the tables `node`, `edge` and `label`.
 //!
 //! INVARIANT: every alias of `node` and `edge` that the compiler puts into a FROM comes from here, with the predicate of
-//! its moment, and without the nodes that are hidden from whoever asks. Lookups by row are of rows that were found that
+//! its moment, and without the nodes that are hidden from the caller. Lookups by row are of rows that were found that
 //! way.
 
 use crate::tables::schema::RENAME;

@@ -9,7 +9,7 @@ use crate::cypher::types::Type;
 use super::Compiler;
 use super::scope::Scope;
 
-/// A label or a type, and the properties of what has it. What ingest writes stands here.
+/// A label or a type, and the properties of what has it. What ingest writes is listed here.
 type Entry = (&'static str, &'static [&'static str]);
 
 const NODES: [Entry; 6] = [

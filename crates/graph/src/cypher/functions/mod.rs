@@ -45,7 +45,7 @@ fn over_values(connection: &Connection, name: &str, arity: i32, run: Run) -> rus
     })
 }
 
-/// Registers a function that looks at SQLite's own values, for those that are called most.
+/// Registers a function that reads SQLite's own values, for those that are called most.
 fn over_raw<F>(connection: &Connection, name: &str, arity: i32, run: F) -> rusqlite::Result<()>
 where
     F: Fn(&Context<'_>) -> rusqlite::Result<Sql> + Send + 'static,

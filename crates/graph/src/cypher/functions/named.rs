@@ -8,7 +8,7 @@ use crate::cypher::execute::made;
 use crate::cypher::types::Type;
 use crate::cypher::value::Value;
 
-/// A function of Cypher over values. Those that look at the graph are the compiler's own.
+/// A function of Cypher over values. Those that read the graph are the compiler's own.
 pub(crate) struct Named {
     /// As it is written; found without regard to case.
     pub name: &'static str,

@@ -90,7 +90,7 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
         ValueRef::Text(digits) => Value::read(ValueRef::Blob(&unhex(digits)))?.into_sql(),
         _ => Err(met("InvalidArgumentValue", "an item of a list cannot be read")),
     })?;
-    // The same for a list that stands in a column: only the number of items, each of which `cy_at` reads.
+    // The same for a list that is in a column: only the number of items, each of which `cy_at` reads.
     over_raw(connection, "cy_steps", 1, |context| {
         let count = match context.get_raw(0) {
             ValueRef::Null => 0,

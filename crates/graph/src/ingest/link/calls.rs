@@ -1,4 +1,5 @@
-//! Who calls whom, as far as names tell. No types are known, so every such relationship is marked as a best effort.
+//! Which symbol calls which, as far as names show. No types are known, so every such relationship is marked as a
+//! best effort.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +14,10 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::write::Fact;
 
-/// Files whose methods are looked at by name alone.
+/// Files whose methods are searched by name alone.
 const MAX_METHOD_FILES: usize = 200;
 
-/// What stands before a name that is looked for in the class above.
+/// The prefix of a name that is looked for in the class above.
 const SUPER: &str = "super";
 
 /// A method: its file, its number there, its name with that of its class.
@@ -106,7 +107,7 @@ pub(super) fn calls(
 /// What a call's name leads to.
 enum CallMatch {
     Found(Found, How),
-    /// A method of some value: only its name can tell.
+    /// A method of some value: only its name is known.
     OfValue,
     Nothing,
 }
@@ -210,7 +211,7 @@ impl Finder<'_, '_> {
             if let Some((symbol, how)) = self.through_path(call, receiver)? {
                 return Ok(CallMatch::Found(symbol, how));
             }
-            // `String::new` is nobody's method here: only values are asked by the method's name alone.
+            // `String::new` is not a known method here: only values are asked by the method's name alone.
             if separator == "::" {
                 return Ok(CallMatch::Nothing);
             }
@@ -231,7 +232,7 @@ impl Finder<'_, '_> {
         };
         if let Some(module) = self.imports.modules.get(head) {
             let mut found = lookup::find(self.link, module, &rest)?;
-            // What follows the first name may be modules in files of their own.
+            // What follows the first name may be modules in their own files.
             if found.is_none() && self.link.language(self.link.path) == Language::Rust {
                 let parts: Vec<&str> = receiver.split(separator).skip(1).collect();
                 let module = rust::descend(self.link, module.clone(), &parts)?;

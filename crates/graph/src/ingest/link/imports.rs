@@ -53,7 +53,7 @@ impl Resolved {
 pub(super) struct Missing {
     /// A path of the tree, without its extension where none is written.
     pub(super) target: Option<String>,
-    /// Whether each name of the import is a file of its own in `target`.
+    /// Whether each name of the import is its own file in `target`.
     pub(super) by_name: bool,
 }
 
@@ -91,9 +91,9 @@ enum Target {
 #[derive(Default)]
 pub(super) struct Imports {
     arrows: Vec<Arrow>,
-    /// Names that stand for whole modules.
+    /// Names that refer to whole modules.
     pub(super) modules: HashMap<String, Module>,
-    /// Names that stand for one thing of a module.
+    /// Names that refer to one item of a module.
     pub(super) names: HashMap<String, (Module, String)>,
     /// Modules all of whose names are bound.
     pub(super) stars: Vec<Module>,
@@ -154,7 +154,7 @@ impl Imports {
         }
     }
 
-    /// Leads what is not found to a node of its own, so that it can be asked for.
+    /// Links what is not found to its own node, so that queries can find it.
     fn add_missing(&mut self, import: &Import, resolved: &Resolved, missing: &Missing) {
         let unresolved = |target: Option<String>| {
             let (specifier, computed) = (import.specifier.clone(), import.kind == ImportKind::Computed);

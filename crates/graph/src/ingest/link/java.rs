@@ -76,7 +76,7 @@ fn roots(link: &Link<'_>, file: &str) -> Result<Vec<String>, GraphError> {
     for project in projects {
         roots.extend(PLACES.iter().map(|place| join(&project, place).trim_end_matches('/').to_owned()));
     }
-    // Other build tools have no manifest that we read; what the files say of themselves tells as much.
+    // Other build tools have no manifest that we read; the package clauses of the files say as much.
     roots.extend(link.world.state.java_roots().cloned());
     let mut seen = std::collections::HashSet::new();
     roots.retain(|root| seen.insert(root.clone()));

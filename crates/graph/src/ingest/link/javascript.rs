@@ -132,7 +132,7 @@ fn package_name(specifier: &str) -> String {
     specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
 
-/// The file that a path without its extension, or a directory, stands for.
+/// The file that a path without its extension, or a directory, refers to.
 fn candidate(link: &Link<'_>, base: &str) -> Option<String> {
     if link.exists(base) {
         return Some(base.to_owned());
@@ -149,7 +149,7 @@ fn candidate(link: &Link<'_>, base: &str) -> Option<String> {
     named.find(|path| link.exists(path)).or_else(|| index(link, base))
 }
 
-/// The file that a directory stands for.
+/// The file that a directory refers to.
 fn index(link: &Link<'_>, base: &str) -> Option<String> {
     let mut names = EXTENSIONS.iter().map(|extension| join(base, &format!("index.{extension}")));
     names.find(|path| link.exists(path))
@@ -188,7 +188,7 @@ fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> 
     None
 }
 
-/// What a name stands for: one without a star first, then the one with the most before its star; the others are not
+/// What a name refers to: one without a star first, then the one with the most before its star; the others are not
 /// asked.
 fn best<'m, 's>(aliases: &'m [(String, Vec<String>)], specifier: &'s str) -> Option<(&'m [String], &'s str)> {
     let fitting = aliases
@@ -198,7 +198,7 @@ fn best<'m, 's>(aliases: &'m [(String, Vec<String>)], specifier: &'s str) -> Opt
     best.map(|(_, targets, rest)| (targets.as_slice(), rest))
 }
 
-/// What `*` stands for; the empty text for a pattern without one.
+/// What `*` matches; the empty text for a pattern without one.
 fn matched<'s>(pattern: &str, specifier: &'s str) -> Option<&'s str> {
     match pattern.split_once('*') {
         Some((before, after)) => specifier.strip_prefix(before)?.strip_suffix(after),

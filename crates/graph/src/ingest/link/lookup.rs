@@ -9,7 +9,7 @@ use crate::tables::failure::GraphError;
 /// How many files a name is followed through.
 const MAX_HOPS: usize = 8;
 
-/// How many modules a search through `export *` may look at.
+/// How many modules a search through `export *` may visit.
 const MAX_VISITS: usize = 200;
 
 /// A symbol of a file.

@@ -1,7 +1,7 @@
 //! From parsed files to facts: a file's nodes, and its links to others.
 //!
 //! INVARIANT: what is made of a file depends on its own parse, on the tests for existence that were made on the way, on
-//! the parses that were looked at, on the manifests, and for Java on where packages begin. Each of them but the last two
+//! the parses that were read, on the manifests, and for Java on where packages begin. Each of them but the last two
 //! leaves a key, and a file is linked again exactly when one of its keys is touched or one of these two changes.
 
 mod calls;
@@ -33,7 +33,7 @@ use crate::tables::write::Fact;
 
 pub(crate) use outside::Outside;
 
-/// Everything a link may look at.
+/// Everything a link may read.
 pub(crate) struct LinkContext<'w> {
     pub(crate) connection: &'w Connection,
     pub(crate) state: &'w State,
@@ -73,7 +73,7 @@ pub(crate) fn package_key(package: &str) -> i64 {
     identity::key(&["package", package])
 }
 
-/// A link in the making: looks at the world and remembers at what.
+/// A link in progress: reads its context and records what it read.
 pub(super) struct Link<'w> {
     world: &'w LinkContext<'w>,
     path: &'w str,
@@ -109,7 +109,7 @@ pub(crate) fn symbol_id(ids: &Identities, path: &str, symbol: &Symbol) -> i64 {
     ids.id("Symbol", &[path, symbol.kind.name(), &symbol.qualified, &occurrence])
 }
 
-/// Takes the ids of a file's nodes, before anyone links to them.
+/// Takes the ids of a file's nodes, before any file links to them.
 pub(crate) fn claim(
     connection: &Connection,
     ids: &mut Identities,
@@ -243,7 +243,8 @@ fn package_node(world: &LinkContext<'_>, ids: &Identities, path: &str, manifest:
     Some(Fact::Node { id, props: Value::Object(props).to_string() })
 }
 
-/// The package that a file belongs to: of its own ecosystem where there is one above it, else the nearest.
+/// The package that a file belongs to: the one of its own ecosystem where there is one above it, else the
+/// nearest.
 fn package_of<'w>(world: &LinkContext<'w>, path: &str, language: Language) -> Option<&'w Package> {
     let named = |package: &Package| package.manifest.ecosystem.is_some() && package.manifest.name.is_some();
     let own = language.ecosystem().and_then(|ecosystem| {

@@ -23,7 +23,7 @@ pub(crate) enum Outside {
     /// An import that leads to no file and no package.
     Unresolved {
         specifier: String,
-        /// The path that it would have, where it can be told.
+        /// The path that it would have, where it is known.
         target: Option<String>,
         /// Whether it is only known when the code runs; then the specifier is the expression.
         computed: bool,

@@ -5,7 +5,7 @@ use super::imports::{Missing, Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
 use crate::ingest::parse::Import;
 
-/// Packages around a file; deeper ones are not looked at.
+/// Packages around a file; deeper ones are not searched.
 const MAX_PACKAGES: usize = 32;
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {

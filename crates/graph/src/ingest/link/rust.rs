@@ -141,7 +141,7 @@ fn root(link: &Link<'_>, file: &str) -> Option<String> {
     let directory = package.map_or("", |package| package.directory.as_str());
     let inside = file.strip_prefix(directory).unwrap_or(file).trim_start_matches('/');
     let parts: Vec<&str> = inside.split('/').collect();
-    // Each test, example and further program is a crate of its own.
+    // Each test, example and further program is its own crate.
     let programs = programs(link, directory);
     let own = match parts.as_slice() {
         _ if programs.iter().any(|program| program == file) => Some(file.to_owned()),
@@ -160,7 +160,7 @@ fn root(link: &Link<'_>, file: &str) -> Option<String> {
     };
     let main = join(directory, "src/main.rs");
     let library = library(link, directory);
-    // A program in a directory of its own has the modules there to itself.
+    // A program in its own directory owns the modules there.
     let place_of_library = library.as_deref().map(parent);
     let place_of_library = place_of_library.filter(|place| file.starts_with(&format!("{place}/")));
     let depth = place_of_library.map_or(0, |place| place.len() + 1);

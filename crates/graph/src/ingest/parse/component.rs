@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use super::{Import, ImportKind, Language};
 
-/// The beginning of a script element, with its attributes, in whose quotes a `>` may stand.
+/// The beginning of a script element, with its attributes, whose quotes may contain a `>`.
 static OPENING: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i)<script((?:\s(?:[^>"']|"[^"]*"|'[^']*')*)?)>"#).ok());
 static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)</script\s*>").ok());

@@ -8,7 +8,7 @@ use super::ImportKind;
 use super::javascript_strings::constant;
 use super::reader::Reader;
 
-/// Nodes that the search for other names of `require` looks at; a file of two megabytes has fewer.
+/// Nodes that the search for other names of `require` visits; a file of two megabytes has fewer.
 const MAX_NODES: usize = 2_000_000;
 
 /// What makes a function like `require`.
@@ -179,7 +179,7 @@ fn way(reader: &Reader<'_>, function: Node<'_>) -> Option<Way> {
     }
 }
 
-/// The specifier, when the node is a call of `require` or the like with a text that is known.
+/// The specifier, when the node is a call of `require` or a similar function with a text that is known.
 pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
     if node.kind() != "call_expression" {
         return None;
@@ -188,7 +188,7 @@ pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
     Some(address(way, constant(reader, argument(node, 0)?)?))
 }
 
-/// Notes what a call loads, where it is not a declaration's. Answers whether it loads anything.
+/// Notes what a call loads, where it is not a declaration's. Returns whether it loads anything.
 pub(super) fn call(reader: &mut Reader<'_>, node: Node<'_>) -> bool {
     let Some(function) = node.child_by_field_name("function") else { return false };
     if let Some(way) = way(reader, function) {

@@ -7,7 +7,7 @@ use super::reader::Reader;
 /// Parts of a text that is put together with `+`; a specifier has a few.
 const MAX_PARTS: usize = 32;
 
-/// The content of a string literal; escapes stand for what they mean.
+/// The content of a string literal; escapes are replaced by what they mean.
 pub(super) fn text(reader: &Reader<'_>, literal: Node<'_>) -> String {
     let written = reader.whole_text(literal);
     let quote = |letter: &char| matches!(letter, '"' | '\'' | '`');
@@ -50,7 +50,7 @@ pub(super) fn constant(reader: &Reader<'_>, expression: Node<'_>) -> Option<Stri
     Some(known)
 }
 
-/// Reads the escapes of a string. One that is none stands for its letter.
+/// Reads the escapes of a string. An invalid escape means its letter.
 fn unescaped(written: &str) -> String {
     let mut content = String::with_capacity(written.len());
     let mut rest = written;
@@ -64,7 +64,7 @@ fn unescaped(written: &str) -> String {
     content
 }
 
-/// What an escape means, and what stands behind it.
+/// What an escape means, and what follows it.
 fn escape(after: &str) -> (Option<char>, &str) {
     let mut letters = after.chars();
     let Some(first) = letters.next() else { return (None, "") };
@@ -77,7 +77,7 @@ fn escape(after: &str) -> (Option<char>, &str) {
         'b' => plain('\u{8}'),
         'f' => plain('\u{c}'),
         'v' => plain('\u{b}'),
-        // The line goes on.
+        // The line continues.
         '\r' => (None, behind.strip_prefix('\n').unwrap_or(behind)),
         '\n' | '\u{2028}' | '\u{2029}' => (None, behind),
         'x' => number(behind, 2, 16).unwrap_or((Some('x'), behind)),

@@ -117,14 +117,14 @@ pub(crate) struct Import {
     /// The module itself under this name (`import * as name`, `import a.b`, a Go package).
     pub(crate) module: Option<String>,
     pub(crate) line: u32,
-    /// The inline module that the import stands in, for Rust.
+    /// The inline module that contains the import, for Rust.
     pub(crate) scope: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// What stands before the name (`console`, `this`, `module::Type`); none for a plain name.
+    /// What precedes the name (`console`, `this`, `module::Type`); none for a plain name.
     pub(crate) receiver: Option<String>,
     pub(crate) line: u32,
     /// The symbol whose body it is in; none for top-level code.
@@ -263,7 +263,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     }
 }
 
-/// Methods that stand outside their type (Go, `impl` in Rust) are contained in it where it is in the same file.
+/// Methods that are outside their type (Go, `impl` in Rust) are contained in it where it is in the same file.
 fn attach_methods(parse: &mut Parse) {
     let types: std::collections::HashMap<String, u32> = parse
         .symbols

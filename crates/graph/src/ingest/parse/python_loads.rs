@@ -1,11 +1,11 @@
-//! Python: modules that are loaded by calls (`importlib.import_module("a.b")`, `__import__("a")` and the like).
+//! Python: modules that are loaded by calls (`importlib.import_module("a.b")`, `__import__("a")` and similar).
 
 use tree_sitter::Node;
 
 use super::ImportKind;
 use super::reader::Reader;
 
-/// Nodes that the search for other names looks at.
+/// Nodes that the search for other names visits.
 const MAX_NODES: usize = 2_000_000;
 /// Parts of a text that is put together with `+`.
 const MAX_PARTS: usize = 32;

@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use super::javascript_loads::Loaders;
 use super::{Call, Import, ImportKind, Kind, MAX_ITEMS, Name, Parse, Symbol};
 
-/// Deeper code is not looked at. People stop at thirty; what a machine nests deeper could exhaust the stack.
+/// Deeper code is not read. People stop at thirty; what a machine nests deeper could exhaust the stack.
 const MAX_DEPTH: usize = 400;
 
 /// Names and specifiers are cut after this many bytes, so that a hostile file cannot fill the store.
@@ -17,7 +17,7 @@ const MAX_TEXT_BYTES: usize = 512;
 /// What is kept of an expression that names a module.
 const MAX_WRITTEN_CHARS: usize = 120;
 
-/// Where a node stands.
+/// The position of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     /// Names of the containers, joined; empty at the top.
@@ -25,7 +25,7 @@ pub(super) struct Scope {
     pub(super) container: Option<u32>,
     /// The function or method whose body this is.
     pub(super) function: Option<u32>,
-    /// Whether members of a type stand here.
+    /// Whether the members of a type are here.
     pub(super) members: bool,
     pub(super) exported: bool,
     /// How many nodes are above.
@@ -58,7 +58,7 @@ pub(super) enum Next {
     Stop,
 }
 
-/// Looks at one node and says where its children stand.
+/// Visits one node and returns the scope of its children.
 pub(super) type Visitor = for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope) -> Next;
 
 pub(super) struct Reader<'s> {
@@ -187,7 +187,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Where the members of a new container stand.
+    /// The scope of the members of a new container.
     pub(super) fn inside(&self, symbol: Option<u32>, name: &str, scope: &Scope, members: bool) -> Scope {
         let prefix = if scope.prefix.is_empty() {
             name.to_owned()

@@ -62,7 +62,8 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
     }
 }
 
-/// Only `pub` alone gives something to other crates; what `pub(crate)` and the like name stays at home.
+/// Only `pub` alone gives something to other crates; what `pub(crate)` and similar forms name stays in the
+/// crate.
 fn is_public(reader: &Reader<'_>, node: Node<'_>) -> bool {
     let mut cursor = node.walk();
     node.named_children(&mut cursor)
@@ -192,7 +193,7 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
                 Some("self" | "identifier") => reader.field(target, "value").unwrap_or_default(),
                 _ => String::new(),
             };
-            // A value's method, not a path: the dot tells `self.run()` from `Self::run()`.
+            // A value's method, not a path: the dot distinguishes `self.run()` from `Self::run()`.
             reader.call(
                 name,
                 Some(if receiver.is_empty() { receiver } else { format!(".{receiver}") }),
@@ -204,7 +205,7 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
     }
 }
 
-/// The arguments of a macro are no syntax yet: a name right before a parenthesis is taken for a call.
+/// The arguments of a macro are not parsed yet: a name right before a parenthesis is taken for a call.
 fn calls_in_tokens<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
     let mut cursor = node.walk();
     let children: Vec<Node<'t>> = node.children(&mut cursor).collect();

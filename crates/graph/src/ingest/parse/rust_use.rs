@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::reader::{Reader, Scope};
 use super::{ImportKind, Name};
 
-/// Groups within groups; deeper ones are not looked at.
+/// Groups within groups; deeper ones are not read.
 const MAX_GROUPS: usize = 16;
 
 pub(super) fn declaration(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {

@@ -1,6 +1,6 @@
 //! What an upper directory says, compared with the project.
 //!
-//! The process has ended and nobody else knows the folder, so paths are as good as descriptors here.
+//! The process has ended and no other process knows the folder, so paths are as good as descriptors here.
 #![expect(unsafe_code, reason = "extended attributes have no wrapper among our dependencies")]
 
 use std::ffi::{CStr, CString};
@@ -82,7 +82,7 @@ enum Beneath {
 }
 
 impl Reading<'_> {
-    /// Walks with a list of its own, since a process can nest directories deeper than a stack is.
+    /// Walks with its own list, since a process can nest directories deeper than a stack is.
     fn directory_contents(&mut self) -> Result<(), JailError> {
         let mut waiting = vec![(PathBuf::new(), Beneath::Shows)];
         while let Some((directory, beneath)) = waiting.pop() {
@@ -156,7 +156,7 @@ impl Reading<'_> {
         Ok(metadata.is_file() && metadata.len() == 0 && attribute(path, self.marks.whiteout)?.is_some())
     }
 
-    /// Tells what lies beneath this directory.
+    /// Reports what lies beneath this directory.
     fn directory(
         &mut self,
         path: &Path,
@@ -177,7 +177,8 @@ impl Reading<'_> {
         Ok(Beneath::Replaced)
     }
 
-    /// Reports what the project has in a directory that was made anew, where the new one has nothing of that name.
+    /// Reports what the project has in a directory that was created again, where the new one has nothing of that
+    /// name.
     fn remove_all_but_upper(&mut self, directory: &Path) -> Result<(), JailError> {
         let folder = self.lower.join(directory);
         for entry in fs::read_dir(&folder).map_err(failed(&folder))? {
@@ -197,7 +198,7 @@ impl Reading<'_> {
         let mut waiting = vec![(path.to_owned(), before)];
         while let Some((path, before)) = waiting.pop() {
             let kind = match before {
-                // Somebody else has removed it in the meantime.
+                // Another process has removed it in the meantime.
                 Before::Nothing => continue,
                 Before::Directory => LayerChangeKind::RemoveDirectory,
                 Before::File | Before::Link | Before::Special => LayerChangeKind::Remove,
@@ -307,7 +308,7 @@ pub(super) fn attribute(path: &Path, name: &CStr) -> Result<Option<u8>, JailErro
     let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| failed(path)(error.into()))?;
     // Values of overlay marks are one letter, or a path of which the first byte is enough.
     let mut value = [0_u8; libc::PATH_MAX as usize];
-    // SAFETY: both strings end with a zero byte and the buffer is as long as told.
+    // SAFETY: both strings end with a zero byte and the buffer is as long as given.
     let length =
         unsafe { libc::lgetxattr(text.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
     match Errno::result(length) {

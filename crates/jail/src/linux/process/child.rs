@@ -34,8 +34,8 @@ use crate::{
 /// When memory runs out, the jail goes before anything that the user cares for.
 const FIRST_TO_GO: &[u8] = b"900";
 
-/// How far behind everybody else the jail stands in the queue for a processor: enough that a thousand busy processes in
-/// it leave the machine usable and the watch awake.
+/// How low the jail's scheduling priority is: enough that a thousand busy processes in it leave the machine usable and
+/// the watch awake.
 const NICENESS: libc::c_int = 5;
 
 /// The supervisor and the first process count among the user's processes, beside the program's own.
@@ -97,7 +97,7 @@ impl ChildSetup {
         })
     }
 
-    /// Returns in the process that will be the program. A failure has been told on the line.
+    /// Returns in the process that will be the program. A failure has been reported on the control socket.
     pub(crate) fn depart(&mut self) -> Result<(), Refusal> {
         let outcome = self.go();
         if let Err(refusal) = outcome {
@@ -120,7 +120,7 @@ impl ChildSetup {
         }
         supervise::move_to_new_pid_namespace(Some(&self.line))?;
         if let Some(members) = &self.members {
-            // The watch counts too, so a group that cannot be joined is no reason to refuse.
+            // The watch counts too, so a group that cannot be joined is not a reason to refuse.
             let _ = group::join(members.as_fd());
         }
         root::enter(&self.folder, &self.steps)?;
@@ -149,12 +149,12 @@ impl ChildSetup {
         self.program.install()
     }
 
-    /// The supervisor and the first process are copies of the caller, and everybody may read the command line of a
-    /// process: what was said to the caller is not for those in the jail.
+    /// The supervisor and the first process are copies of the caller, and every process may read the command line
+    /// of another one: what was said to the caller is not for those in the jail.
     fn forget_command_line(&self) {
         if let Some(range) = &self.command_line {
             // SAFETY: the kernel has laid the arguments there, in a page of the stack that can be written and is there as
-            // long as the process. This copy of it is ours, and nobody reads arguments between fork and exec.
+            // long as the process. This copy of it is ours, and nothing reads arguments between fork and exec.
             unsafe { std::ptr::write_bytes(range.start as *mut u8, 0, range.len()) };
         }
     }
@@ -199,7 +199,8 @@ fn profile(order: &CommandSpec, owner: Owner) -> Profile {
     }
 }
 
-/// The place of this process's arguments, as the kernel tells it to the process itself; nothing where it does not.
+/// The place of this process's arguments, as the kernel reports it to the process itself; nothing where it does
+/// not.
 fn command_line() -> Option<Range<usize>> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name of the program, in parentheses, may hold anything. The third field follows it.
@@ -211,11 +212,12 @@ fn command_line() -> Option<Range<usize>> {
 }
 
 fn stand_back() {
-    // SAFETY: takes a number only. Standing further back is allowed to everybody.
+    // SAFETY: takes a number only. Every process may lower its own priority.
     let _ = unsafe { libc::nice(NICENESS) };
 }
 
-/// A process that may not be traced cannot write this either, so it may for the moment. Nobody else is in its namespace.
+/// A process that may not be traced cannot write this either, so it may for the moment. No other process is in its
+/// namespace.
 fn be_first_to_go() -> Result<(), Errno> {
     prctl::set_dumpable(true)?;
     let outcome = root::write_once(c"/proc/self/oom_score_adj", FIRST_TO_GO);

@@ -46,7 +46,7 @@ pub(crate) enum Message {
     Exited(i32),
     /// The program was ended by this signal, and its tree has ended.
     Signalled(i32),
-    /// Nobody is left at the other end.
+    /// The other end is closed.
     Closed,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn pair() -> io::Result<(ControlSocket, ChildControl)> {
 impl ControlSocket {
     /// Ends the tree, if it has not ended by itself.
     pub(crate) fn end(&self) {
-        // An error means that nobody listens any more, or that the word was given already and lies in the queue.
+        // An error means that the other end is closed, or that the message was sent already and is in the queue.
         let _ = send(self.socket.as_raw_fd(), b"end", MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT);
     }
 
@@ -91,8 +91,8 @@ impl ControlSocket {
         });
         let length = match length {
             Ok(length) => length.unsigned_abs(),
-            // A word of ours that the other side had not read when it ended is told first, and once; what it has said
-            // itself still lies in the queue.
+            // If the other side ended before it read our message, this is reported first, and once; what it sent
+            // itself is still in the queue.
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNRESET) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
@@ -148,7 +148,7 @@ impl ChildControl {
             *place = byte;
             length += 1;
         }
-        // An error means that the kernel is gone, and then nobody wants to know.
+        // An error means that the kernel is gone, and then there is no receiver.
         let _ = send(self.0.as_raw_fd(), bytes.get(..length).unwrap_or_default(), MsgFlags::MSG_NOSIGNAL);
     }
 

@@ -23,7 +23,7 @@ const MAX_ANCESTORS: usize = 8;
 /// Beside the memory of the tree: what the system keeps for it, and the first moments in which it is not counted yet.
 const SLACK_BYTES: u64 = 64 << 20;
 
-/// Processes beyond the limit that the group admits, so that it is the watch that tells of too many.
+/// Processes beyond the limit that the group admits, so that it is the watch that reports too many.
 const SLACK_PROCESSES: u64 = 16;
 
 /// How often a group is tried to be removed whose last process is about to go.

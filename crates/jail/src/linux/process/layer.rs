@@ -1,7 +1,7 @@
 //! The folder of a layer: made for one process, removed with it, and swept up after a kernel that was killed.
 //!
 //! Beside each folder lies a lock that its owner holds. The system lets go of it however the owner ends, so a lock that
-//! can be taken belongs to nobody.
+//! can be taken has no owner.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -84,7 +84,7 @@ impl Drop for OverlayLayer {
     }
 }
 
-/// Takes a name that nobody has, and its lock.
+/// Takes an unused name, and its lock.
 fn claim(scratch: &Path) -> io::Result<(PathBuf, Flock<File>)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let process = std::process::id();
@@ -96,7 +96,7 @@ fn claim(scratch: &Path) -> io::Result<(PathBuf, Flock<File>)> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             file => file?,
         };
-        // Between the two calls somebody who sweeps may have taken it for a leftover.
+        // Between the two calls a sweeping process may have taken it for a leftover.
         if let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             && lock.metadata()?.nlink() > 0
         {

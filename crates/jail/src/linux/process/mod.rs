@@ -39,8 +39,8 @@ use watch::Watch;
 /// Where programs are looked for when the order does not say.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// From the word to end until the last process is gone. It takes milliseconds; more means that one of them hangs in the
-/// system and cannot be killed.
+/// From the request to end until the last process is gone. It takes milliseconds; more means that one of them hangs in
+/// the system and cannot be killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// No process runs longer than this, whatever its order says.
@@ -48,7 +48,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Starts a process. When this returns, its program has been executed.
 ///
-/// The caller should go on to [`JailedProcess::wait`] at once: until then nobody reads what the process writes.
+/// The caller should call [`JailedProcess::wait`] at once: until then nothing reads what the process writes.
 pub fn start(order: &CommandSpec) -> Result<JailedProcess, JailError> {
     let support = process_support();
     if !support.complete() {
@@ -139,7 +139,7 @@ impl JailedProcess {
 pub struct KillHandle(Arc<ControlSocket>);
 
 impl KillHandle {
-    /// Gives the word and returns at once; [`JailedProcess::wait`] tells when it is done.
+    /// Requests the end and returns at once; [`JailedProcess::wait`] reports when it is done.
     pub fn kill(&self) {
         self.0.kill();
     }
@@ -160,7 +160,7 @@ fn why_not_started(line: &ControlSocket, order: &CommandSpec, source: io::Error)
     JailError::Program { program: order.program.clone(), source }
 }
 
-/// A file in memory that cannot be changed: nobody has to feed a pipe while the process runs.
+/// A file in memory that cannot be changed: no thread has to feed a pipe while the process runs.
 fn standard_input(bytes: &[u8]) -> io::Result<Stdio> {
     if bytes.is_empty() {
         return Ok(Stdio::null());

@@ -29,7 +29,7 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// Places that are made anew for each process, or that belong to the machine. Nothing of the caller's can lie there
+/// Places that are created for each process, or that belong to the machine. Nothing of the caller's can lie there
 /// or cover them.
 const OWN_PLACES: &[&str] = &["/dev", "/proc", "/sys"];
 
@@ -40,8 +40,8 @@ const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 const SWITCHES: &[&str] =
     &["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
 
-/// What the kernel tells of itself, of its memory and of other processes. Most of it root alone may read, and a program in
-/// the jail has no use for it.
+/// What the kernel reports of itself, of its memory and of other processes. Most of it root alone may read, and a
+/// program in the jail has no use for it.
 const KERNEL_PAGES: &[&str] = &[
     "/proc/kallsyms",
     "/proc/kcore",
@@ -209,7 +209,7 @@ fn system() -> &'static [SystemPart] {
     static PARTS: OnceLock<Vec<SystemPart>> = OnceLock::new();
     PARTS.get_or_init(|| {
         let wanted = SYSTEM_PATHS.iter().map(|(path, _)| Path::new(*path));
-        // The devices and processes are made anew, and what control groups tell is nobody's business.
+        // The devices and processes are created again, and what control groups report is not needed.
         let wanted =
             wanted.filter(|path| !["/dev", "/proc", "/sys/fs"].iter().any(|own| path.starts_with(own)));
         let mut parts: Vec<SystemPart> = Vec::new();
@@ -471,12 +471,12 @@ fn inside(path: &Path) -> Result<CString, JailError> {
     text(Path::new(ROOT).join(path.strip_prefix("/").unwrap_or(path)).as_os_str())
 }
 
-/// Whether mounting something there would cover what is made anew for each process.
+/// Whether mounting something there would cover what is created for each process.
 fn covers_our_own(path: &Path) -> bool {
     OWN_PLACES.iter().chain(TEMPORARY).any(|own| Path::new(own).starts_with(path))
 }
 
-/// Without `..` and the like.
+/// Without `..` and similar components.
 fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_) | Component::RootDir))
 }
@@ -494,7 +494,7 @@ fn below(project: &Path, path: &Path) -> Result<PathBuf, JailError> {
     Ok(if path.as_os_str().is_empty() { project.to_owned() } else { project.join(path) })
 }
 
-/// What a path stands for, when it is there.
+/// What a path resolves to, when it exists.
 fn existing(place: &Path) -> Result<Option<PathBuf>, JailError> {
     match place.canonicalize() {
         Ok(source) => Ok(Some(source)),

@@ -1,7 +1,7 @@
 //! The root directory of a jailed process: built from nothing, so that what is not put there is not there.
 //!
-//! The steps are prepared in the kernel, where paths can be looked at and memory allocated; the child walks through
-//! them with system calls only, in its own mount namespace, and then leaves the old root for good. Every source and
+//! The steps are prepared in the kernel, where paths can be read and memory allocated; the child walks through them
+//! with system calls only, in its own mount namespace, and then leaves the old root for good. Every source and
 //! every target is opened without following a link, so that nothing moved in between leads elsewhere.
 #![expect(unsafe_code, reason = "the newer mount calls have no wrapper among our dependencies")]
 
@@ -172,7 +172,7 @@ fn bind(source: &CStr, path: &CStr, access: Access) -> Result<(), Errno> {
     let tree = Errno::result(unsafe {
         libc::syscall(libc::SYS_open_tree, source.as_raw_fd(), c"".as_ptr(), flags)
     })?;
-    // SAFETY: the kernel has just opened it for nobody else; descriptors fit an int.
+    // SAFETY: the kernel has just opened it for this process only; descriptors fit an int.
     let tree = unsafe { OwnedFd::from_raw_fd(tree as libc::c_int) };
     let attributes = libc::MOUNT_ATTR_NOSUID
         | match access {

@@ -1,5 +1,5 @@
 //! From the start of a process to the end of its tree: both streams are read while it runs, limits and the clock are
-//! looked at, and the end is the supervisor's word that nobody is left.
+//! checked, and the end is the supervisor's report that no process is left.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -89,7 +89,7 @@ impl Running {
         };
         self.child.wait().map_err(failed)?;
         self.ended = true;
-        // Nobody is left to write, so what is in the pipes is all.
+        // No writer is left, so what is in the pipes is all.
         stdout.drain()?;
         stderr.drain()?;
         let exit = match (status, ending) {
@@ -110,7 +110,7 @@ impl Running {
 
     /// Sleeps until something can be read, or until this moment.
     fn sleep(&self, stdout: &Stream, stderr: &Stream, now: Instant, until: Instant) -> Result<(), JailError> {
-        // At most one period, so that the word of a killer is heard soon even if its message was lost.
+        // At most one period, so that a kill request is noticed soon even if its message was lost.
         let pause = until.saturating_duration_since(now).min(PERIOD).max(Duration::from_millis(1));
         let timeout = PollTimeout::try_from(pause).unwrap_or(PollTimeout::ZERO);
         let mut watched = vec![PollFd::new(self.line.as_fd(), PollFlags::POLLIN)];
@@ -168,7 +168,7 @@ impl Stream {
         })
     }
 
-    /// Reads what is there, but no more than its turn. Tells whether there may be more.
+    /// Reads what is there, but no more than its turn. Reports whether there may be more.
     fn read(&mut self) -> Result<bool, JailError> {
         for _ in 0..PIECES {
             let Some(pipe) = &mut self.pipe else { return Ok(false) };

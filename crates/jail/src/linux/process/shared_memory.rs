@@ -17,7 +17,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 /// known, and counts as much as it could be.
 const LIST_BYTES: u64 = 4 << 20;
 
-/// What the two directions of a socket can hold, as Linux has it without settings of its own.
+/// What the two directions of a socket can hold, with Linux's default settings.
 const SOCKET_BYTES: u64 = 2 * 212_992;
 
 /// Looks for it.
@@ -25,7 +25,8 @@ const SOCKET_BYTES: u64 = 2 * 212_992;
 pub(crate) struct SharedMemory {
     /// The device of files in memory.
     device: Option<u64>,
-    /// The list of the segments in the jail's own namespace: whoever opens it decides whose segments it shows.
+    /// The list of the segments in the jail's own namespace: the process that opens it decides whose segments
+    /// it shows.
     segments: File,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct SharedMemory {
 pub(crate) struct Held {
     /// Bytes by inode. Those of a process that maps one are among them.
     inodes: BTreeMap<u64, u64>,
-    /// Bytes of shared memory that the tree may hold besides, where we cannot look.
+    /// Bytes of shared memory that the tree may hold in addition, where we cannot read.
     pub(crate) hidden: u64,
     /// Bytes that may lie in its sockets.
     pub(crate) in_sockets: u64,

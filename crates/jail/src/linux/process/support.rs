@@ -20,7 +20,7 @@ use crate::{NamespaceSet, ProcessSupport};
 /// The Landlock version that also governs moving and truncating files. What later ones add, namespaces do as well.
 const LANDLOCK_NEEDED: u32 = 3;
 
-/// A directory that every system has; in a mount namespace of its own a try can cover it.
+/// A directory that every system has; in its own mount namespace a try can cover it.
 const PLACE: &CStr = c"/usr";
 
 /// What is missing on this machine for [`start`](crate::start). It costs a few milliseconds, once.

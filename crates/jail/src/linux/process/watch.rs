@@ -1,5 +1,5 @@
 //! What the system does not bound for a whole tree of processes: its memory, the number of processes of root, and the
-//! bytes of the layer. They are looked at several times a second.
+//! bytes of the layer. They are checked several times a second.
 
 use std::fs;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use super::group::Group;
 use super::shared_memory::{Held, SharedMemory, kibibytes};
 use crate::{Exit, ProcessLimits};
 
-/// How often a tree is looked at. In this time a machine writes some hundred megabytes, which is how far a limit can be
+/// How often a tree is checked. In this time a machine writes some hundred megabytes, which is how far a limit can be
 /// overshot.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 
@@ -26,13 +26,13 @@ const REST: u32 = 10;
 const LAYER_ENTRIES: u64 = 250_000;
 
 /// What must stay free on the disk of the layer, if it was there at the start. Files that are open and have no name
-/// are in no directory, so the layer's own bytes do not tell of them.
+/// are in no directory, so the layer's own bytes do not include them.
 const DISK_RESERVE_BYTES: u64 = 256 << 20;
 
 /// A process's own page about itself is a kilobyte or two.
 const STATUS_BYTES: u64 = 16 * 1024;
 
-/// Looks at one tree and its layer.
+/// Checks one tree and its layer.
 #[derive(Debug)]
 pub(crate) struct Watch {
     limits: ProcessLimits,
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     next_search: Instant,
     machine_at_search: Machine,
     machine_at_start: Machine,
-    /// Whether the last look found memory missing that the tree may hold where we cannot look.
+    /// Whether the last check found memory missing that the tree may hold where we cannot look.
     suspected: bool,
     free_at_start: u64,
     free_at_walk: u64,
@@ -178,7 +178,7 @@ impl Watch {
         full.then_some(Exit::LayerFull)
     }
 
-    /// A last look when everybody has ended: between two looks much can be written.
+    /// A last check when all processes have ended: between two checks much can be written.
     pub(crate) fn layer_is_full(&self) -> bool {
         exceeds(&self.upper, self.limits.layer_bytes)
     }
@@ -214,12 +214,12 @@ fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 /// Whether the directory holds more than these bytes, or more entries than a layer may. What cannot be reached by its
-/// path is too deep to be looked at later, which is too much as well.
+/// path is too deep to be read later, which is too much as well.
 fn exceeds(directory: &Path, limit: u64) -> bool {
     let (mut bytes, mut entries) = (0, 0);
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {
-        // It is gone again, or the process has shut it; then nobody can write to it either.
+        // It is gone again, or the process has shut it; then nothing can write to it either.
         let Ok(contents) = fs::read_dir(&directory) else { continue };
         for entry in contents.flatten() {
             let path = entry.path();
@@ -282,7 +282,7 @@ fn proportional_bytes(process: &Path, status: Status) -> u64 {
     };
     match (number("Pss_Anon:"), number("Pss_Shmem:")) {
         (Some(own), Some(shared)) => (own + shared + number("SwapPss:").unwrap_or(0)) * 1024,
-        // Before Linux 5.4 it is not told apart.
+        // Before Linux 5.4 it is not distinguished.
         _ => status.memory_bytes,
     }
 }

@@ -44,7 +44,7 @@ fn read_cargo<'a>(output: &Output<'a>, tally: &mut Tally) -> Vec<&'a str> {
 }
 
 fn read_libtest(output: &Output<'_>, targets: &[&str], is_single_package: bool, tally: &mut Tally) {
-    // With a harness of its own a binary prints no such line, and then the order says nothing.
+    // With its own harness a binary prints no such line, and then the order says nothing.
     let blocks = output.stdout.lines().filter(|line| is_beginning(line)).count();
     let targets = if blocks == targets.len() { targets } else { &[] };
     let mut remaining = targets.iter().copied();
@@ -52,7 +52,7 @@ fn read_libtest(output: &Output<'_>, targets: &[&str], is_single_package: bool, 
     let mut failed: Vec<&str> = Vec::new();
     let mut panics: HashMap<&str, &str> = HashMap::new();
     let mut current = None;
-    // Of each binary the last one is its own: what a test prints stands above it.
+    // Of each binary the last one is its own: what a test prints is above it.
     let mut result: Option<&str> = None;
     let settle = |result: Option<&str>,
                   failed: &mut Vec<&str>,

@@ -11,7 +11,7 @@ pub(in super::super) fn read_vitest(output: &Output<'_>) -> Tally {
     for line in output.stdout.lines().chain(output.stderr.lines()) {
         let words = line.trim();
         if let Some(test) = words.strip_prefix("FAIL ") {
-            // With several projects the name of one stands in front, between bars.
+            // With several projects the name of one is in front, between bars.
             let test = test.trim_start();
             let test =
                 test.strip_prefix('|').and_then(|rest| rest.split_once("| ")).map_or(test, |(_, test)| test);
@@ -33,7 +33,7 @@ pub(in super::super) fn read_vitest(output: &Output<'_>) -> Tally {
     if let Some(numbers) = summary {
         read_summary(numbers, &mut tally);
     }
-    // Errors outside of any test fail the run, and nobody knows in which file.
+    // Errors outside of any test fail the run, and the file is unknown.
     tally.failed(errors.and_then(|numbers| number_of(numbers, &["error", "errors"])).unwrap_or(0));
     tally
 }
@@ -184,7 +184,7 @@ pub(in super::super) fn read_node(output: &Output<'_>) -> Tally {
         } else if let (Some((_, file)), Some(place)) = (&mut open, words.strip_prefix("location: ")) {
             *file = project_path(output.root, path_of_place(place.trim_matches('\'')));
         } else if words.strip_prefix("failureType: ").is_some_and(|kind| kind.contains("subtestsFailed")) {
-            // It only stands above one that failed.
+            // It is only above one that failed.
             open = None;
         } else if let Some(at) = line.strip_prefix("test at ") {
             place = Some(at);
@@ -201,7 +201,7 @@ pub(in super::super) fn read_node(output: &Output<'_>) -> Tally {
     tally
 }
 
-/// The numbers that the runner itself writes. What a test prints has the same sign before it, but stands above them: the
+/// The numbers that the runner itself writes. What a test prints has the same sign before it, but is above them: the
 /// summary begins with the last line that counts all tests.
 fn node_summary(stdout: &str) -> Vec<&str> {
     let signed = |line| str::strip_prefix(line, "# ").or_else(|| str::strip_prefix(line, "ℹ "));
