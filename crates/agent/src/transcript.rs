@@ -128,11 +128,15 @@ impl TranscriptLine {
         }
     }
 
-    /// The line without the hash of what the model was asked.
+    /// The line without what follows from the text of a request: its hash, and tokens that were estimated from its length.
     pub(crate) fn without_request(&self) -> Self {
         let mut line = self.clone();
-        if let TranscriptLineKind::Turn { request, .. } = &mut line.kind {
-            request.clear();
+        match &mut line.kind {
+            TranscriptLineKind::Turn { request, .. } => request.clear(),
+            TranscriptLineKind::Stop { summary } if summary.usage_estimated => {
+                summary.usage.input_tokens = 0;
+            }
+            _ => {}
         }
         line
     }
