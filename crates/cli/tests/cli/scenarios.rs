@@ -51,6 +51,8 @@ fn e2e_2_refactor_scenario() {
 #[test]
 fn e2e_3_infinite_loop_self_defense() {
     let project = Project::initialised();
+    project.write("tgp.config.ts", "export default { sandbox: { cpuMs: 50 } };\n");
+    project.trust();
     project.run(&["write", "tools/freeze.ts", "--content", "while(true){}"]).expect_code(0);
     project.run(&["write", "tools/fine.ts", "--content", "args.n + 1"]).expect_code(0);
     let started = Instant::now();

@@ -22,8 +22,8 @@ impl Default for RunLimits {
     fn default() -> Self {
         Self {
             heap_bytes: 64 * MIB,
-            cpu: Duration::from_millis(50),
-            wall: Duration::from_secs(5),
+            cpu: Duration::from_secs(1),
+            wall: Duration::from_secs(10),
             stack_bytes: MIB,
             output_bytes: 4 * MIB,
             log_lines: 1_000,

@@ -108,22 +108,27 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
     broken.map_or(ended, |error| Err(Failure::Silent(error.code)))
 }
 
+/// CPU and wall clock in milliseconds as `tgp init` wrote them into configurations of the first releases.
+const OLD_DEFAULTS: (u128, u128) = (50, 5_000);
+
 fn project_rows(kernel: &Kernel) -> Vec<Row> {
-    let limits = kernel.config().sandbox.limits;
     vec![
         Row { name: "project", health: Health::Good, text: kernel.project().display().to_string() },
         Row { name: "tools", health: Health::Good, text: kernel.root().display().to_string() },
-        Row {
-            name: "limits",
-            health: Health::Good,
-            text: format!(
-                "{} MB memory, {} ms CPU, {} ms wall clock",
-                limits.heap_bytes >> 20,
-                limits.cpu.as_millis(),
-                limits.wall.as_millis()
-            ),
-        },
+        limits_row(&kernel.config().sandbox.limits),
     ]
+}
+
+fn limits_row(limits: &tgp::sandbox::RunLimits) -> Row {
+    let (cpu, wall) = (limits.cpu.as_millis(), limits.wall.as_millis());
+    let mut text = format!("{} MB memory, {cpu} ms CPU, {wall} ms wall clock", limits.heap_bytes >> 20);
+    if (cpu, wall) != OLD_DEFAULTS {
+        return Row { name: "limits", health: Health::Good, text };
+    }
+    text.push_str(
+        "; these are old defaults: remove sandbox from the configuration to get 1000 ms and 10000 ms",
+    );
+    Row { name: "limits", health: Health::Weak, text }
 }
 
 async fn database_row(kernel: &Kernel) -> Row {

@@ -1,10 +1,7 @@
 import { defineTGPConfig } from '@tgp/core';
 
-// Every field is optional; what you see are the defaults.
+// Every field is optional. Remove the slashes of a line to change a default.
 export default defineTGPConfig({
-  // The agent's root: a git repository with the tools it has forged.
-  rootDir: './.tgp',
-
   // Where the tools are kept besides this machine: any URL of git, or a path.
   // git: { url: 'git@example.com:my-org/tgp-tools.git', auth: { token: process.env.TGP_GIT_TOKEN } },
 
@@ -12,24 +9,17 @@ export default defineTGPConfig({
   // db: { url: process.env.DATABASE_URL },
 
   // Where tools may write, relative to this file. A run's writes are kept only when it succeeds.
-  fs: {
-    allowedDirs: ['./tmp'],
-    blockUpwardTraversal: true,
-  },
+  // fs: { allowedDirs: ['./tmp'] },
 
-  // Packages tools may import: '@tgp/std' is built in, the others come from node_modules.
-  allowedImports: ['@tgp/std', 'zod', 'date-fns'],
+  // Packages that tools may import: '@tgp/std' is built in, the others come from node_modules.
+  // allowedImports: ['@tgp/std', 'zod', 'date-fns'],
 
-  // URL prefixes that tgp.fetch may reach, such as 'https://api.stripe.com/v1'.
-  allowedFetchUrls: [],
+  // URL prefixes that tgp.fetch may reach.
+  // allowedFetchUrls: ['https://api.example.com/v1'],
 
-  // Caps of every run.
-  sandbox: {
-    memoryMb: 64,
-    cpuMs: 50,
-    wallMs: 5000,
-  },
+  // Limits of every run.
+  // sandbox: { memoryMb: 64, cpuMs: 1000, wallMs: 10000 },
 
-  // 'strict': an agent writes code only for a test that has failed. 'explore' refuses nothing, 'debug' no change of old code.
-  tdd: { mode: 'strict' },
+  // 'strict': an agent writes code only for a test that has failed. 'debug' lets it change existing code, 'explore' refuses nothing.
+  // tdd: { mode: 'strict' },
 });
