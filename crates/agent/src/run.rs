@@ -85,7 +85,7 @@ pub async fn resume(
         let id = &session.head.id;
         return Err(ToolError::new(
             Code::Validation,
-            format!("session `{id}` has ended; there is nothing to go on with"),
+            format!("session `{id}` has ended and cannot be resumed"),
         )
         .help(format!("say what is to be done next: `tgp run --resume {id} \"…\"`")));
     }

@@ -145,7 +145,9 @@ fn answer(error: &clap::Error) -> ExitCode {
     } else {
         let _ = error.print();
         if error.kind() == clap::error::ErrorKind::InvalidSubcommand {
-            Printer::new(false).lines("\nTo give an agent a task of one word, use `tgp run <TASK>`.");
+            Printer::new(false).lines(
+                "\nTo give an agent a task, put it in quotes: tgp \"<task>\". For one word: tgp run <TASK>.",
+            );
         }
     }
     ExitCode::from(exit::USAGE)

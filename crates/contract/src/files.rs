@@ -95,7 +95,7 @@ impl FsError {
 impl From<FsError> for ToolError {
     fn from(error: FsError) -> Self {
         let help = match &error {
-            FsError::NotFound(_) => "list the directory to see what is there",
+            FsError::NotFound(_) => "list the directory above it to see what is there",
             FsError::Security { .. } | FsError::Path(_) => {
                 "name a file below the root, without links that leave it"
             }

@@ -168,7 +168,7 @@ impl Tree {
         let fact = match self.removed.get(path) {
             Some(step) => format!("step {step} removes `{path}`"),
             None => {
-                format!("`{path}` is neither in graph nor in the work tree, and no earlier step makes it")
+                format!("`{path}` is neither in the graph nor in the work tree, and no earlier step makes it")
             }
         };
         Err(Obstacle { path: path.clone(), reason: format!("it cannot be {what}"), fact })

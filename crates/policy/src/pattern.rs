@@ -43,7 +43,7 @@ pub(crate) enum PatternError {
     Glob(String),
     #[error("is not a regular expression: {0}")]
     Regex(String),
-    #[error("can match no path: {0}")]
+    #[error("cannot match any path: {0}")]
     NoPath(&'static str),
     #[error("is not a host: {0}")]
     Host(&'static str),

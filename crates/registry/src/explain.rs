@@ -56,7 +56,7 @@ fn meaning(similarity: f32, basis: Basis) -> String {
         0.75.. => "same meaning",
         NEAR_MEANING.. => "near meaning",
         0.3.. => "related meaning",
-        _ => "another meaning",
+        _ => "another purpose",
     };
     let note = if basis == Basis::Unfitted { ", embedder not calibrated" } else { "" };
     format!("{degree} ({similarity:.2}{note})")

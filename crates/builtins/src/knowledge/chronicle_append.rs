@@ -117,7 +117,7 @@ fn refuse_impostors(event: &ChronicleEvent, actor: &Actor) -> Result<(), ToolErr
         let message = format!("events of type `{}` are written by the kernel alone", event.kind);
         return Err(ToolError::new(Code::Permission, message)
             .detail("field", "event.type")
-            .help("tell it under a type of its own, such as DECISION or NOTE"));
+            .help("use another type, such as DECISION or NOTE"));
     }
     if is(&RESERVED_AGENTS, &event.actor.agent) {
         let message = format!("an agent does not write as `{}`", event.actor.agent);

@@ -12,7 +12,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::visible;
+use crate::text::{count, single_line, visible};
 
 #[derive(Debug, Args)]
 pub struct ExecArgs {
@@ -48,6 +48,11 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
             Some(diff) if !diff.is_empty() => printer.lines(visible(&diff).trim_end()),
             _ => printer.note(&format!("leaves {path} as it is")),
         }
+    }
+    for statement in ran.sql.iter().flat_map(|sql| &sql.statements).filter(|statement| statement.changed > 0)
+    {
+        let rows = count(usize::try_from(statement.changed).unwrap_or(usize::MAX), "row");
+        printer.note(&format!("{rows} changed, then undone: {}", single_line(&visible(&statement.sql))));
     }
     printer.value(&ran.result);
     if arguments.stats {

@@ -169,8 +169,8 @@ fn show_review(review: &Review, printer: &Printer) {
             // The reason is all findings in one line, which are above.
             let against = match review.findings.len() {
                 0 => visible(reason),
-                1 => "1 finding stands against it".to_owned(),
-                number => format!("{number} findings stand against it"),
+                1 => "1 finding".to_owned(),
+                number => format!("{number} findings"),
             };
             printer.line(&format!("{word}: {against}"));
         }

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tgp::Kernel;
 use tgp::agent::{
     AgentEvent, Bounds, Ending, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary,
@@ -10,6 +11,7 @@ use tgp::agent::{
 use tgp::contract::{Code, Consent, TddMode, ToolError};
 use tokio::sync::mpsc;
 
+use super::done;
 use crate::arguments::Global;
 use crate::conversation::{ApprovalMode, Interrupts, Verbosity, approver, follow};
 use crate::exit::Failure;
@@ -129,9 +131,15 @@ pub async fn run(
     interrupts: Interrupts,
 ) -> Result<(), Failure> {
     if arguments.show_prompt {
-        let kernel = session::boot(global, None, printer).await?;
-        printer.data(&kernel.system_prompt().await);
+        let (approver, _) = approver(ApprovalMode::found());
+        let kernel =
+            session::boot_for_session(global, approver, arguments.mode.map(Into::into), printer).await?;
+        let prompt = kernel.system_prompt().await;
         kernel.shutdown().await;
+        match printer.json() {
+            true => printer.document(&done(json!({ "prompt": prompt }))),
+            false => printer.data(&prompt),
+        }
         return Ok(());
     }
     let arguments = with_task(arguments)?;

@@ -107,7 +107,7 @@ fn word(state: &SessionState) -> &'static str {
             Ending::Budget { .. } => "budget",
             Ending::Stuck { .. } => "stuck",
             Ending::Interrupted => "stopped",
-            Ending::NeedsUser { .. } => "needs you",
+            Ending::NeedsUser { .. } => "waits for you",
             Ending::Broken { .. } => "broken",
         },
     }
@@ -186,7 +186,7 @@ fn show(sessions: &Sessions, id: &str, printer: &Printer) -> Result<(), Failure>
     let next = match &info.state {
         SessionState::Ended(summary) if summary.ending == Ending::Done => None,
         SessionState::Running => None,
-        _ => Some(format!("`tgp run --resume {}` goes on with it", info.id)),
+        _ => Some(format!("`tgp run --resume {}` continues it", info.id)),
     };
     if let Some(next) = next {
         printer.note(&next);

@@ -111,7 +111,7 @@ pub async fn run(arguments: TokenArgs, global: &Global, printer: &Printer) -> Re
             if printer.json() {
                 printer.document(&done(json!({ "id": grant.id() })));
             } else {
-                printer.line(&format!("valid, {} in the audit", grant.id()));
+                printer.line(&format!("valid; the audit calls it {}", grant.id()));
             }
         }
     }

@@ -247,7 +247,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
             format!("process {} is at it ({}, since {since})", watcher.pid, watcher.purpose)
         }
         (None, true) => "not watched".to_owned(),
-        (None, false) => "it was never watched".to_owned(),
+        (None, false) => "never watched".to_owned(),
     });
     if status.has_journal {
         facts.push(format!(

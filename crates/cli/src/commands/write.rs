@@ -49,7 +49,19 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
             if std::io::stdin().is_terminal() {
                 printer.note("type the content and end it with Ctrl-D on a line of its own");
             }
-            off_thread(|| read_text(std::io::stdin().lock())).await?
+            let text = off_thread(|| read_text(std::io::stdin().lock())).await?;
+            if text.is_empty() {
+                // A forgotten --content in a script must not empty a tool.
+                return Err(ToolError::new(
+                    Code::Validation,
+                    "standard input is empty, so nothing was written",
+                )
+                .help(
+                    "give the content on standard input or with --file; `--content ''` writes an empty file",
+                )
+                .into());
+            }
+            text
         }
     };
     let kernel = session::boot(global, None, printer).await?;

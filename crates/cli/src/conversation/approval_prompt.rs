@@ -20,13 +20,12 @@ const ALWAYS: &str = "  always    ";
 
 const EXPLAINED: &str = "  \
   y   it happens once, exactly as shown; if it changes, you are asked again
-  n   it does not happen, nothing is touched, and the caller is told;
-      Enter and Ctrl-D mean the same. Words after it are told, too:
+  n   it does not happen, nothing is touched, and the caller learns of it;
+      Enter and Ctrl-D mean the same. Add a message for the caller:
       n use the other file
 ";
 const EXPLAINED_ALWAYS: &str = "  \
-  a   it happens, and in this session nobody is asked again for what stands
-      behind `always`
+  a   it happens, and this session does not ask again for what `always` shows
 ";
 const EXPLAINED_MORE: &str = "  \
   m   shows more: what was too long, arguments and sources in full

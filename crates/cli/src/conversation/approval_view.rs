@@ -129,10 +129,16 @@ impl ApprovalView {
         self.other_arguments(asked, &["sql"]);
         let tried = |name: &str| asked.previewed(name).and_then(Value::as_u64);
         if let Some(changed) = tried("changed") {
-            self.facts.push(("changes", format!("{changed} row(s), as a try has shown that was undone")));
+            self.facts.push((
+                "changes",
+                format!(
+                    "{} in a trial run that was undone",
+                    count(usize::try_from(changed).unwrap_or(usize::MAX), "row")
+                ),
+            ));
         }
         if let Some(answered) = tried("rows").filter(|rows| *rows > 0) {
-            self.facts.push(("answers", format!("{answered} row(s)")));
+            self.facts.push(("answers", count(usize::try_from(answered).unwrap_or(usize::MAX), "row")));
         }
         self.leftover_preview(asked, &["changed", "rows", "columns"]);
         format!("run SQL with `{tool}`:")

@@ -256,7 +256,7 @@ impl<B: Output> Screen<B> {
         match event {
             AgentEvent::Session { id, provider, model, mode, state, resumed, .. } => {
                 let name = |text: &str| short_line(text, MAX_NAME, manner.charset.dots());
-                let again = if *resumed { " goes on" } else { "" };
+                let again = if *resumed { " resumed" } else { "" };
                 let from = match model == provider {
                     true => name(model),
                     false => format!("{} of {}", name(model), name(provider)),

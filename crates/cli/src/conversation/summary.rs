@@ -124,7 +124,7 @@ fn trouble(error: &ToolError) -> &'static str {
             (Some(429), _) => "was stopped: the provider allows no more requests for now.",
             (Some(408 | 500..), _) | (None, Some(true)) => "was stopped: the provider did not answer.",
             (Some(_), _) => "was stopped: the provider does not accept the request.",
-            (None, Some(false)) => "was stopped: the provider's answer is of no use.",
+            (None, Some(false)) => "was stopped: the provider's answer cannot be used.",
             (None, None) => "was stopped: the model gave no answer.",
         },
         Code::Config => "was stopped: the configuration has to be changed.",

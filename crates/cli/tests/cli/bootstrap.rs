@@ -164,3 +164,44 @@ fn bug_doctor_was_content_with_invariants_and_personas_that_cannot_be_read() {
         std::fs::remove_file(project.file(file)).unwrap();
     }
 }
+
+#[test]
+fn bug_a_command_in_a_subdirectory_advised_to_make_a_second_project() {
+    let project = Project::initialised();
+    std::fs::create_dir_all(project.file("src/deep")).unwrap();
+    let ran = project.run(&["-C", "src/deep", "list"]).expect_code(2);
+    assert!(ran.stderr.contains("the project is `") && ran.stderr.contains("-C "), "{ran:?}");
+    assert!(!ran.stderr.contains("tgp init"), "{ran:?}");
+}
+
+#[test]
+fn bug_an_empty_standard_input_emptied_a_tool() {
+    let project = Project::initialised();
+    let source = "/** One. */\nexport default function one(): number {\n  return 1;\n}\n";
+    project.run_with_input(&["write", "tools/one.ts"], source).expect_code(0);
+    let ran = project.run_with_input(&["write", "tools/one.ts"], "").expect_code(2);
+    assert!(ran.stderr.contains("standard input is empty"), "{ran:?}");
+    assert_eq!(project.run(&["read", "tools/one.ts"]).expect_code(0).stdout, source);
+    project.run(&["write", "tools/one.ts", "--content", ""]).expect_code(0);
+}
+
+#[test]
+fn bug_the_prompt_was_shown_without_its_mode() {
+    let project = Project::initialised();
+    for mode in ["strict", "debug", "explore"] {
+        let prompt = project.run(&["run", "--show-prompt", "--mode", mode]).expect_code(0).stdout;
+        assert!(prompt.contains(&format!("Mode `{mode}`:")), "{prompt}");
+    }
+    let document = project.run(&["--json", "run", "--show-prompt"]).expect_code(0).document();
+    assert!(document["data"]["prompt"].as_str().unwrap().contains("Mode `strict`:"), "{document}");
+}
+
+#[test]
+fn bug_a_dry_run_did_not_show_the_rows_that_it_would_change() {
+    let project = Project::initialised();
+    project.run(&["sql", "CREATE TABLE t (n INTEGER)"]).expect_code(0);
+    let source = "/** Inserts a row. */\nexport default async function insert(): Promise<string> {\n  await tgp.exec_sql('INSERT INTO t VALUES (1)');\n  return 'done';\n}\n";
+    project.run_with_input(&["write", "tools/insert.ts"], source).expect_code(0);
+    let ran = project.run(&["exec", "tools/insert.ts", "--dry-run"]).expect_code(0);
+    assert!(ran.stderr.contains("1 row changed, then undone: INSERT INTO t VALUES (1)"), "{ran:?}");
+}

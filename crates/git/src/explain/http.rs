@@ -19,7 +19,7 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
         return refused_credential(endpoint);
     }
     if any(&["Could not resolve proxy"]) {
-        return "the proxy that `https_proxy` names cannot be found by its name; correct that environment variable, or \
+        return "the proxy that `https_proxy` names cannot be resolved; correct that environment variable, or \
                 unset it"
             .to_owned();
     }
@@ -39,7 +39,7 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
     }
     if any(&["Could not resolve host"]) {
         return format!(
-            "the host of {host} cannot be found by its name; check `git.url` and the network. {RETRY_LATER}"
+            "the name of {host} cannot be resolved; check `git.url` and the network. {RETRY_LATER}"
         );
     }
     if any(&["imed out"]) || any(&["Timeout was reached"]) {

@@ -1,6 +1,6 @@
 //! Why a kernel did not come up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tgp_contract::{Code, ToolError};
 use tgp_router::RouterError;
@@ -29,6 +29,12 @@ pub enum BootError {
     Directory { path: PathBuf, source: std::io::Error },
 }
 
+/// The project around the directory whose tool repository would be `root`.
+fn project_above(root: &Path) -> Option<&Path> {
+    let mut directories = root.ancestors().skip(2);
+    directories.find(|directory| directory.join(".tgp").join("tools").is_dir())
+}
+
 impl From<SandboxError> for BootError {
     fn from(error: SandboxError) -> Self {
         Self::Forge(error.into())
@@ -40,7 +46,14 @@ impl From<BootError> for ToolError {
         match error {
             BootError::Config(error) => error.into(),
             BootError::NotInitialised(ref root) if root.ends_with(".tgp") => {
-                ToolError::new(Code::Config, error.to_string()).help("run `tgp init` here")
+                let help = match project_above(root) {
+                    Some(project) => {
+                        let project = project.display();
+                        format!("the project is `{project}`: run the command there, or with `-C {project}`")
+                    }
+                    None => "run `tgp init` here".to_owned(),
+                };
+                ToolError::new(Code::Config, error.to_string()).help(help)
             }
             BootError::NotInitialised(_) => ToolError::new(Code::Config, error.to_string())
                 .help("make that directory, or correct `rootDir` in the configuration"),

@@ -74,7 +74,7 @@ impl Kernel {
         let migrated = tokio::task::spawn_blocking(move || chronicle.migrate(extent)).await;
         let migrated = migrated.unwrap_or_else(|error| {
             Err(ToolError::new(Code::Internal, format!("the migration was interrupted: {error}"))
-                .help("run `tgp chronicle migrate` again; it goes on where it was"))
+                .help("run `tgp chronicle migrate` again; it continues where it was"))
         });
         if extent == Migration::Apply {
             let told = match &migrated {

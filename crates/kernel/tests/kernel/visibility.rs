@@ -524,7 +524,7 @@ async fn review_plan_is_no_oracle_for_the_text_of_a_hidden_file() {
         let plan = json!({ "plan": { "id": "p", "steps": steps } });
         let answer = kernel.call("review_plan", plan).await;
         let reason = data(&answer)["decision"]["reason"].as_str().unwrap().to_owned();
-        assert!(reason.contains("neither in graph nor in the work tree"), "{reason}");
+        assert!(reason.contains("neither in the graph nor in the work tree"), "{reason}");
         assert!(!reason.contains("does not occur"), "{reason}");
     }
     kernel.shutdown().await;

@@ -163,7 +163,7 @@ impl Caveats {
 }
 
 fn invalid(problem: &str) -> ToolError {
-    ToolError::new(Code::Validation, format!("the caveats mean nothing: {problem}"))
+    ToolError::new(Code::Validation, format!("the restrictions of the token are wrong: {problem}"))
         .help("correct the caveat that is named")
 }
 

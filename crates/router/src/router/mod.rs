@@ -486,9 +486,9 @@ impl Router {
         let name = self.aliases.get(name).map_or(name, String::as_str);
         self.tools.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
-            let names = known.iter().copied().chain(self.aliases.keys().map(String::as_str));
-            let help =
-                did_you_mean(name, names).unwrap_or_else(|| format!("the tools are: {}", known.join(", ")));
+            let help = did_you_mean(name, known.iter().copied())
+                .or_else(|| did_you_mean(name, self.aliases.keys().map(String::as_str)))
+                .unwrap_or_else(|| format!("the tools are: {}", known.join(", ")));
             ToolError::new(Code::NotFound, format!("there is no tool `{name}`")).help(help)
         })
     }

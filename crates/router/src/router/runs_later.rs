@@ -72,7 +72,7 @@ impl Router {
         if later.is_empty() {
             return Ok(None);
         }
-        let reason = format!("what runs later is shown to a person before it changes: {}", named(&later));
+        let reason = format!("files that run later need a person's agreement: {}", named(&later));
         Ok(Some(ApprovalRequirement {
             reason: ApprovalReason { origin: ApprovalOrigin::RunsLater, reason },
             later,

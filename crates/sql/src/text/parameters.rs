@@ -94,7 +94,7 @@ pub(crate) fn count(wanted: usize, given: usize) -> Result<(), ToolError> {
     if wanted == given {
         return Ok(());
     }
-    Err(esql(format!("the statement has {wanted} parameters, and {given} values were given"))
+    Err(esql(format!("the number of values does not match: {wanted} needed, {given} given"))
         .detail("field", "params")
         .help("give one value for each parameter of the statement"))
 }

@@ -49,7 +49,10 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
 
 /// Codes of calls that a tool makes, and what to do when the tool lets such an error through.
 const CARRIED: [(Code, &str); 10] = [
-    (Code::Security, "pass a path inside allowedDirs; a tool cannot reach anything else"),
+    (
+        Code::Security,
+        "a tool reaches only fs.allowedDirs and allowedFetchUrls of the configuration, which people change",
+    ),
     (Code::NotFound, "correct the name that the tool passes, or create what is missing before you run it"),
     (Code::Validation, "correct the arguments of the call that the message names"),
     (Code::Permission, "leave the call out, or ask a person to grant what it needs"),

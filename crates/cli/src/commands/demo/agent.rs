@@ -63,12 +63,12 @@ fn forging() -> Value {
     json!([
         [say("Is there a tool for this already?"), call("search", &json!({ "query": QUESTION }))],
         [say("No. I write one."), write(PARCEL_TOOL, FIRST_DRAFT)],
-        [say("Not before a test has failed, I am told. Here is the test."), write(TEST, TEST_SOURCE)],
+        [say("A test has to fail first. Here is the test."), write(TEST, TEST_SOURCE)],
         [call("test_tool", &json!({ "path": TEST }))],
         [say("It fails, as it should. Now the tool."), write(PARCEL_TOOL, FIRST_DRAFT)],
         [call("check_tool", &json!({ "path": PARCEL_TOOL })), call("test_tool", &json!({ "path": TEST }))],
         [
-            say("My tool throws, and the error names the line: the sizes stand in args itself."),
+            say("My tool throws, and the error names the line: the sizes are in args itself."),
             call("patch_file", &json!({ "path": PARCEL_TOOL, "search": WRONG, "replace": RIGHT })),
             call("test_tool", &json!({ "path": TEST })),
         ],

@@ -311,7 +311,7 @@ fn always_never_covers_what_runs_later() {
     let agreed = Pattern::of(&write("fs_write", "notes.md")).unwrap();
     let usual = write("fs_write", "Makefile");
     assert!(agreed.covers(&usual), "by its folder alone it would");
-    let reason = "what runs later is shown to a person before it changes: `Makefile`".to_owned();
+    let reason = "files that run later need a person's agreement: `Makefile`".to_owned();
     let reason = ApprovalReason { origin: ApprovalOrigin::RunsLater, reason };
     let later = ApprovalQuestion { reasons: [usual.reasons.clone(), vec![reason]].concat(), ..usual };
     assert!(!agreed.covers(&later) && Pattern::of(&later).is_none());

@@ -218,7 +218,7 @@ fn trouble_is_called_by_its_name() {
         (provider(Some(401), Some(false)), "the provider does not accept the key"),
         (provider(Some(429), Some(true)), "the provider allows no more requests for now"),
         (provider(Some(404), Some(false)), "the provider does not accept the request"),
-        (provider(None, Some(false)), "the provider's answer is of no use"),
+        (provider(None, Some(false)), "the provider's answer cannot be used"),
         (provider(None, None), "the model gave no answer"),
         (ToolError::new(Code::Config, "no"), "the configuration has to be changed"),
         (ToolError::new(Code::Budget, "no"), "a budget is used up"),

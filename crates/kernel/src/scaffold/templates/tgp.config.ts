@@ -3,7 +3,7 @@ import { defineTGPConfig } from '@tgp/core';
 // Every field is optional. Remove the slashes of a line to change a default.
 export default defineTGPConfig({
   // Where the tools are kept besides this machine: any URL of git, or a path.
-  // git: { url: 'git@example.com:my-org/tgp-tools.git', auth: { token: process.env.TGP_GIT_TOKEN } },
+  // git: { url: 'https://git.example.com/my-org/tgp-tools.git', auth: { token: process.env.TGP_GIT_TOKEN } },
 
   // The database of exec_sql; without it a SQLite file in .tgp/.state, which git ignores.
   // db: { url: process.env.DATABASE_URL },
