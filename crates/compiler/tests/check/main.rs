@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod corpus;
+mod labelled;
 mod plan;
 mod properties;
 mod rules;
