@@ -1,77 +1,68 @@
-//! The rule `unsupported-intl`: the engine has no locale data, and its `toLocale…` methods ignore their arguments
-//! without a word. A wrong result that looks right is worse than an error.
+//! The rule `unsupported-intl`: the parts of `Intl` that the engine does not have.
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::CallExpression;
-use oxc::semantic::NodeId;
-use oxc::span::{GetSpan, Span};
+use oxc::ast::ast::Expression;
+use oxc::span::Span;
 use tgp_contract::Severity;
 
 use super::globals::property_read;
 use super::report::{Report, Rule};
-use super::tree::Tree;
+use super::tree::{Tree, peel};
 
 const UNSUPPORTED_INTL: Rule = Rule {
     name: "unsupported-intl",
     severity: Severity::Error,
-    reason: "The sandbox engine has no Intl: locale arguments are ignored silently, so the result would be wrong.",
+    reason: "The sandbox engine has the parts of Intl that format and compare; reading another part fails when the tool \
+             runs.",
 };
+
+/// What the engine has of `Intl`.
+const SUPPORTED: [&str; 8] = [
+    "Collator",
+    "DateTimeFormat",
+    "ListFormat",
+    "NumberFormat",
+    "PluralRules",
+    "RelativeTimeFormat",
+    "getCanonicalLocales",
+    "supportedValuesOf",
+];
 
 pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
     for (node, kind) in tree.each() {
         let Some(read) = property_read(tree, node, kind) else { continue };
-        for key in &read.keys {
-            let Some((arguments_allowed, fix)) = locale_method(key) else { continue };
-            let arguments =
-                read.value.and_then(|value| call_of(tree, value)).map(|call| call.arguments.len());
-            if arguments.is_none_or(|count| arguments_allowed.is_none_or(|allowed| count > allowed)) {
-                report.add(&UNSUPPORTED_INTL, read.span, message(key, arguments_allowed.is_some()), fix);
-            }
+        if !read.object.is_some_and(|object| is_intl(tree, object)) {
+            continue;
+        }
+        for key in read.keys.iter().filter(|key| !SUPPORTED.contains(&key.as_str())) {
+            add(key, read.span, report);
         }
     }
 }
 
-/// The methods that need locale data: how many arguments they can do without it, and what to use instead.
-fn locale_method(name: &str) -> Option<(Option<usize>, &'static str)> {
-    match name {
-        "toLocaleString" => Some((
-            None,
-            "Use `toFixed(digits)` and join the parts, `toISOString()`, or `format` of date-fns.",
-        )),
-        "toLocaleDateString" | "toLocaleTimeString" => {
-            Some((None, "Use `toISOString().slice(0, 10)`, or `format` of date-fns."))
-        }
-        "toLocaleUpperCase" => Some((Some(0), "Use `toUpperCase()`.")),
-        "toLocaleLowerCase" => Some((Some(0), "Use `toLowerCase()`.")),
-        "localeCompare" => {
-            Some((Some(1), "Compare with `<` and `>`, after `toLowerCase()` where case is unimportant."))
-        }
-        _ => None,
-    }
-}
-
-fn message(name: &str, only_arguments: bool) -> String {
-    if only_arguments {
-        format!("'{name}' cannot take a locale or options in the sandbox")
-    } else {
-        format!("'{name}' does not work in the sandbox")
-    }
-}
-
-fn call_of<'a>(tree: &Tree<'_, 'a>, member: NodeId) -> Option<&'a CallExpression<'a>> {
-    let use_site = tree.use_of(member)?;
-    match use_site.parent {
-        AstKind::CallExpression(call) if call.callee.span() == use_site.span => Some(call),
-        _ => None,
-    }
-}
-
-/// A use of `Intl` itself.
-pub(super) fn report_intl(report: &mut Report<'_>, span: Span) {
+fn add(key: &str, span: Span, report: &mut Report<'_>) {
+    let fix = match key {
+        "Segmenter" => "Use `[...text]` for characters, and `text.match(/\\p{L}+/gu)` for words.".to_owned(),
+        "DisplayNames" => "Write the names that are needed as a constant table.".to_owned(),
+        "Locale" => "Pass the tag itself, such as `'de-CH'`, to `Intl.NumberFormat` or `Intl.DateTimeFormat`.".to_owned(),
+        _ => format!("Use one of {}.", SUPPORTED.map(|name| format!("`Intl.{name}`")).join(", ")),
+    };
     report.add(
         &UNSUPPORTED_INTL,
         span,
-        "'Intl' does not exist in the sandbox",
-        "Format numbers with `toFixed`, dates with `toISOString()` or date-fns, and compare text with `<` and `>`.",
+        format!("`Intl.{key}` does not exist in the sandbox: the engine has only a part of Intl; use another way"),
+        fix,
     );
+}
+
+/// `Intl`, also as a property of the global object.
+fn is_intl<'a>(tree: &Tree<'_, 'a>, object: &'a Expression<'a>) -> bool {
+    match peel(object) {
+        AstKind::IdentifierReference(reference) => tree.global_name(reference) == Some("Intl"),
+        AstKind::StaticMemberExpression(member) => {
+            member.property.name == "Intl"
+                && matches!(tree.global_expression(&member.object), Some("globalThis" | "self" | "global"))
+        }
+        _ => false,
+    }
 }

@@ -11,32 +11,7 @@ use tgp_compiler::{SourceRole, Unit, check};
 use tgp_contract::{Finding, Severity};
 
 use super::options;
-
-/// The rules that must find at least one tool that a reviewer labelled with them.
-const LABELLED_RULES: [&str; 22] = [
-    "composable",
-    "dynamic-import",
-    "dynamic-require",
-    "floating-call",
-    "forbidden-global",
-    "forbidden-syntax",
-    "hardcoded-value",
-    "import-not-allowed",
-    "magic-number",
-    "missing-jsdoc",
-    "must-return",
-    "mutated-arguments",
-    "no-any",
-    "prefer-hof",
-    "single-parameter",
-    "sql-template",
-    "stateless",
-    "suppression",
-    "syntax",
-    "typed-params",
-    "unknown-global",
-    "unsupported-intl",
-];
+use super::rules::RULES;
 
 /// One tool with its findings.
 struct Checked {
@@ -153,7 +128,7 @@ fn bad_tools_are_mostly_noticed() {
     }
     assert!(bad.len() >= 100, "{} bad tools", bad.len());
     assert!(caught * 5 >= bad.len() * 4, "fewer than 80 % of the bad tools are noticed");
-    for rule in LABELLED_RULES {
+    for rule in RULES {
         let found = bad.iter().any(|tool| labels[&tool.name] == rule && tool.has_rule(rule));
         assert!(found, "no tool of the labelled set shows the rule `{rule}` at work");
     }

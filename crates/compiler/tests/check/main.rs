@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod corpus;
+mod documentation;
 mod labelled;
 mod plan;
 mod properties;
 mod rules;
+mod suppression;
 
 use tgp_compiler::{CheckOptions, SourceRole, Unit, check};
 use tgp_contract::{Finding, Severity};

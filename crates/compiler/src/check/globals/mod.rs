@@ -1,12 +1,15 @@
-//! The rules `forbidden-global` and `forbidden-syntax`: what the sandbox does not have is refused before it runs.
+//! The rules `forbidden-global`, `forbidden-syntax` and `unknown-global`: what the sandbox does not have is refused
+//! before it runs.
 //!
 //! Three ways lead to a forbidden global: its name, a property of the global object, and the `constructor` of a
 //! function. Each has a file here. Names are resolved through scopes, so a local `process` is just a variable.
 
 mod constructor;
 mod global_object;
+mod known;
 mod names;
 mod reads;
+mod unknown;
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{CallExpression, IdentifierReference, UnaryOperator};
@@ -17,7 +20,7 @@ use tgp_contract::Severity;
 use super::constant;
 use super::report::{Report, Rule};
 use super::tree::Tree;
-use super::{imports, intl, shape::Shape};
+use super::{imports, shape::Shape};
 use crate::ToolShape;
 
 pub(super) use reads::{PropertyRead, property_read};
@@ -65,6 +68,7 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
             constructor::check(tree, &read, report);
         }
     }
+    unknown::check(tree, report);
 }
 
 fn check_reference<'a>(
@@ -132,9 +136,7 @@ fn check_text_timer<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>, repor
 
 /// Reports a name if it is forbidden.
 fn forbid_name(report: &mut Report<'_>, name: &str, span: Span) {
-    if name == "Intl" {
-        intl::report_intl(report, span);
-    } else if name == "require" {
+    if name == "require" {
         imports::report_indirect_require(report, span);
     } else if let Some(fix) = names::remedy(name) {
         forbid(report, name, fix, span);

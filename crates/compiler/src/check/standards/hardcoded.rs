@@ -11,7 +11,7 @@ use tgp_contract::Severity;
 use super::super::constant;
 use super::super::report::{Report, Rule};
 use super::super::tree::Tree;
-use super::defaults::is_default_value;
+use super::defaults::{is_default_value, is_named_constant};
 use super::secrets::{self, Secret};
 
 const HARDCODED_VALUE: Rule = Rule {
@@ -37,6 +37,14 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
         if let Some(secret) = secrets::find(text).or_else(|| named_secret(tree, node, text)) {
             reported.insert(span.start);
             report_secret(tree, node, secret, span, report);
+        } else if secrets::is_company(text) && is_compared(tree, node) {
+            report.add_as(
+                Severity::Warning,
+                &HARDCODED_VALUE,
+                span,
+                "one company decides what the tool does: it serves that case only; take it as an argument",
+                "Pass what differs: `args.discountRate`, or a table from names to values.",
+            );
         }
     }
     check_assembled(tree, &reported, report);
@@ -69,28 +77,52 @@ fn check_assembled(tree: &Tree<'_, '_>, reported: &BTreeSet<u32>, report: &mut R
 }
 
 fn report_secret(tree: &Tree<'_, '_>, node: NodeId, secret: Secret, span: Span, report: &mut Report<'_>) {
-    let (what, fix) = match secret {
-        Secret::PrivateKey => ("A private key", SECRET_FIX),
-        Secret::Token => ("An access token", SECRET_FIX),
-        Secret::Credentials => ("A password or key", SECRET_FIX),
-        Secret::Email => ("An e-mail address", "Take the address as an argument: `args.email`."),
-        Secret::Uuid => ("A UUID", "Take the identifier as an argument: `args.id`."),
-        Secret::Identifier => ("An identifier", "Take the identifier as an argument: `args.id`."),
-        Secret::Url => {
-            // An address that an argument can replace is how it should be.
-            if !is_default_value(tree, node) {
-                report.add_as(
-                    Severity::Warning,
-                    &HARDCODED_VALUE,
-                    span,
-                    "A URL is hard-coded",
-                    "Take it as an argument, with this one as the default: `baseUrl = 'https://…'`.",
-                );
-            }
-            return;
-        }
+    let what = match secret {
+        Secret::PrivateKey => "a private key",
+        Secret::Token => "an access token",
+        Secret::Credentials => "a password or key",
+        Secret::Email => "an e-mail address",
+        Secret::Uuid => "a UUID",
+        Secret::Identifier => "an identifier",
+        Secret::Url => "a URL",
     };
-    report.add(&HARDCODED_VALUE, span, format!("{what} is hard-coded"), fix);
+    let is_secret = matches!(secret, Secret::PrivateKey | Secret::Token | Secret::Credentials);
+    if is_secret {
+        let message = format!("{what} is in the source: it ends up in git and in every log; remove it");
+        return report.add(&HARDCODED_VALUE, span, message, SECRET_FIX);
+    }
+    // A default can be replaced and a name can be read; neither is worth a refusal.
+    let is_replaceable = is_default_value(tree, node) || is_named_constant(tree, node);
+    if secret == Secret::Url {
+        if !is_replaceable {
+            report.add_as(
+                Severity::Warning,
+                &HARDCODED_VALUE,
+                span,
+                "a URL is in the source: the tool works with one server only; name it or take it as an argument",
+                "Take it as an argument, with this one as the default: `args.baseUrl ?? 'https://…'`.",
+            );
+        }
+        return;
+    }
+    let severity = if is_replaceable { Severity::Warning } else { Severity::Error };
+    let name = if secret == Secret::Email { "email" } else { "id" };
+    report.add_as(
+        severity,
+        &HARDCODED_VALUE,
+        span,
+        format!("{what} is in the source: the tool serves one case only; take it as an argument"),
+        format!("Take it as an argument: `args.{name}`."),
+    );
+}
+
+/// `args.customer === 'Acme GmbH'`.
+fn is_compared(tree: &Tree<'_, '_>, node: NodeId) -> bool {
+    match tree.parent(node) {
+        Some((_, AstKind::BinaryExpression(binary))) => binary.operator.is_equality(),
+        Some((_, AstKind::SwitchCase(_))) => true,
+        _ => false,
+    }
 }
 
 const SECRET_FIX: &str =

@@ -126,7 +126,9 @@ impl<'a> Effect<'a> {
             Statement::BlockStatement(block) => Self::of_all(&block.body),
             Statement::ExpressionStatement(statement) => Self::of_expression(&statement.expression),
             Statement::IfStatement(condition) => {
-                let effect = Self::of(&condition.consequent);
+                // Which entry of a key is kept depends on the condition; `Object.fromEntries` keeps the last.
+                let effect = Self::of(&condition.consequent)
+                    .filter(|effect| effect.action != Action::Indexes);
                 match (&condition.alternate, effect) {
                     (None, effect) => effect,
                     (Some(alternate), Some(effect)) => {
@@ -144,12 +146,16 @@ impl<'a> Effect<'a> {
 
     fn of_all(statements: &'a [Statement<'a>]) -> Option<Self> {
         let mut effect: Option<Self> = None;
+        let mut is_guarded = false;
         for statement in statements {
             match statement {
                 Statement::VariableDeclaration(declaration) if declaration.kind.is_const() => {}
                 Statement::EmptyStatement(_) => {}
                 Statement::IfStatement(guard)
-                    if guard.alternate.is_none() && is_continue(&guard.consequent) => {}
+                    if guard.alternate.is_none() && is_continue(&guard.consequent) =>
+                {
+                    is_guarded = true;
+                }
                 other => {
                     let next = Self::of(other)?;
                     if effect.as_ref().is_some_and(|effect| effect.target != next.target) {
@@ -159,7 +165,7 @@ impl<'a> Effect<'a> {
                 }
             }
         }
-        effect
+        effect.filter(|effect| !is_guarded || effect.action != Action::Indexes)
     }
 
     fn of_expression(expression: &'a Expression<'a>) -> Option<Self> {

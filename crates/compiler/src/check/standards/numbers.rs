@@ -1,50 +1,35 @@
-//! The rule `magic-number`: a number with a meaning belongs into an argument.
+//! The rule `magic-number`: a number whose meaning cannot be read needs a name, or belongs into an argument.
+//!
+//! Names are generous: a constant, a variable, a property, a default, a table. So are the numbers that everyone knows
+//! (`well_known`). What is left is worth a warning, never a refusal: counting literals cannot tell a tax rate from a
+//! coefficient.
+
+use std::collections::HashSet;
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{BinaryOperator, CallExpression, Expression};
+use oxc::ast::ast::{AssignmentOperator, BinaryExpression, BinaryOperator, CallExpression, Expression};
 use oxc::semantic::NodeId;
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
 use super::super::report::{Report, Rule};
-use super::super::tree::{MAX_STEPS, Tree, peel};
-use super::defaults::{is_default_value, is_lookup_table};
+use super::super::tree::{MAX_STEPS, Tree, peel, static_call};
+use super::defaults::is_default_value;
+use super::schema::is_schema;
+use super::well_known::{is_small, is_status, is_well_known};
 
 const MAGIC_NUMBER: Rule = Rule {
     name: "magic-number",
-    severity: Severity::Error,
-    reason: "Logic is kept apart from the data it works on: rates, limits and sizes come in as arguments \
+    severity: Severity::Warning,
+    reason: "Logic is kept apart from the data it works on: rates, limits and sizes have names or come in as arguments \
              (standards 1, abstract, and 7, no hardcoded values).",
 };
 
-/// Numbers that are part of how one counts.
-const PLAIN: [f64; 5] = [0.0, 1.0, 2.0, 10.0, 100.0];
+/// A formula full of coefficients is one matter, not twenty.
+const MAX_PER_TOOL: usize = 3;
 
-/// Numbers that are the same everywhere: time, angles, bytes and metric prefixes.
-const UNITS: [f64; 19] = [
-    7.0,
-    12.0,
-    24.0,
-    60.0,
-    90.0,
-    180.0,
-    360.0,
-    365.0,
-    1000.0,
-    1024.0,
-    1440.0,
-    3600.0,
-    10_000.0,
-    86_400.0,
-    60_000.0,
-    3_600_000.0,
-    86_400_000.0,
-    1_000_000.0,
-    1_000_000_000.0,
-];
-
-/// Methods whose numbers are positions or widths in a list or a text.
-const INDEX_METHODS: [&str; 14] = [
+/// Methods whose numbers are positions, widths or digits.
+const INDEX_METHODS: [&str; 20] = [
     "at",
     "slice",
     "substring",
@@ -52,6 +37,8 @@ const INDEX_METHODS: [&str; 14] = [
     "charAt",
     "charCodeAt",
     "codePointAt",
+    "fromCharCode",
+    "fromCodePoint",
     "splice",
     "toSpliced",
     "subarray",
@@ -59,75 +46,50 @@ const INDEX_METHODS: [&str; 14] = [
     "flat",
     "padStart",
     "padEnd",
+    "repeat",
+    "toFixed",
+    "toPrecision",
+    "toExponential",
 ];
 
-/// What a number's place says about it.
-enum Verdict {
-    Fine,
-    Doubtful(&'static str),
-    Magic,
-}
-
 pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
+    let mut seen: HashSet<u64> = HashSet::new();
     for (node, kind) in tree.each() {
         let (value, span) = match kind {
             AstKind::NumericLiteral(literal) => (literal.value, literal.span),
             AstKind::BigIntLiteral(literal) => (literal.value.parse().unwrap_or(f64::MAX), literal.span),
             _ => continue,
         };
-        if PLAIN.contains(&value) {
+        let text = tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("number");
+        if is_well_known(value, text) || has_meaning(tree, node, value) || !seen.insert(value.to_bits()) {
             continue;
         }
-        let text = tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("number");
-        match verdict(tree, node, value) {
-            Verdict::Fine => {}
-            Verdict::Doubtful(why) => report.add_as(
-                Severity::Warning,
-                &MAGIC_NUMBER,
-                span,
-                format!("Number {text} {why}"),
-                fix(text),
+        if seen.len() > MAX_PER_TOOL {
+            break;
+        }
+        report.add(
+            &MAGIC_NUMBER,
+            span,
+            format!("number {text} has no name: a reader cannot see what it means, nor a caller change it; name it"),
+            format!(
+                "Write `const NAME = {text}`, or take it as an argument with a default: `args.name ?? {text}`. Where the \
+                 number has to stay, write `// tgp-allow magic-number: why` above the line."
             ),
-            Verdict::Magic => {
-                report.add(&MAGIC_NUMBER, span, format!("Magic number {text}"), fix(text));
-            }
-        }
+        );
     }
 }
 
-fn fix(text: &str) -> String {
-    format!("Make it an argument with a default: `args.name ?? {text}`, or a parameter `name = {text}`.")
-}
-
-fn verdict<'a>(tree: &Tree<'_, 'a>, literal: NodeId, value: f64) -> Verdict {
+/// True where the place of a number says what it means.
+fn has_meaning<'a>(tree: &Tree<'_, 'a>, literal: NodeId, value: f64) -> bool {
     let (node, span) = with_sign(tree, literal);
-    let Some((parent_node, parent)) = tree.parent(node) else { return Verdict::Magic };
-    if is_structural(tree, span, parent_node, parent) || is_default_value(tree, node) {
-        return Verdict::Fine;
-    }
-    match parent {
-        AstKind::TSEnumMember(_) => return Verdict::Doubtful("is hard-coded in an enum"),
-        AstKind::SwitchCase(_) => return Verdict::Doubtful("is hard-coded in a case"),
-        AstKind::BinaryExpression(binary)
-            if binary.operator.is_equality() || binary.operator.is_compare() =>
-        {
-            let other = if binary.left.span() == span { &binary.right } else { &binary.left };
-            if matches!(property_name(other), Some("status" | "statusCode" | "code")) {
-                return Verdict::Doubtful("is a hard-coded status");
-            }
+    let Some((parent_node, parent)) = tree.parent(node) else { return false };
+    if let AstKind::BinaryExpression(binary) = parent {
+        let is_relation = binary.operator.is_compare();
+        if (is_small(value) && !is_relation) || is_compared_status(value, span, binary) {
+            return true;
         }
-        AstKind::CallExpression(call) if matches!(method(call), Some("toFixed" | "toPrecision")) => {
-            return Verdict::Doubtful("is a hard-coded precision");
-        }
-        _ => {}
     }
-    if is_lookup_table(tree, node) {
-        return Verdict::Doubtful("is hard-coded in a lookup table");
-    }
-    if UNITS.contains(&value) {
-        return Verdict::Doubtful("is a hard-coded unit");
-    }
-    Verdict::Magic
+    is_structural(tree, span, parent_node, parent) || is_default_value(tree, node) || is_named(tree, node)
 }
 
 /// The literal together with the sign before it.
@@ -142,15 +104,87 @@ fn with_sign(tree: &Tree<'_, '_>, literal: NodeId) -> (NodeId, Span) {
     (node, tree.kind(node).span())
 }
 
+/// `response.status === 404`.
+fn is_compared_status<'a>(value: f64, span: Span, binary: &'a BinaryExpression<'a>) -> bool {
+    let other = if binary.left.span() == span { &binary.right } else { &binary.left };
+    let name = match peel(other) {
+        AstKind::IdentifierReference(reference) => Some(reference.name.as_str()),
+        _ => property_name(other),
+    };
+    is_status(value)
+        && (binary.operator.is_equality() || binary.operator.is_compare())
+        && name.is_some_and(|name| {
+            let name = name.to_ascii_lowercase();
+            name.contains("status") || name.ends_with("code")
+        })
+}
+
+/// True for the value of a constant, a variable, a property or an enum member, also as a branch of a condition, as
+/// part of a product of constants, or as an item of a list.
+fn is_named(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
+    let mut node = literal;
+    for _ in 0..MAX_STEPS {
+        let span = tree.kind(node).span();
+        let Some((parent_node, parent)) = tree.parent(node) else { return false };
+        match parent {
+            AstKind::UnaryExpression(_)
+            | AstKind::ParenthesizedExpression(_)
+            | AstKind::TSAsExpression(_)
+            | AstKind::TSSatisfiesExpression(_)
+            | AstKind::ArrayExpression(_)
+            | AstKind::SpreadElement(_)
+            | AstKind::LogicalExpression(_) => {}
+            AstKind::ConditionalExpression(condition) if condition.test.span() != span => {}
+            AstKind::BinaryExpression(binary) => {
+                let other = if binary.left.span() == span { &binary.right } else { &binary.left };
+                if !is_constant(other, MAX_STEPS) {
+                    return false;
+                }
+            }
+            AstKind::CallExpression(call) => {
+                if static_call(tree, &call.callee) != Some(("Object", "freeze")) {
+                    return false;
+                }
+            }
+            AstKind::NewExpression(new) => {
+                if !matches!(tree.global_expression(&new.callee), Some("Map" | "Set")) {
+                    return false;
+                }
+            }
+            AstKind::AssignmentExpression(assignment) => {
+                return assignment.operator == AssignmentOperator::Assign && assignment.right.span() == span;
+            }
+            AstKind::VariableDeclarator(_)
+            | AstKind::ObjectProperty(_)
+            | AstKind::PropertyDefinition(_)
+            | AstKind::TSEnumMember(_)
+            | AstKind::SwitchCase(_) => return true,
+            _ => return false,
+        }
+        node = parent_node;
+    }
+    false
+}
+
+/// A literal, a constant by its spelling, or a sum or product of these.
+fn is_constant(expression: &Expression<'_>, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match expression.get_inner_expression() {
+        Expression::NumericLiteral(_) | Expression::BigIntLiteral(_) => true,
+        Expression::Identifier(reference) => !reference.name.chars().any(char::is_lowercase),
+        Expression::UnaryExpression(unary) => is_constant(&unary.argument, depth),
+        Expression::BinaryExpression(binary) => {
+            is_constant(&binary.left, depth) && is_constant(&binary.right, depth)
+        }
+        _ => false,
+    }
+}
+
 /// True where a number says how the code is built: an index, a length, a base, a bit mask, a key, a type.
 fn is_structural<'a>(tree: &Tree<'_, 'a>, span: Span, parent_node: NodeId, parent: AstKind<'a>) -> bool {
     match parent {
         AstKind::TSLiteralType(_) | AstKind::TSEnumDeclaration(_) => true,
-        AstKind::ObjectProperty(property) => {
-            property.key.span() == span || is_length_option(tree, parent_node, property.key.name().as_deref())
-        }
         AstKind::BindingProperty(property) => property.key.span() == span,
-        AstKind::PropertyDefinition(property) => property.key.span() == span,
         AstKind::MethodDefinition(method) => method.key.span() == span,
         AstKind::TSPropertySignature(property) => property.key.span() == span,
         AstKind::ComputedMemberExpression(member) => member.expression.span() == span,
@@ -161,15 +195,22 @@ fn is_structural<'a>(tree: &Tree<'_, 'a>, span: Span, parent_node: NodeId, paren
                 || (binary.operator == BinaryOperator::Exponential && binary.right.span() == span)
                 || ((binary.operator.is_equality() || binary.operator.is_compare())
                     && matches!(property_name(other), Some("length" | "size" | "byteLength")))
+                || is_character_code(other)
                 || is_part_of_index(tree, parent_node)
         }
         AstKind::AssignmentExpression(assignment) => assignment.operator.is_bitwise(),
         AstKind::CallExpression(call) => is_structural_argument(tree, span, call),
         AstKind::NewExpression(new) => tree
             .global_expression(&new.callee)
-            .is_some_and(|name| name.ends_with("Array") || matches!(name, "ArrayBuffer")),
+            .is_some_and(|name| name.ends_with("Array") || matches!(name, "ArrayBuffer" | "Date")),
         _ => false,
     }
+}
+
+/// `letter.charCodeAt(0) - 65`.
+fn is_character_code(expression: &Expression<'_>) -> bool {
+    matches!(expression.get_inner_expression(), Expression::CallExpression(call)
+        if matches!(method(call), Some("charCodeAt" | "codePointAt")))
 }
 
 /// `row[offset + 3]`.
@@ -186,14 +227,6 @@ fn is_part_of_index(tree: &Tree<'_, '_>, node: NodeId) -> bool {
     false
 }
 
-/// `Array.from({ length: 5 })`.
-fn is_length_option(tree: &Tree<'_, '_>, property: NodeId, name: Option<&str>) -> bool {
-    name == Some("length")
-        && tree.parent(property).and_then(|(object, _)| tree.parent(object)).is_some_and(
-            |(_, kind)| matches!(kind, AstKind::CallExpression(call) if method(call) == Some("from")),
-        )
-}
-
 fn is_structural_argument<'a>(tree: &Tree<'_, 'a>, span: Span, call: &'a CallExpression<'a>) -> bool {
     let position = call.arguments.iter().position(|argument| argument.span() == span);
     let name = match peel(&call.callee) {
@@ -203,56 +236,18 @@ fn is_structural_argument<'a>(tree: &Tree<'_, 'a>, span: Span, call: &'a CallExp
     let Some(name) = name else { return false };
     match (name, position) {
         (name, _) if INDEX_METHODS.contains(&name) => true,
-        // A base, an exponent, the depth of indentation, a start position.
-        ("toString", Some(0)) | ("parseInt" | "pow" | "indexOf" | "includes" | "lastIndexOf", Some(1)) => {
-            true
-        }
-        ("stringify", Some(2)) => true,
+        // A base, an exponent, digits, a share, the depth of indentation, a start position.
+        ("toString", Some(0))
+        | ("parseInt" | "pow" | "indexOf" | "includes" | "lastIndexOf" | "round" | "quantile", Some(1))
+        | ("stringify", Some(2)) => true,
+        // The parts of a date and of a time.
+        ("UTC", _) => true,
+        (name, _) if name.starts_with("setUTC") || name.starts_with("setHours") => true,
         // A default by another name.
         ("default" | "catch" | "prefault", Some(0)) => true,
-        ("Array" | "fill", _) => name == "Array",
+        ("Array", _) => true,
         _ => is_schema(tree, &call.callee),
     }
-}
-
-/// A chain that begins at an import of zod describes arguments, which is what numbers are meant to do.
-fn is_schema<'a>(tree: &Tree<'_, 'a>, callee: &'a Expression<'a>) -> bool {
-    let mut expression = callee;
-    for _ in 0..MAX_STEPS {
-        match peel(expression) {
-            AstKind::StaticMemberExpression(member) => expression = &member.object,
-            AstKind::CallExpression(call) => expression = &call.callee,
-            AstKind::IdentifierReference(reference) => {
-                let Some(symbol) = tree.symbol(reference) else { return false };
-                let declaration = tree.scoping().symbol_declaration(symbol);
-                return match tree.kind(declaration) {
-                    AstKind::VariableDeclarator(declarator) => {
-                        declarator.init.as_ref().is_some_and(is_zod_require)
-                    }
-                    _ => tree
-                        .nodes()
-                        .ancestor_kinds(declaration)
-                        .find_map(AstKind::as_import_declaration)
-                        .is_some_and(|import| is_zod(&import.source.value)),
-                };
-            }
-            _ => return false,
-        }
-    }
-    false
-}
-
-fn is_zod_require(init: &Expression<'_>) -> bool {
-    let mut expression = init.get_inner_expression();
-    while let Expression::StaticMemberExpression(member) = expression {
-        expression = member.object.get_inner_expression();
-    }
-    matches!(expression, Expression::CallExpression(call)
-        if call.common_js_require().is_some_and(|specifier| is_zod(&specifier.value)))
-}
-
-fn is_zod(specifier: &str) -> bool {
-    specifier == "zod" || specifier.starts_with("zod/")
 }
 
 /// `length` in `list.length`.

@@ -45,8 +45,10 @@ fn check_callable<'a>(
     kind: Kind,
     report: &mut Report<'_>,
 ) {
+    let declared = callable.return_type().map(|annotation| returns_nothing(&annotation.type_annotation));
     let Some(body) = callable.body() else {
         if kind == Kind::Entry
+            && declared != Some(Nothing::Void)
             && let Callable::Arrow(arrow) = callable
             && let Some(expression) = arrow.get_expression()
             && is_log_call(tree, expression)
@@ -60,7 +62,6 @@ fn check_callable<'a>(
         }
         return;
     };
-    let declared = callable.return_type().map(|annotation| returns_nothing(&annotation.type_annotation));
     if declared == Some(Nothing::Checks) || callable.is_generator() {
         return;
     }
@@ -69,15 +70,11 @@ fn check_callable<'a>(
     let gives_value = returns.found.iter().any(|&(_, has_value)| has_value);
     let reaches_end = falls_through(&body.statements);
     if !gives_value {
-        // A function that can only throw has nothing to return.
-        if !reaches_end && returns.found.is_empty() {
+        // A function that can only throw has nothing to return, and one that declares `void` means it.
+        if declared == Some(Nothing::Void) || (!reaches_end && returns.found.is_empty()) {
             return;
         }
-        let severity = match (kind, declared) {
-            (Kind::Exported, Some(Nothing::Void)) => Severity::Warning,
-            _ => Severity::Error,
-        };
-        report.add_as(severity, &MUST_RETURN, callable.head(), format!("{name} returns nothing"), RETURN_FIX);
+        report.add(&MUST_RETURN, callable.head(), format!("{name} returns nothing"), RETURN_FIX);
         return;
     }
     if matches!(declared, Some(Nothing::Void | Nothing::Possible)) {
@@ -98,7 +95,8 @@ fn check_callable<'a>(
     }
 }
 
-const RETURN_FIX: &str = "Return the result: a value, a summary, or `{ count }` of what was changed.";
+const RETURN_FIX: &str = "Return the result: a value, a summary, or `{ count }` of what was changed. A tool that only has an effect \
+                          declares `Promise<void>`.";
 
 /// What a return type says about having no value.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -67,14 +67,14 @@ fn check_variable(
 ) {
     let name = tree.scoping().symbol_name(symbol);
     let word = kind.as_str();
-    if tree.is_mutated(symbol) {
+    if is_changed_by_calls(tree, symbol) {
         report.add(
             &STATELESS,
             span,
             format!("Module-level '{word} {name}' is changed, so one call influences the next"),
             format!("Move '{name}' into the function, or take it as an argument and return the new value."),
         );
-    } else {
+    } else if !tree.is_mutated(symbol) {
         report.add_as(
             Severity::Warning,
             &STATELESS,
@@ -83,6 +83,15 @@ fn check_variable(
             format!("Declare it as `const {name}`."),
         );
     }
+}
+
+/// True when a function writes the variable; what the top level of the module writes is part of loading it.
+fn is_changed_by_calls(tree: &Tree<'_, '_>, symbol: SymbolId) -> bool {
+    tree.is_mutated(symbol)
+        && tree
+            .scoping()
+            .get_resolved_references(symbol)
+            .any(|reference| reference.is_write() && tree.is_inside_function(reference.node_id()))
 }
 
 fn check_reference<'a>(
@@ -101,6 +110,10 @@ fn check_reference<'a>(
     let Some(owner) = owner(tree, reference) else { return };
     let flags = tree.scoping().symbol_flags(owner);
     let is_import = flags.is_import();
+    // A table that is filled while the module is loaded is the same for every call.
+    if !is_import && !shape.is_script() && !tree.is_inside_function(node) {
+        return;
+    }
     if !is_import && !lives_in_module(tree, shape, tree.scoping().symbol_declaration(owner)) {
         return;
     }
@@ -108,7 +121,7 @@ fn check_reference<'a>(
         .declarator(owner)
         .and_then(|declarator| declarator.init.as_ref())
         .is_some_and(|init| mutation::is_container(tree, init));
-    if mutation == Mutation::Method && !is_container {
+    if matches!(mutation, Mutation::Method(_)) && !is_container {
         return;
     }
     let what = if is_import { "Imported" } else { "Module-level" };

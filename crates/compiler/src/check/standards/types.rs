@@ -2,7 +2,8 @@
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
-    Expression, FormalParameter, FormalParameters, TSTypeName, TSTypeReference, VariableDeclarator,
+    Expression, FormalParameter, FormalParameters, TSAsExpression, TSType, TSTypeName, TSTypeReference,
+    VariableDeclarator,
 };
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
@@ -38,12 +39,20 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
                 "Type 'Function' accepts any function",
                 "Write the signature, such as `(value: string) => number`.",
             ),
+            AstKind::TSAsExpression(cast) if is_double_cast(cast) => report.add_as(
+                Severity::Warning,
+                &NO_ANY,
+                cast.type_annotation.span(),
+                "a cast through 'unknown' hides what the value is: no check sees a mistake; check the value",
+                "Narrow the value with `typeof`, `in` or a zod schema, or give it its type where it is made.",
+            ),
             AstKind::VariableDeclarator(declarator) if shape.is_script() => {
                 check_script_destructuring(tree, declarator, report);
             }
             _ => {}
         }
     }
+    check_directives(tree, report);
     if is_javascript(&tree.unit.id) {
         return;
     }
@@ -61,6 +70,29 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
                     exported.name
                 ),
                 format!("Give it a type: `{name}: string`."),
+            );
+        }
+    }
+}
+
+/// `value as unknown as User`.
+fn is_double_cast(cast: &TSAsExpression<'_>) -> bool {
+    matches!(&cast.expression, Expression::TSAsExpression(inner)
+        if matches!(inner.type_annotation, TSType::TSUnknownKeyword(_)))
+}
+
+/// `@ts-ignore` turns the type checker off.
+fn check_directives(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
+    for comment in &tree.program().comments {
+        let content = comment.content_span();
+        let directive = text_of(tree, content).trim_start_matches(['*', ' ', '\t', '\n', '\r']);
+        if let Some(name) = ["@ts-ignore", "@ts-nocheck"].into_iter().find(|name| directive.starts_with(name)) {
+            report.add_as(
+                Severity::Warning,
+                &NO_ANY,
+                comment.span,
+                format!("`{name}` hides type errors: the next agent trusts types that are wrong; fix the type"),
+                "Narrow the value, or write `@ts-expect-error` with the reason.",
             );
         }
     }
@@ -145,9 +177,12 @@ fn is_args<'a>(tree: &Tree<'_, 'a>, expression: &'a Expression<'a>) -> bool {
         if tree.global_name(reference) == Some("args") && !tree.is_declared(reference))
 }
 
+fn text_of<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
+    tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("")
+}
+
 fn text<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
     const LONGEST: usize = 40;
-    let source = tree.program().source_text;
-    let text = source.get(span.start as usize..span.end as usize).unwrap_or("");
+    let text = text_of(tree, span);
     if text.len() <= LONGEST && !text.contains('\n') { text } else { "args" }
 }

@@ -1,0 +1,122 @@
+//! The rule `sql-template`: values go into a statement as parameters, never as text.
+//!
+//! The text of the statement is put together as the source does it (templates, sums, conditions that are joined) into
+//! pieces of known text and holes. A hole in the place of a value is an error, since a parameter always can replace
+//! it; a hole in the place of a table or column is a warning, since no parameter can.
+
+mod pieces;
+
+use oxc::ast::AstKind;
+use oxc::span::Span;
+use tgp_contract::Severity;
+
+use super::super::report::{Report, Rule};
+use super::super::tree::{Tree, static_call};
+use pieces::{Guards, Piece, Pieces};
+
+const SQL_TEMPLATE: Rule = Rule {
+    name: "sql-template",
+    severity: Severity::Error,
+    reason: "A value that is pasted into SQL can change the statement: a quote in a name breaks it, and an attacker \
+             deletes a table with it (standard 6, general by params).",
+};
+
+/// Words after which a name follows, and words after which a value follows.
+const NAME_WORDS: [&str; 13] = [
+    "FROM", "JOIN", "INTO", "UPDATE", "TABLE", "BY", "SELECT", "DISTINCT", "INDEX", "AS", "ASC", "DESC", "EXISTS",
+];
+const VALUE_WORDS: [&str; 15] = [
+    "WHERE", "AND", "OR", "NOT", "LIKE", "GLOB", "IN", "VALUES", "SET", "LIMIT", "OFFSET", "HAVING", "BETWEEN", "WHEN",
+    "THEN",
+];
+
+pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
+    let mut guards = None;
+    for (_, kind) in tree.each() {
+        let AstKind::CallExpression(call) = kind else { continue };
+        let Some(("tgp", "exec_sql" | "query")) = static_call(tree, &call.callee) else { continue };
+        let Some(statement) = call.arguments.first().and_then(|argument| argument.as_expression()) else { continue };
+        let guards: &Guards<'_> = guards.get_or_insert_with(|| Guards::of(tree));
+        let pieces = Pieces::of(tree, guards, statement);
+        if pieces.has_sql() {
+            check_pieces(tree, &pieces, report);
+        }
+    }
+}
+
+/// What a hole stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    Value,
+    Name,
+}
+
+fn check_pieces(tree: &Tree<'_, '_>, pieces: &Pieces, report: &mut Report<'_>) {
+    let mut before = String::new();
+    let mut last: Option<Position> = None;
+    for piece in pieces.list() {
+        match piece {
+            Piece::Text(text) => {
+                if !text.trim().is_empty() {
+                    last = None;
+                }
+                before.push_str(text);
+            }
+            Piece::Break => {
+                before.clear();
+                last = None;
+            }
+            Piece::Hole(span) => {
+                let position = last.unwrap_or_else(|| position(&before));
+                add(tree, *span, position, report);
+                last = Some(position);
+                before.push_str("hole");
+            }
+        }
+    }
+}
+
+fn add(tree: &Tree<'_, '_>, span: Span, position: Position, report: &mut Report<'_>) {
+    const LONGEST: usize = 40;
+    let text = tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("");
+    let text = if text.len() <= LONGEST && !text.contains('\n') { text } else { "a value" };
+    match position {
+        Position::Value => report.add(
+            &SQL_TEMPLATE,
+            span,
+            format!("`{text}` is pasted into the SQL: it can change the statement; pass it as a parameter"),
+            "Write `?` in its place and give the value in the second argument: \
+             `tgp.exec_sql('… WHERE name = ?', [args.name])`. A list needs `list.map(() => '?').join(', ')`.",
+        ),
+        Position::Name => report.add_as(
+            Severity::Warning,
+            &SQL_TEMPLATE,
+            span,
+            format!("`{text}` is pasted into the SQL as a name: it can change the statement; choose it from a list"),
+            "A parameter cannot be a table or a column. Take it from a constant table, `COLUMNS[args.sortBy]`, or refuse \
+             what is not listed: `if (!TABLES.includes(args.table)) throw …`.",
+        ),
+    }
+}
+
+/// Whether the text before a hole asks for a value or for a name.
+fn position(before: &str) -> Position {
+    if before.matches('\'').count() % 2 == 1 {
+        return Position::Value;
+    }
+    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let ends_with_operator = before.trim_end().ends_with(['=', '<', '>', '+', '-', '*', '/', '|', '%']);
+    if ends_with_operator {
+        return Position::Value;
+    }
+    let words = before.split(|character: char| !is_word(character)).rev();
+    for word in words.map(str::to_ascii_uppercase) {
+        if NAME_WORDS.contains(&word.as_str()) {
+            return Position::Name;
+        }
+        if VALUE_WORDS.contains(&word.as_str()) {
+            return Position::Value;
+        }
+    }
+    Position::Name
+}
