@@ -17,13 +17,16 @@ const UNSUPPORTED_INTL: Rule = Rule {
 };
 
 /// What the engine has of `Intl`.
-const SUPPORTED: [&str; 8] = [
+const SUPPORTED: [&str; 11] = [
     "Collator",
     "DateTimeFormat",
+    "DisplayNames",
     "ListFormat",
+    "Locale",
     "NumberFormat",
     "PluralRules",
     "RelativeTimeFormat",
+    "Segmenter",
     "getCanonicalLocales",
     "supportedValuesOf",
 ];
@@ -41,12 +44,7 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
 }
 
 fn add(key: &str, span: Span, report: &mut Report<'_>) {
-    let fix = match key {
-        "Segmenter" => "Use `[...text]` for characters, and `text.match(/\\p{L}+/gu)` for words.".to_owned(),
-        "DisplayNames" => "Write the names that are needed as a constant table.".to_owned(),
-        "Locale" => "Pass the tag itself, such as `'de-CH'`, to `Intl.NumberFormat` or `Intl.DateTimeFormat`.".to_owned(),
-        _ => format!("Use one of {}.", SUPPORTED.map(|name| format!("`Intl.{name}`")).join(", ")),
-    };
+    let fix = format!("Use one of {}.", SUPPORTED.map(|name| format!("`Intl.{name}`")).join(", "));
     report.add(
         &UNSUPPORTED_INTL,
         span,

@@ -1,7 +1,7 @@
 //! The globals that the engine has.
 
 /// ECMAScript, the web globals of the sandbox, and what the kernel adds. Those that `names` forbids are not repeated.
-pub(super) const GLOBALS: [&str; 112] = [
+pub(super) const GLOBALS: [&str; 118] = [
     "AbortController",
     "AbortSignal",
     "AggregateError",
@@ -53,6 +53,8 @@ pub(super) const GLOBALS: [&str; 112] = [
     "Proxy",
     "RangeError",
     "ReadableStream",
+    "ReadableStreamDefaultController",
+    "ReadableStreamDefaultReader",
     "ReferenceError",
     "Reflect",
     "RegExp",
@@ -69,6 +71,7 @@ pub(super) const GLOBALS: [&str; 112] = [
     "TextEncoder",
     "TextEncoderStream",
     "TransformStream",
+    "TransformStreamDefaultController",
     "TypeError",
     "URIError",
     "URL",
@@ -81,6 +84,8 @@ pub(super) const GLOBALS: [&str; 112] = [
     "WeakRef",
     "WeakSet",
     "WritableStream",
+    "WritableStreamDefaultController",
+    "WritableStreamDefaultWriter",
     "args",
     "arguments",
     "atob",
@@ -96,6 +101,7 @@ pub(super) const GLOBALS: [&str; 112] = [
     "encodeURIComponent",
     "escape",
     "exports",
+    "fetch",
     "global",
     "globalThis",
     "isFinite",

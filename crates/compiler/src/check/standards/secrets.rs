@@ -208,17 +208,21 @@ fn is_uuid(word: &str) -> bool {
     let shape = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
     // The nil and the max UUID and the namespaces of RFC 4122 are the same for everyone.
     let is_filled_with = |digit: u8| word.bytes().all(|byte| byte.to_ascii_lowercase() == digit || byte == b'-');
-    let is_namespace = word.to_ascii_lowercase().strip_prefix("6ba7b81").is_some_and(|rest| {
-        rest.get(1..) == Some("-9dad-11d1-80b4-00c04fd430c8")
-    });
-    shape && !is_filled_with(b'0') && !is_filled_with(b'f') && !is_namespace
+    shape && !is_filled_with(b'0') && !is_filled_with(b'f') && !is_name_namespace(word)
+}
+
+/// The namespaces of RFC 4122 for names, with or without their dashes.
+fn is_name_namespace(word: &str) -> bool {
+    let word: String = word.chars().filter(|character| *character != '-').collect();
+    let word = word.to_ascii_lowercase();
+    word.strip_prefix("6ba7b81").is_some_and(|rest| rest.get(1..) == Some("9dad11d180b400c04fd430c8"))
 }
 
 fn is_identifier(word: &str) -> bool {
     const LONG_HEX: usize = 24;
     const LONG_NUMBER: usize = 12;
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    if has_sequence(word) {
+    if has_sequence(word) || is_name_namespace(word) {
         return false;
     }
     if word.len() >= LONG_HEX

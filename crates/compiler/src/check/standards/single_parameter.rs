@@ -1,6 +1,6 @@
 //! The rule `single-parameter`: a tool is a default function that takes one object.
 
-use oxc::ast::ast::{FormalParameter, TSType};
+use oxc::ast::ast::{FormalParameter, ImportOrExportKind, Statement, TSType};
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
@@ -84,20 +84,6 @@ fn plain_value(parameter: &FormalParameter<'_>) -> Option<Span> {
 /// export takes `args` is a tool without its `default`.
 fn check_exports<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report<'_>) {
     let program = tree.program();
-    let is_value_export = |statement: &oxc::ast::ast::Statement<'_>| {
-        use oxc::ast::ast::{ImportOrExportKind, Statement};
-        match statement {
-            Statement::ExportDeclaration(export) => !export.declaration.is_type(),
-            Statement::ExportNamedDeclaration(export) => export.export_kind == ImportOrExportKind::Value,
-            Statement::ExportFromDeclaration(_) | Statement::ExportAllDeclaration(_) => true,
-            _ => false,
-        }
-    };
-    let is_export = |statement: &oxc::ast::ast::Statement<'_>| {
-        use oxc::ast::ast::Statement;
-        is_value_export(statement)
-            || matches!(statement, Statement::ExportDeclaration(_) | Statement::ExportNamedDeclaration(_))
-    };
     let values = program.body.iter().filter(|statement| is_value_export(statement)).count();
     let Some(last) = program.body.last() else { return };
     if !program.body.iter().any(is_export) {
@@ -120,7 +106,29 @@ fn check_exports<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report
     }
 }
 
-/// True for a function that looks like a tool: one parameter, called `args` or an object whose fields are listed.
+/// True for a statement that exports something, a type or a value.
+fn is_export(statement: &Statement<'_>) -> bool {
+    match statement {
+        Statement::ExportNamedDeclaration(export) => !export.specifiers.is_empty(),
+        Statement::ExportDeclaration(_)
+        | Statement::ExportFromDeclaration(_)
+        | Statement::ExportAllDeclaration(_)
+        | Statement::ExportDefaultDeclaration(_) => true,
+        _ => false,
+    }
+}
+
+fn is_value_export(statement: &Statement<'_>) -> bool {
+    match statement {
+        Statement::ExportDeclaration(export) => !export.declaration.is_type(),
+        Statement::ExportNamedDeclaration(export) => {
+            export.export_kind == ImportOrExportKind::Value && !export.specifiers.is_empty()
+        }
+        _ => is_export(statement),
+    }
+}
+
+/// True for a function that looks like a tool: it has one parameter with the name that tools use.
 fn takes_arguments(exported: &Exported<'_>) -> bool {
     let params = exported.callable.params();
     let ([parameter], None) = (params.items.as_slice(), &params.rest) else { return false };
