@@ -48,7 +48,9 @@ fn add(key: &str, span: Span, report: &mut Report<'_>) {
     report.add(
         &UNSUPPORTED_INTL,
         span,
-        format!("`Intl.{key}` does not exist in the sandbox: the engine has only a part of Intl; use another way"),
+        format!(
+            "`Intl.{key}` does not exist in the sandbox: the engine has only a part of Intl; use another way"
+        ),
         fix,
     );
 }

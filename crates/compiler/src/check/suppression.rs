@@ -20,7 +20,8 @@ const SUPPRESSION: Rule = Rule {
 
 const MARKER: &str = "tgp-allow";
 
-const FORM: &str = "Write `// tgp-allow RULE: why this place is an exception`, on the line or above the statement.";
+const FORM: &str =
+    "Write `// tgp-allow RULE: why this place is an exception`, on the line or above the statement.";
 
 /// The rules that give warnings, which a comment can allow.
 const ALLOWABLE: [&str; 10] = [
@@ -95,7 +96,9 @@ fn judge(allowance: &Allowance<'_>, is_used: impl Fn(&str) -> bool, report: &mut
     for rule in allowance.rules.iter().filter(|rule| !is_used(rule)) {
         let (message, fix) = if ALLOWABLE.contains(rule) {
             (
-                format!("`tgp-allow {rule}` allows nothing here: there is no such warning; remove the comment"),
+                format!(
+                    "`tgp-allow {rule}` allows nothing here: there is no such warning; remove the comment"
+                ),
                 "Remove it, or move it to the line of the warning. Errors cannot be allowed.".to_owned(),
             )
         } else {
@@ -144,7 +147,11 @@ fn covered(tree: &Tree<'_, '_>, comment: Span) -> Span {
     let mut next = comment.end as usize;
     for line in after.split_inclusive('\n') {
         let trimmed = line.trim();
-        if trimmed.is_empty() || trimmed.starts_with("//") || trimmed.starts_with("/*") || trimmed.starts_with('*') {
+        if trimmed.is_empty()
+            || trimmed.starts_with("//")
+            || trimmed.starts_with("/*")
+            || trimmed.starts_with('*')
+        {
             next += line.len();
             continue;
         }

@@ -54,7 +54,10 @@ fn the_first_example_is_reported_and_the_second_is_not() {
         }
         let [bad, good] = examples.as_slice() else { panic!("`{rule}` needs a bad and a good example") };
         let found = findings(bad);
-        assert!(found.iter().any(|finding| finding.rule == rule), "{rule} is not reported for\n{bad}{found:?}");
+        assert!(
+            found.iter().any(|finding| finding.rule == rule),
+            "{rule} is not reported for\n{bad}{found:?}"
+        );
         let found = findings(good);
         assert!(found.is_empty(), "findings in the good example of {rule}:\n{good}{found:?}");
     }

@@ -4,6 +4,8 @@
 //! The test prints a confusion table and keeps the promises of `docs/checking.md`: good tools are hardly ever refused,
 //! most bad ones are noticed, and each rule finds something that it exists for.
 
+#![allow(clippy::print_stdout, reason = "the confusion table is read by people")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -116,7 +118,10 @@ fn bad_tools_are_mostly_noticed() {
         row[3] += usize::from(tool.findings.is_empty());
         row[4] += usize::from(tool.has_rule(label));
     }
-    println!("{:20} {:>5} {:>8} {:>7} {:>7} {:>14}", "label", "tools", "refused", "warned", "missed", "by that rule");
+    println!(
+        "{:20} {:>5} {:>8} {:>7} {:>7} {:>14}",
+        "label", "tools", "refused", "warned", "missed", "by that rule"
+    );
     for (label, [tools, refused, warned, missed, by_rule]) in &table {
         println!("{label:20} {tools:5} {refused:8} {warned:7} {missed:7} {by_rule:14}");
     }

@@ -71,7 +71,8 @@ fn an_error_is_never_silenced() {
         ("forbidden-syntax", "  debugger;"),
     ];
     for (rule, line) in cases {
-        let source = price(&format!("  // tgp-allow {rule}: because I want it\n{line} // tgp-allow {rule}: here too"));
+        let source =
+            price(&format!("  // tgp-allow {rule}: because I want it\n{line} // tgp-allow {rule}: here too"));
         let found = findings(&source);
         assert!(
             found.iter().any(|finding| finding.rule == rule && finding.severity == Severity::Error),

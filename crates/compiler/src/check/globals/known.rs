@@ -129,12 +129,13 @@ pub(super) const KERNEL_FUNCTIONS: [&str; 7] =
 /// Names that models expect, and where they are.
 pub(super) fn hint(name: &str) -> Option<&'static str> {
     Some(match name {
-        "chunk" | "groupBy" | "keyBy" | "countBy" | "uniq" | "partition" | "sortBy" | "zip" | "range" | "sum" | "mean"
-        | "median" | "quantile" | "clamp" | "round" | "pick" | "omit" | "mapValues" | "deepEqual" | "slugify" | "words"
-        | "capitalize" | "truncate" | "parseCsvRows" | "parseCsv" | "toCsv" => {
-            "Import it from the standard library: `import { … } from '@tgp/std'`."
+        "chunk" | "groupBy" | "keyBy" | "countBy" | "uniq" | "partition" | "sortBy" | "zip" | "range"
+        | "sum" | "mean" | "median" | "quantile" | "clamp" | "round" | "pick" | "omit" | "mapValues"
+        | "deepEqual" | "slugify" | "words" | "capitalize" | "truncate" | "parseCsvRows" | "parseCsv"
+        | "toCsv" => "Import it from the standard library: `import { … } from '@tgp/std'`.",
+        "_" | "lodash" => {
+            "Import what is needed from '@tgp/std' (`groupBy`, `uniq`, `chunk`, …), or use array methods."
         }
-        "_" | "lodash" => "Import what is needed from '@tgp/std' (`groupBy`, `uniq`, `chunk`, …), or use array methods.",
         "z" | "zod" => "Import it: `import { z } from 'zod'`, when `allowedImports` has zod.",
         "moment" | "dayjs" | "luxon" | "DateTime" => {
             "Use `Date` and `Intl.DateTimeFormat`, or import an allowed package such as date-fns."

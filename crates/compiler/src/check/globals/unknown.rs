@@ -21,6 +21,10 @@ const UNKNOWN_GLOBAL: Rule = Rule {
              when the tool runs.",
 };
 
+/// Names that get a suggestion, and names that are compared with each: the comparison is their product.
+const MAX_SUGGESTIONS: usize = 20;
+const MAX_CANDIDATES: usize = 1000;
+
 pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
     let probed = probed_names(tree);
     let mut reported: HashSet<&str> = HashSet::new();
@@ -31,7 +35,8 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
                     && !probed.contains(name)
                     && reported.insert(name)
                 {
-                    add(tree, name, reference.span, report);
+                    let near = if reported.len() <= MAX_SUGGESTIONS { suggestion(tree, name) } else { None };
+                    add(name, near, reference.span, report);
                 }
             }
             AstKind::StaticMemberExpression(_) | AstKind::ComputedMemberExpression(_) => {
@@ -59,14 +64,13 @@ fn probed_names<'a>(tree: &Tree<'_, 'a>) -> HashSet<&'a str> {
 /// The name of a reference that nothing declares.
 fn unknown_name<'a>(tree: &Tree<'_, 'a>, reference: &'a IdentifierReference<'a>) -> Option<&'a str> {
     let name = tree.global_name(reference)?;
-    let is_known = GLOBALS.contains(&name)
-        || names::GLOBAL_OBJECTS.contains(&name)
-        || names::remedy(name).is_some();
+    let is_known =
+        GLOBALS.contains(&name) || names::GLOBAL_OBJECTS.contains(&name) || names::remedy(name).is_some();
     (!is_known).then_some(name)
 }
 
-fn add(tree: &Tree<'_, '_>, name: &str, span: Span, report: &mut Report<'_>) {
-    let fix = match (hint(name), suggestion(tree, name)) {
+fn add(name: &str, near: Option<&str>, span: Span, report: &mut Report<'_>) {
+    let fix = match (hint(name), near) {
         (Some(hint), _) => hint.to_owned(),
         (None, Some(near)) => format!("Did you mean `{near}`? Otherwise declare or import `{name}`."),
         (None, None) => format!("Declare `{name}`, import it, or take it as an argument: `args.{name}`."),
@@ -82,7 +86,8 @@ fn add(tree: &Tree<'_, '_>, name: &str, span: Span, report: &mut Report<'_>) {
 /// The nearest name that exists.
 fn suggestion<'t>(tree: &'t Tree<'_, '_>, name: &str) -> Option<&'t str> {
     let scoping = tree.scoping();
-    let own: BTreeSet<&str> = scoping.symbol_ids().map(|symbol| scoping.symbol_name(symbol)).collect();
+    let own: BTreeSet<&str> =
+        scoping.symbol_ids().take(MAX_CANDIDATES).map(|symbol| scoping.symbol_name(symbol)).collect();
     nearest(name, own.into_iter().filter(|own| *own != name).chain(GLOBALS))
 }
 

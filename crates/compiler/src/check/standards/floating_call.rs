@@ -3,6 +3,7 @@
 //! The promise of a call is followed to where it ends: through chains, lists, `Promise.all` and variables. It is kept
 //! when it is awaited, returned or handed to something else.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use oxc::ast::AstKind;
@@ -13,7 +14,7 @@ use tgp_contract::Severity;
 
 use super::super::report::{Report, Rule};
 use super::super::shape::Shape;
-use super::super::tree::{MAX_STEPS, Tree, is_function, peel, static_call};
+use super::super::tree::{MAX_STEPS, Tree, peel, static_call};
 
 const FLOATING_CALL: Rule = Rule {
     name: "floating-call",
@@ -26,7 +27,10 @@ const FLOATING_CALL: Rule = Rule {
 const MAX_READS: usize = 64;
 
 /// How often a promise is followed from one variable to the next.
-const MAX_VARIABLES: usize = 3;
+const MAX_VARIABLES: usize = 2;
+
+/// Promises that are followed in one tool, through all of their uses; more are only found in hostile source.
+const MAX_FOLLOWED: usize = 50_000;
 
 /// Where a promise ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +50,7 @@ enum Flow {
 }
 
 pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report<'_>) {
-    let mut follower = Follower { tree, shape, awaited: HashMap::new() };
+    let mut follower = Follower { tree, shape, awaited: HashMap::new(), left: Cell::new(MAX_FOLLOWED) };
     for (node, kind) in tree.each() {
         let AstKind::CallExpression(call) = kind else { continue };
         if let Some((name, certain)) = follower.promise(call) {
@@ -66,7 +70,9 @@ fn add(report: &mut Report<'_>, name: &str, fate: Fate, span: Span) {
             &FLOATING_CALL,
             span,
             format!("`{name}` is used without `await`: its value is a promise, not the result; await it"),
-            format!("Write `await {name}(…)`, in parentheses where a property is read: `(await {name}(…)).field`."),
+            format!(
+                "Write `await {name}(…)`, in parentheses where a property is read: `(await {name}(…)).field`."
+            ),
         );
     } else {
         report.add(
@@ -83,6 +89,8 @@ struct Follower<'t, 's, 'a> {
     shape: &'t Shape<'a>,
     /// Imports, and whether the source awaits a call of them.
     awaited: HashMap<SymbolId, bool>,
+    /// How many more promises may be followed.
+    left: Cell<usize>,
 }
 
 impl<'a> Follower<'_, '_, 'a> {
@@ -128,6 +136,8 @@ impl<'a> Follower<'_, '_, 'a> {
 
     /// Follows a promise, or a list of them, to its end.
     fn fate(&self, node: NodeId, flow: Flow, variables: usize) -> Fate {
+        let Some(left) = self.left.get().checked_sub(1) else { return Fate::Kept };
+        self.left.set(left);
         let (mut node, mut flow) = (node, flow);
         let mut is_handled = false;
         for _ in 0..MAX_STEPS {
@@ -135,7 +145,11 @@ impl<'a> Follower<'_, '_, 'a> {
             let Some((parent_node, parent)) = self.tree.parent(node) else { return Fate::Kept };
             match parent {
                 AstKind::ExpressionStatement(_) => {
-                    return if is_handled || self.is_result(parent_node) { Fate::Kept } else { Fate::Dropped };
+                    return if is_handled || self.is_result(parent_node) {
+                        Fate::Kept
+                    } else {
+                        Fate::Dropped
+                    };
                 }
                 AstKind::ParenthesizedExpression(_)
                 | AstKind::TSAsExpression(_)
@@ -271,7 +285,9 @@ impl<'a> Follower<'_, '_, 'a> {
     /// `forEach(async …)` waits for nothing, and a promise is always true for `filter`.
     fn check_async_callback(&self, node: NodeId, call: &'a CallExpression<'a>, report: &mut Report<'_>) {
         let Some(method) = method_name(call) else { return };
-        let Some(callback) = call.arguments.first().and_then(|argument| argument.as_expression()) else { return };
+        let Some(callback) = call.arguments.first().and_then(|argument| argument.as_expression()) else {
+            return;
+        };
         let is_async_callback = match peel(callback) {
             AstKind::IdentifierReference(reference) => self.is_async_function(reference),
             other => is_async(other),
@@ -324,10 +340,7 @@ fn is_async(kind: AstKind<'_>) -> bool {
     match kind {
         AstKind::Function(function) => function.r#async && !function.generator,
         AstKind::ArrowFunctionExpression(arrow) => arrow.r#async,
-        _ => {
-            debug_assert!(!is_function(kind));
-            false
-        }
+        _ => false,
     }
 }
 

@@ -127,8 +127,8 @@ impl<'a> Effect<'a> {
             Statement::ExpressionStatement(statement) => Self::of_expression(&statement.expression),
             Statement::IfStatement(condition) => {
                 // Which entry of a key is kept depends on the condition; `Object.fromEntries` keeps the last.
-                let effect = Self::of(&condition.consequent)
-                    .filter(|effect| effect.action != Action::Indexes);
+                let effect =
+                    Self::of(&condition.consequent).filter(|effect| effect.action != Action::Indexes);
                 match (&condition.alternate, effect) {
                     (None, effect) => effect,
                     (Some(alternate), Some(effect)) => {

@@ -66,11 +66,16 @@ fn check_use(names: &mut Names<'_, '_, '_>, node: NodeId, span: Span, report: &m
 fn add(tree: &Tree<'_, '_>, node: NodeId, span: Span, method: Option<&str>, report: &mut Report<'_>) {
     let (whole, text) = path(tree, node, span);
     let (what, fix) = match method {
-        Some("sort") => (format!("`{text}` sorts"), "Sort a copy: `[...list].sort(…)` or `list.toSorted(…)`."),
+        Some("sort") => {
+            (format!("`{text}` sorts"), "Sort a copy: `[...list].sort(…)` or `list.toSorted(…)`.")
+        }
         Some("reverse") => {
             (format!("`{text}` reverses"), "Reverse a copy: `[...list].reverse()` or `list.toReversed()`.")
         }
-        Some(_) => (format!("`{text}` changes"), "Build a new list: `[...list, item]`, `list.slice(…)` or `list.filter(…)`."),
+        Some(_) => (
+            format!("`{text}` changes"),
+            "Build a new list: `[...list, item]`, `list.slice(…)` or `list.filter(…)`.",
+        ),
         None => (
             format!("`{text}` changes"),
             "Build a new object: `{ ...object, field: value }`, or `list.map((item) => ({ ...item, field: value }))`.",
@@ -102,7 +107,8 @@ fn path<'a>(tree: &Tree<'_, 'a>, node: NodeId, span: Span) -> (Span, &'a str) {
         }
     }
     let whole = Span::new(span.start, end);
-    let text_of = |span: Span| tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("");
+    let text_of =
+        |span: Span| tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("");
     let text = text_of(whole);
     if text.len() <= LONGEST && !text.contains('\n') { (whole, text) } else { (whole, text_of(span)) }
 }
@@ -176,7 +182,8 @@ impl<'a> Names<'_, '_, 'a> {
         let AstKind::StaticMemberExpression(member) = peel(&call.callee) else { return };
         let callback = call.arguments.first().and_then(|argument| argument.as_expression()).map(peel);
         let position = match member.property.name.as_str() {
-            "forEach" | "map" | "filter" | "some" | "every" | "flatMap" | "find" | "findLast" | "findIndex" => 0,
+            "forEach" | "map" | "filter" | "some" | "every" | "flatMap" | "find" | "findLast"
+            | "findIndex" => 0,
             "reduce" => 1,
             _ => return,
         };

@@ -137,7 +137,8 @@ fn is_named(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
             AstKind::ConditionalExpression(condition) if condition.test.span() != span => {}
             AstKind::BinaryExpression(binary) => {
                 let other = if binary.left.span() == span { &binary.right } else { &binary.left };
-                if !is_constant(other, MAX_STEPS) {
+                let mut steps_left = MAX_STEPS;
+                if !is_constant(other, &mut steps_left) {
                     return false;
                 }
             }
@@ -167,14 +168,15 @@ fn is_named(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
 }
 
 /// A literal, a constant by its spelling, or a sum or product of these.
-fn is_constant(expression: &Expression<'_>, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return false };
+fn is_constant(expression: &Expression<'_>, steps_left: &mut usize) -> bool {
+    let Some(left) = steps_left.checked_sub(1) else { return false };
+    *steps_left = left;
     match expression.get_inner_expression() {
         Expression::NumericLiteral(_) | Expression::BigIntLiteral(_) => true,
         Expression::Identifier(reference) => !reference.name.chars().any(char::is_lowercase),
-        Expression::UnaryExpression(unary) => is_constant(&unary.argument, depth),
+        Expression::UnaryExpression(unary) => is_constant(&unary.argument, steps_left),
         Expression::BinaryExpression(binary) => {
-            is_constant(&binary.left, depth) && is_constant(&binary.right, depth)
+            is_constant(&binary.left, steps_left) && is_constant(&binary.right, steps_left)
         }
         _ => false,
     }

@@ -207,7 +207,8 @@ fn is_uuid(word: &str) -> bool {
     let groups: Vec<&str> = word.split('-').collect();
     let shape = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
     // The nil and the max UUID and the namespaces of RFC 4122 are the same for everyone.
-    let is_filled_with = |digit: u8| word.bytes().all(|byte| byte.to_ascii_lowercase() == digit || byte == b'-');
+    let is_filled_with =
+        |digit: u8| word.bytes().all(|byte| byte.to_ascii_lowercase() == digit || byte == b'-');
     shape && !is_filled_with(b'0') && !is_filled_with(b'f') && !is_name_namespace(word)
 }
 
@@ -254,7 +255,8 @@ fn is_prefixed_identifier(word: &str) -> bool {
 
 fn has_web_address(text: &str) -> bool {
     /// Names of formats that only look like addresses.
-    const NAMESPACES: [&str; 5] = ["www.w3.org", "www.sitemaps.org", "json-schema.org", "schema.org", "schemas."];
+    const NAMESPACES: [&str; 5] =
+        ["www.w3.org", "www.sitemaps.org", "json-schema.org", "schema.org", "schemas."];
     ["http://", "https://"].iter().any(|scheme| {
         text.match_indices(scheme).any(|(start, _)| {
             let host = text.get(start + scheme.len()..).unwrap_or("");

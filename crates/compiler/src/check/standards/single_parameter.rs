@@ -100,8 +100,14 @@ fn check_exports<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report
         report.add(
             &SINGLE_PARAMETER,
             only.callable.head(),
-            format!("the tool has no default function: `{}` can only be imported; export it as default", only.name),
-            format!("Write `export default function {}(…)`. Helpers for other tools belong in a folder `lib`.", only.name),
+            format!(
+                "the tool has no default function: `{}` can only be imported; export it as default",
+                only.name
+            ),
+            format!(
+                "Write `export default function {}(…)`. Helpers for other tools belong in a folder `lib`.",
+                only.name
+            ),
         );
     }
 }
@@ -132,7 +138,10 @@ fn is_value_export(statement: &Statement<'_>) -> bool {
 fn takes_arguments(exported: &Exported<'_>) -> bool {
     let params = exported.callable.params();
     let ([parameter], None) = (params.items.as_slice(), &params.rest) else { return false };
-    parameter.pattern.get_identifier_name().is_some_and(|name| matches!(name.as_str(), "args" | "input" | "params"))
+    parameter
+        .pattern
+        .get_identifier_name()
+        .is_some_and(|name| matches!(name.as_str(), "args" | "input" | "params"))
 }
 
 fn is_in_library(id: &str) -> bool {

@@ -23,21 +23,27 @@ const SQL_TEMPLATE: Rule = Rule {
 
 /// Words after which a name follows, and words after which a value follows.
 const NAME_WORDS: [&str; 13] = [
-    "FROM", "JOIN", "INTO", "UPDATE", "TABLE", "BY", "SELECT", "DISTINCT", "INDEX", "AS", "ASC", "DESC", "EXISTS",
+    "FROM", "JOIN", "INTO", "UPDATE", "TABLE", "BY", "SELECT", "DISTINCT", "INDEX", "AS", "ASC", "DESC",
+    "EXISTS",
 ];
 const VALUE_WORDS: [&str; 15] = [
-    "WHERE", "AND", "OR", "NOT", "LIKE", "GLOB", "IN", "VALUES", "SET", "LIMIT", "OFFSET", "HAVING", "BETWEEN", "WHEN",
-    "THEN",
+    "WHERE", "AND", "OR", "NOT", "LIKE", "GLOB", "IN", "VALUES", "SET", "LIMIT", "OFFSET", "HAVING",
+    "BETWEEN", "WHEN", "THEN",
 ];
 
 pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
+    /// The cost of all statements together.
+    const MAX_STEPS: usize = 200_000;
+    let mut steps_left = MAX_STEPS;
     let mut guards = None;
     for (_, kind) in tree.each() {
         let AstKind::CallExpression(call) = kind else { continue };
         let Some(("tgp", "exec_sql" | "query")) = static_call(tree, &call.callee) else { continue };
-        let Some(statement) = call.arguments.first().and_then(|argument| argument.as_expression()) else { continue };
+        let Some(statement) = call.arguments.first().and_then(|argument| argument.as_expression()) else {
+            continue;
+        };
         let guards: &Guards<'_> = guards.get_or_insert_with(|| Guards::of(tree));
-        let pieces = Pieces::of(tree, guards, statement);
+        let pieces = Pieces::of(tree, guards, statement, &mut steps_left);
         if pieces.has_sql() {
             check_pieces(tree, &pieces, report);
         }

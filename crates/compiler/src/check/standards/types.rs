@@ -86,12 +86,15 @@ fn check_directives(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
     for comment in &tree.program().comments {
         let content = comment.content_span();
         let directive = text_of(tree, content).trim_start_matches(['*', ' ', '\t', '\n', '\r']);
-        if let Some(name) = ["@ts-ignore", "@ts-nocheck"].into_iter().find(|name| directive.starts_with(name)) {
+        if let Some(name) = ["@ts-ignore", "@ts-nocheck"].into_iter().find(|name| directive.starts_with(name))
+        {
             report.add_as(
                 Severity::Warning,
                 &NO_ANY,
                 comment.span,
-                format!("`{name}` hides type errors: the next agent trusts types that are wrong; fix the type"),
+                format!(
+                    "`{name}` hides type errors: the next agent trusts types that are wrong; fix the type"
+                ),
                 "Narrow the value, or write `@ts-expect-error` with the reason.",
             );
         }

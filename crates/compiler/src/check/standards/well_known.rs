@@ -117,8 +117,14 @@ pub(super) fn is_well_known(value: f64, text: &str) -> bool {
 fn is_power_of_two(value: f64) -> bool {
     const SMALLEST_MASK: f64 = 31.0;
     let is_power = |value: f64| {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked first")]
-        (value.fract() == 0.0 && (1.0..=9_007_199_254_740_992.0).contains(&value) && (value as u64).is_power_of_two())
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range is checked first"
+        )]
+        (value.fract() == 0.0
+            && (1.0..=9_007_199_254_740_992.0).contains(&value)
+            && (value as u64).is_power_of_two())
     };
     is_power(value) || (value >= SMALLEST_MASK && (is_power(value + 1.0) || is_power(value - 1.0)))
 }

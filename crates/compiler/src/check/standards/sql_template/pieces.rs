@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
     Argument, ArrayExpressionElement, BinaryOperator, CallExpression, Expression, IdentifierReference,
-    ObjectPropertyKind,
+    ObjectPropertyKind, Statement,
 };
 use oxc::semantic::SymbolId;
 use oxc::span::{GetSpan, Span};
@@ -14,6 +14,8 @@ use super::super::super::tree::{Tree, peel, static_call};
 
 /// Statements are short; what goes beyond this is not looked at.
 const MAX_PIECES: usize = 512;
+/// Names that are made of names double with every step, so the steps of a statement are bounded, not only their depth.
+const MAX_STEPS: usize = 4096;
 const MAX_DEPTH: usize = 24;
 
 /// One part of a statement.
@@ -30,6 +32,7 @@ pub(super) enum Piece {
 pub(super) struct Pieces {
     list: Vec<Piece>,
     seen: HashSet<SymbolId>,
+    steps_left: usize,
 }
 
 /// Expressions that the source compares with a list or a pattern: `TABLES.includes(args.table)`.
@@ -69,10 +72,24 @@ impl<'a> Guards<'a> {
 }
 
 impl Pieces {
-    pub(super) fn of<'a>(tree: &Tree<'_, 'a>, guards: &Guards<'a>, statement: &'a Expression<'a>) -> Self {
-        let mut pieces = Self { list: Vec::new(), seen: HashSet::new() };
+    /// Reads a statement, at the cost of steps that all statements of a tool share.
+    pub(super) fn of<'a>(
+        tree: &Tree<'_, 'a>,
+        guards: &Guards<'a>,
+        statement: &'a Expression<'a>,
+        steps_left: &mut usize,
+    ) -> Self {
+        let granted = MAX_STEPS.min(*steps_left);
+        let mut pieces = Self { list: Vec::new(), seen: HashSet::new(), steps_left: granted };
         pieces.add(tree, guards, statement, MAX_DEPTH);
+        *steps_left -= granted - pieces.steps_left;
         pieces
+    }
+
+    /// Takes one step, unless they are used up.
+    fn step(&mut self, depth: usize) -> Option<usize> {
+        self.steps_left = self.steps_left.checked_sub(1)?;
+        depth.checked_sub(1)
     }
 
     pub(super) fn list(&self) -> &[Piece] {
@@ -81,7 +98,9 @@ impl Pieces {
 
     /// A statement that comes in as a whole is the business of the caller.
     pub(super) fn has_sql(&self) -> bool {
-        self.list.iter().any(|piece| matches!(piece, Piece::Text(text) if text.chars().any(char::is_alphabetic)))
+        self.list
+            .iter()
+            .any(|piece| matches!(piece, Piece::Text(text) if text.chars().any(char::is_alphabetic)))
     }
 
     fn push(&mut self, piece: Piece) {
@@ -95,7 +114,7 @@ impl Pieces {
     }
 
     fn add<'a>(&mut self, tree: &Tree<'_, 'a>, guards: &Guards<'a>, value: &'a Expression<'a>, depth: usize) {
-        let Some(depth) = depth.checked_sub(1) else { return };
+        let Some(depth) = self.step(depth) else { return };
         if guards.has(tree, value.span()) {
             return self.text("name");
         }
@@ -166,8 +185,11 @@ impl Pieces {
         match tree.kind(declaration) {
             AstKind::VariableDeclarator(declarator) if declarator.id.is_binding_identifier() => {
                 if let Some(list) = looped_list(tree, declaration) {
-                    let piece =
-                        if is_constant_list(tree, list) { Piece::Text("name".to_owned()) } else { Piece::Hole(reference.span) };
+                    let piece = if is_constant_list(tree, list) {
+                        Piece::Text("name".to_owned())
+                    } else {
+                        Piece::Hole(reference.span)
+                    };
                     return self.push(piece);
                 }
                 if !self.seen.insert(symbol) {
@@ -180,11 +202,15 @@ impl Pieces {
                 self.seen.remove(&symbol);
             }
             AstKind::FormalParameter(_) => {
-                let is_constant = callback_list(tree, declaration).is_some_and(|list| is_constant_list(tree, list));
-                let piece = if is_constant { Piece::Text("name".to_owned()) } else { Piece::Hole(reference.span) };
+                let is_constant =
+                    callback_list(tree, declaration).is_some_and(|list| is_constant_list(tree, list));
+                let piece =
+                    if is_constant { Piece::Text("name".to_owned()) } else { Piece::Hole(reference.span) };
                 self.push(piece);
             }
-            kind if kind.is_declaration() || matches!(kind, AstKind::ImportSpecifier(_) | AstKind::ImportDefaultSpecifier(_)) => {
+            kind if kind.is_declaration()
+                || matches!(kind, AstKind::ImportSpecifier(_) | AstKind::ImportDefaultSpecifier(_)) =>
+            {
                 if matches!(kind, AstKind::VariableDeclarator(_)) {
                     self.push(Piece::Hole(reference.span));
                 } else {
@@ -217,9 +243,10 @@ impl Pieces {
     ) {
         let first = call.arguments.first().and_then(Argument::as_expression);
         let AstKind::StaticMemberExpression(member) = peel(&call.callee) else {
-            // `String(x)` is still `x`; `Number(x)` and other functions give something else.
-            return match (tree.global_expression(&call.callee), first) {
-                (Some("String"), Some(first)) => self.add(tree, guards, first, depth),
+            // `String(x)` is still `x`; `Number(x)` and functions of packages give something else.
+            return match (tree.global_expression(&call.callee), first, own_result(tree, call)) {
+                (Some("String"), Some(first), _) => self.add(tree, guards, first, depth),
+                (None, _, Some(result)) => self.add(tree, guards, result, depth),
                 _ => self.text("0"),
             };
         };
@@ -231,8 +258,10 @@ impl Pieces {
         }
         match member.property.name.as_str() {
             "join" => self.add_list(tree, guards, &member.object, depth),
-            "repeat" | "trim" | "toString" | "toUpperCase" | "toLowerCase" | "slice" | "substring" | "replace"
-            | "replaceAll" | "toISOString" | "trimEnd" | "trimStart" | "padStart" | "padEnd" => {
+            // `name.replaceAll('"', '""')` is how a name is quoted.
+            "replace" | "replaceAll" if doubles_quotes(call) => self.text("name"),
+            "repeat" | "trim" | "toString" | "toUpperCase" | "toLowerCase" | "slice" | "substring"
+            | "replace" | "replaceAll" | "toISOString" | "trimEnd" | "trimStart" | "padStart" | "padEnd" => {
                 self.add(tree, guards, &member.object, depth);
             }
             "concat" => {
@@ -246,8 +275,14 @@ impl Pieces {
     }
 
     /// The items of a list that is joined, each read on its own.
-    fn add_list<'a>(&mut self, tree: &Tree<'_, 'a>, guards: &Guards<'a>, list: &'a Expression<'a>, depth: usize) {
-        let Some(depth) = depth.checked_sub(1) else { return };
+    fn add_list<'a>(
+        &mut self,
+        tree: &Tree<'_, 'a>,
+        guards: &Guards<'a>,
+        list: &'a Expression<'a>,
+        depth: usize,
+    ) {
+        let Some(depth) = self.step(depth) else { return };
         match peel(list) {
             AstKind::ArrayExpression(literal) => {
                 for element in &literal.elements {
@@ -265,7 +300,8 @@ impl Pieces {
             }
             AstKind::CallExpression(call) => self.add_made_list(tree, guards, call, depth),
             AstKind::IdentifierReference(reference) => {
-                let declarator = tree.symbol(reference).and_then(|symbol| Some((symbol, tree.declarator(symbol)?)));
+                let declarator =
+                    tree.symbol(reference).and_then(|symbol| Some((symbol, tree.declarator(symbol)?)));
                 let Some((symbol, declarator)) = declarator else {
                     return self.push(Piece::Hole(list.span()));
                 };
@@ -332,7 +368,9 @@ impl Pieces {
     /// `conditions.push('name = ?')`.
     fn add_pushed<'a>(&mut self, tree: &Tree<'_, 'a>, guards: &Guards<'a>, symbol: SymbolId, depth: usize) {
         for reference in tree.scoping().get_resolved_references(symbol).take(MAX_PIECES) {
-            let Some((member_node, AstKind::StaticMemberExpression(member))) = tree.parent(reference.node_id()) else {
+            let Some((member_node, AstKind::StaticMemberExpression(member))) =
+                tree.parent(reference.node_id())
+            else {
                 continue;
             };
             let Some((_, AstKind::CallExpression(call))) = tree.parent(member_node) else { continue };
@@ -372,21 +410,59 @@ fn is_constant_table<'a>(tree: &Tree<'_, 'a>, object: &'a Expression<'a>) -> boo
 }
 
 fn is_constant_list<'a>(tree: &Tree<'_, 'a>, list: &'a Expression<'a>) -> bool {
-    match peel(list) {
-        AstKind::IdentifierReference(reference) => {
-            tree.initial_value(reference).is_some_and(|value| is_constant_list_kind(peel(value)))
+    let mut list = list;
+    for _ in 0..MAX_DEPTH {
+        match peel(list) {
+            AstKind::IdentifierReference(reference) => match tree.initial_value(reference) {
+                Some(value) => list = value,
+                None => return false,
+            },
+            AstKind::CallExpression(call) => {
+                let first = call.arguments.first().and_then(Argument::as_expression);
+                // `Object.keys(TABLE)`.
+                if let Some(("Object", "keys" | "values")) = static_call(tree, &call.callee) {
+                    return first.is_some_and(|object| is_constant_table(tree, object));
+                }
+                let AstKind::StaticMemberExpression(member) = peel(&call.callee) else { return false };
+                if !matches!(member.property.name.as_str(), "filter" | "slice" | "toSorted" | "toReversed") {
+                    return false;
+                }
+                list = &member.object;
+            }
+            other => return is_constant_list_kind(other),
         }
-        // `Object.keys(TABLE)`.
-        AstKind::CallExpression(call) => {
-            matches!(static_call(tree, &call.callee), Some(("Object", "keys" | "values")))
-                && call
-                    .arguments
-                    .first()
-                    .and_then(Argument::as_expression)
-                    .is_some_and(|object| is_constant_table(tree, object))
-        }
-        other => is_constant_list_kind(other),
     }
+    false
+}
+
+/// What a function of this file returns when it has nothing else to do, unless its name promises to quote.
+fn own_result<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>) -> Option<&'a Expression<'a>> {
+    let AstKind::IdentifierReference(reference) = peel(&call.callee) else { return None };
+    let name = reference.name.to_ascii_lowercase();
+    if ["quote", "escape", "ident"].iter().any(|word| name.contains(word)) {
+        return None;
+    }
+    let function = match tree.kind(tree.scoping().symbol_declaration(tree.symbol(reference)?)) {
+        function @ AstKind::Function(_) => function,
+        _ => peel(tree.initial_value(reference)?),
+    };
+    let body = match function {
+        AstKind::ArrowFunctionExpression(arrow) => match arrow.get_expression() {
+            Some(result) => return Some(result),
+            None => arrow.get_function_body()?,
+        },
+        AstKind::Function(function) => function.body.as_deref()?,
+        _ => return None,
+    };
+    match body.statements.as_slice() {
+        [Statement::ReturnStatement(statement)] => statement.argument.as_ref(),
+        _ => None,
+    }
+}
+
+/// True for a replacement of quotes by two of them.
+fn doubles_quotes(call: &CallExpression<'_>) -> bool {
+    matches!(call.arguments.get(1), Some(Argument::StringLiteral(by)) if matches!(by.value.as_str(), "\"\"" | "''" | "``"))
 }
 
 fn is_constant_list_kind(kind: AstKind<'_>) -> bool {
