@@ -79,9 +79,10 @@ fn findings_are_sorted_and_unique() {
 
 #[test]
 fn a_flood_of_findings_is_cut_but_keeps_its_errors() {
-    let source = format!("/** Flood. */\nexport default () => [{}process];", "1 as unknown as string, ".repeat(5000));
+    let source =
+        format!("/** Flood. */\nexport default () => [{}process];", "1 as unknown as string, ".repeat(5000));
     let found = findings(&source);
-    assert!(found.len() <= 400, "{}", found.len());
+    assert!((200..=400).contains(&found.len()), "{}", found.len());
     assert!(found.iter().any(|finding| finding.message == "Global 'process' is forbidden"));
 }
 

@@ -9,7 +9,7 @@ mod global_object;
 mod known;
 mod names;
 mod reads;
-mod unknown;
+mod unknown_global;
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{CallExpression, IdentifierReference, UnaryOperator};
@@ -68,7 +68,7 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
             constructor::check(tree, &read, report);
         }
     }
-    unknown::check(tree, report);
+    unknown_global::check(tree, report);
 }
 
 fn check_reference<'a>(

@@ -183,7 +183,7 @@ pub(super) fn is_company(text: &str) -> bool {
 }
 
 fn has_email(text: &str) -> bool {
-    // An example in a message, such as "expected an address like jane@example.com", is nobody's address.
+    // An example in a message, such as "expected an address like jane@example.com", belongs to no one.
     let is_sentence = text.contains(char::is_whitespace);
     text.match_indices('@').any(|(at, _)| {
         let (before, after) = (text.get(..at).unwrap_or(""), text.get(at + 1..).unwrap_or(""));

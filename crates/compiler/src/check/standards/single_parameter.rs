@@ -1,6 +1,6 @@
 //! The rule `single-parameter`: a tool is a default function that takes one object.
 
-use oxc::ast::ast::{FormalParameter, ImportOrExportKind, Statement, TSType};
+use oxc::ast::ast::{FormalParameter, ImportOrExportKind, Statement};
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
@@ -12,7 +12,7 @@ use crate::ToolShape;
 const SINGLE_PARAMETER: Rule = Rule {
     name: "single-parameter",
     severity: Severity::Error,
-    reason: "The kernel calls the default function of a tool with one object, the arguments by name \
+    reason: "The kernel calls the default function of a tool with one argument, an object that names the others \
              (standards 2, composable, and 6, general by params).",
 };
 
@@ -34,7 +34,7 @@ fn check_parameters(callable: Callable<'_>, report: &mut Report<'_>) {
         report.add(
             &SINGLE_PARAMETER,
             required.span,
-            "the tool has more than one parameter: it is called with one object, so the others are `undefined`; \
+            "the tool has more than one parameter: it is called with one argument, so the others are `undefined`; \
              take one object",
             FIX,
         );
@@ -42,7 +42,7 @@ fn check_parameters(callable: Callable<'_>, report: &mut Report<'_>) {
         report.add(
             &SINGLE_PARAMETER,
             rest,
-            "the tool has a rest parameter: it is called with one object; take a list in that object",
+            "the tool has a rest parameter: it is called with one argument; take a list in an object",
             "Write `(args: { values: number[] })`.",
         );
     } else if let Some(other) = others.into_iter().next() {
@@ -54,30 +54,7 @@ fn check_parameters(callable: Callable<'_>, report: &mut Report<'_>) {
              move it into the object",
             FIX,
         );
-    } else if let Some(span) = params.items.first().and_then(plain_value) {
-        report.add_as(
-            Severity::Warning,
-            &SINGLE_PARAMETER,
-            span,
-            "the parameter of the tool is not an object: callers pass arguments by name; take an object",
-            "Give the value a name: `(args: { text: string })`.",
-        );
     }
-}
-
-/// The type of a parameter that is a plain value or a list.
-fn plain_value(parameter: &FormalParameter<'_>) -> Option<Span> {
-    let annotation = &parameter.type_annotation.as_ref()?.type_annotation;
-    let is_plain = matches!(
-        annotation,
-        TSType::TSStringKeyword(_)
-            | TSType::TSNumberKeyword(_)
-            | TSType::TSBooleanKeyword(_)
-            | TSType::TSBigIntKeyword(_)
-            | TSType::TSArrayType(_)
-            | TSType::TSTupleType(_)
-    );
-    is_plain.then(|| annotation.span())
 }
 
 /// A module of named exports is a library for other tools. One that exports nothing is of no use, and one whose only

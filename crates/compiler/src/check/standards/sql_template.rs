@@ -4,6 +4,7 @@
 //! pieces of known text and holes. A hole in the place of a value is an error, since a parameter always can replace
 //! it; a hole in the place of a table or column is a warning, since no parameter can.
 
+mod constants;
 mod pieces;
 
 use oxc::ast::AstKind;
@@ -50,7 +51,7 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
     }
 }
 
-/// What a hole stands for.
+/// What a hole is in the place of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Value,

@@ -1,27 +1,20 @@
-//! The rules `no-any` and `typed-params`: a tool says what it takes.
+//! The rule `no-any`: a type that allows everything hides mistakes.
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
     Expression, FormalParameter, FormalParameters, TSAsExpression, TSType, TSTypeName, TSTypeReference,
-    VariableDeclarator,
 };
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
 use super::super::report::{Report, Rule};
-use super::super::shape::{Callable, Entry, Shape};
-use super::super::tree::{Tree, peel};
+use super::super::shape::Shape;
+use super::super::tree::Tree;
 
 const NO_ANY: Rule = Rule {
     name: "no-any",
     severity: Severity::Error,
     reason: "A type that allows everything hides mistakes from the agent that reuses the tool (standard 5, reusable).",
-};
-
-const TYPED_PARAMS: Rule = Rule {
-    name: "typed-params",
-    severity: Severity::Error,
-    reason: "Arguments control what a tool does, so their types are its manual (standard 6, general by params).",
 };
 
 pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report<'_>) {
@@ -46,18 +39,12 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
                 "a cast through 'unknown' hides what the value is: no check sees a mistake; check the value",
                 "Narrow the value with `typeof`, `in` or a zod schema, or give it its type where it is made.",
             ),
-            AstKind::VariableDeclarator(declarator) if shape.is_script() => {
-                check_script_destructuring(tree, declarator, report);
-            }
             _ => {}
         }
     }
     check_directives(tree, report);
     if is_javascript(&tree.unit.id) {
         return;
-    }
-    if let Entry::Callable { callable, typed_outside: false } = shape.entry {
-        check_entry(tree, callable, report);
     }
     for exported in shape.exported.iter().filter(|exported| !exported.typed_outside) {
         for span in untyped(exported.callable.params()) {
@@ -102,7 +89,7 @@ fn check_directives(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
 }
 
 /// JavaScript has no place to write a type.
-fn is_javascript(id: &str) -> bool {
+pub(super) fn is_javascript(id: &str) -> bool {
     [".js", ".cjs", ".mjs"].iter().any(|extension| id.ends_with(extension))
 }
 
@@ -111,38 +98,8 @@ fn is_function_type<'a>(tree: &Tree<'_, 'a>, reference: &'a TSTypeReference<'a>)
         if name.name == "Function" && tree.symbol(name).is_none())
 }
 
-fn check_entry<'a>(tree: &Tree<'_, 'a>, callable: Callable<'a>, report: &mut Report<'_>) {
-    for span in untyped(callable.params()) {
-        let name = text(tree, span);
-        report.add(
-            &TYPED_PARAMS,
-            span,
-            format!("Parameter '{name}' of the tool has no type"),
-            format!("Give it a type: `{name}: {{ limit: number }}`."),
-        );
-    }
-    let Callable::Function(function) = callable else { return };
-    for (node, kind) in tree.each() {
-        let AstKind::IdentifierReference(reference) = kind else { continue };
-        if reference.name == "arguments"
-            && tree
-                .functions_around(node)
-                .find(|(_, kind)| matches!(kind, AstKind::Function(_)))
-                .map(|(id, _)| id)
-                == Some(function.node_id.get())
-        {
-            report.add(
-                &TYPED_PARAMS,
-                reference.span,
-                "'arguments' reads parameters that have no name and no type",
-                "Declare the parameters: `(args: { limit: number })`.",
-            );
-        }
-    }
-}
-
 /// The parameters without a type. A default value is as good as a type, since it shows one.
-fn untyped(params: &FormalParameters<'_>) -> Vec<Span> {
+pub(super) fn untyped(params: &FormalParameters<'_>) -> Vec<Span> {
     let is_untyped = |parameter: &&FormalParameter<'_>| {
         parameter.type_annotation.is_none() && parameter.initializer.is_none()
     };
@@ -154,37 +111,11 @@ fn untyped(params: &FormalParameters<'_>) -> Vec<Span> {
     params.items.iter().filter(is_untyped).map(|parameter| parameter.pattern.span()).chain(rest).collect()
 }
 
-/// In a script, `const { a } = args` takes whatever comes.
-fn check_script_destructuring<'a>(
-    tree: &Tree<'_, 'a>,
-    declarator: &'a VariableDeclarator<'a>,
-    report: &mut Report<'_>,
-) {
-    let (Some(init), true) = (&declarator.init, declarator.id.is_destructuring_pattern()) else { return };
-    // A cast gives the type, so only the bare name counts.
-    let bare = matches!(init, Expression::Identifier(_));
-    if bare && declarator.type_annotation.is_none() && is_args(tree, init) {
-        report.add_as(
-            Severity::Warning,
-            &TYPED_PARAMS,
-            declarator.id.span(),
-            "Arguments are destructured without types",
-            "Add them: `const { limit }: { limit: number } = args`, or read `args.limit`.",
-        );
-    }
-}
-
-/// The `args` a script is given; with `declare const args: …` the script has typed it itself.
-fn is_args<'a>(tree: &Tree<'_, 'a>, expression: &'a Expression<'a>) -> bool {
-    matches!(peel(expression), AstKind::IdentifierReference(reference)
-        if tree.global_name(reference) == Some("args") && !tree.is_declared(reference))
-}
-
 fn text_of<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
     tree.program().source_text.get(span.start as usize..span.end as usize).unwrap_or("")
 }
 
-fn text<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
+pub(super) fn text<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
     const LONGEST: usize = 40;
     let text = text_of(tree, span);
     if text.len() <= LONGEST && !text.contains('\n') { text } else { "args" }
