@@ -7,12 +7,16 @@
 mod constants;
 mod pieces;
 
+use std::collections::HashSet;
+
 use oxc::ast::AstKind;
+use oxc::ast::ast::{BindingIdentifier, CallExpression, Expression};
+use oxc::semantic::SymbolId;
 use oxc::span::Span;
 use tgp_contract::Severity;
 
 use super::super::report::{Report, Rule};
-use super::super::tree::{Tree, static_call};
+use super::super::tree::{Tree, peel, static_call};
 use pieces::{Guards, Piece, Pieces};
 
 const SQL_TEMPLATE: Rule = Rule {
@@ -37,18 +41,56 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
     const MAX_STEPS: usize = 200_000;
     let mut steps_left = MAX_STEPS;
     let mut guards = None;
+    let runners = runners(tree);
     for (_, kind) in tree.each() {
         let AstKind::CallExpression(call) = kind else { continue };
-        let Some(("tgp", "exec_sql" | "query")) = static_call(tree, &call.callee) else { continue };
-        let Some(statement) = call.arguments.first().and_then(|argument| argument.as_expression()) else {
-            continue;
-        };
+        let runs_sql = is_sql_call(tree, call)
+            || matches!(peel(&call.callee), AstKind::IdentifierReference(reference)
+                if tree.symbol(reference).is_some_and(|symbol| runners.contains(&symbol)));
+        let Some(statement) = first_argument(call).filter(|_| runs_sql) else { continue };
         let guards: &Guards<'_> = guards.get_or_insert_with(|| Guards::of(tree));
         let pieces = Pieces::of(tree, guards, statement, &mut steps_left);
         if pieces.has_sql() {
             check_pieces(tree, &pieces, report);
         }
     }
+}
+
+fn is_sql_call<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>) -> bool {
+    matches!(static_call(tree, &call.callee), Some(("tgp", "exec_sql" | "query")))
+}
+
+fn first_argument<'a>(call: &'a CallExpression<'a>) -> Option<&'a Expression<'a>> {
+    call.arguments.first().and_then(|argument| argument.as_expression())
+}
+
+/// Functions of this file that hand their first parameter on as the statement: `const run = (sql) => tgp.exec_sql(sql)`.
+fn runners(tree: &Tree<'_, '_>) -> HashSet<SymbolId> {
+    let mut found = HashSet::new();
+    for (node, kind) in tree.each() {
+        let AstKind::CallExpression(call) = kind else { continue };
+        let Some(AstKind::IdentifierReference(statement)) =
+            first_argument(call).map(peel).filter(|_| is_sql_call(tree, call))
+        else {
+            continue;
+        };
+        let Some((function_node, function)) = tree.functions_around(node).next() else { continue };
+        let (params, name) = match function {
+            AstKind::Function(function) => (&function.params, function.id.as_ref()),
+            AstKind::ArrowFunctionExpression(arrow) => (&arrow.params, None),
+            _ => continue,
+        };
+        let first = params.items.first().and_then(|parameter| parameter.pattern.get_binding_identifier());
+        if first.is_none() || first.map(BindingIdentifier::symbol_id) != tree.symbol(statement) {
+            continue;
+        }
+        let bound = match tree.parent(function_node) {
+            Some((_, AstKind::VariableDeclarator(declarator))) => declarator.id.get_binding_identifier(),
+            _ => name,
+        };
+        found.extend(bound.map(BindingIdentifier::symbol_id));
+    }
+    found
 }
 
 /// What a hole is in the place of.
