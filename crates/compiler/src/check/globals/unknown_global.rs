@@ -33,6 +33,7 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
             AstKind::IdentifierReference(reference) => {
                 if let Some(name) = unknown_name(tree, reference)
                     && !probed.contains(name)
+                    && !is_of_merged_namespace(tree, node, name)
                     && reported.insert(name)
                 {
                     let near = if reported.len() <= MAX_SUGGESTIONS { suggestion(tree, name) } else { None };
@@ -59,6 +60,15 @@ fn probed_names<'a>(tree: &Tree<'_, 'a>) -> HashSet<&'a str> {
         }
     }
     names
+}
+
+/// A namespace that is declared in several blocks sees the exports of all of them; the scopes know only one block.
+fn is_of_merged_namespace(tree: &Tree<'_, '_>, node: NodeId, name: &str) -> bool {
+    let is_in_namespace = || {
+        tree.nodes().ancestor_kinds(node).any(|kind| matches!(kind, AstKind::TSNamespaceDeclaration(_)))
+    };
+    let scoping = tree.scoping();
+    is_in_namespace() && scoping.symbol_ids().any(|symbol| scoping.symbol_name(symbol) == name)
 }
 
 /// The name of a reference that nothing declares.
