@@ -64,9 +64,8 @@ fn probed_names<'a>(tree: &Tree<'_, 'a>) -> HashSet<&'a str> {
 
 /// A namespace that is declared in several blocks sees the exports of all of them; the scopes know only one block.
 fn is_of_merged_namespace(tree: &Tree<'_, '_>, node: NodeId, name: &str) -> bool {
-    let is_in_namespace = || {
-        tree.nodes().ancestor_kinds(node).any(|kind| matches!(kind, AstKind::TSNamespaceDeclaration(_)))
-    };
+    let is_in_namespace =
+        || tree.nodes().ancestor_kinds(node).any(|kind| matches!(kind, AstKind::TSNamespaceDeclaration(_)));
     let scoping = tree.scoping();
     is_in_namespace() && scoping.symbol_ids().any(|symbol| scoping.symbol_name(symbol) == name)
 }

@@ -84,12 +84,13 @@ fn has_meaning<'a>(tree: &Tree<'_, 'a>, literal: NodeId, value: f64) -> bool {
     let (node, span) = with_sign(tree, literal);
     let Some((parent_node, parent)) = tree.parent(node) else { return false };
     if let AstKind::BinaryExpression(binary) = parent {
-        let is_relation = binary.operator.is_compare();
-        if (is_small(value) && !is_relation) || is_compared_status(value, span, binary) {
+        if is_small(value) || is_compared_status(value, span, binary) {
             return true;
         }
     }
-    is_structural(tree, span, parent_node, parent) || is_default_value(tree, node) || is_named(tree, node)
+    is_structural(tree, span, value, parent_node, parent)
+        || is_default_value(tree, node)
+        || is_named(tree, node)
 }
 
 /// The literal together with the sign before it.
@@ -183,7 +184,13 @@ fn is_constant(expression: &Expression<'_>, steps_left: &mut usize) -> bool {
 }
 
 /// True where a number says how the code is built: an index, a length, a base, a bit mask, a key, a type.
-fn is_structural<'a>(tree: &Tree<'_, 'a>, span: Span, parent_node: NodeId, parent: AstKind<'a>) -> bool {
+fn is_structural<'a>(
+    tree: &Tree<'_, 'a>,
+    span: Span,
+    value: f64,
+    parent_node: NodeId,
+    parent: AstKind<'a>,
+) -> bool {
     match parent {
         AstKind::TSLiteralType(_) | AstKind::TSEnumDeclaration(_) => true,
         AstKind::BindingProperty(property) => property.key.span() == span,
@@ -201,7 +208,7 @@ fn is_structural<'a>(tree: &Tree<'_, 'a>, span: Span, parent_node: NodeId, paren
                 || is_part_of_index(tree, parent_node)
         }
         AstKind::AssignmentExpression(assignment) => assignment.operator.is_bitwise(),
-        AstKind::CallExpression(call) => is_structural_argument(tree, span, call),
+        AstKind::CallExpression(call) => is_structural_argument(tree, span, value, call),
         AstKind::NewExpression(new) => tree
             .global_expression(&new.callee)
             .is_some_and(|name| name.ends_with("Array") || matches!(name, "ArrayBuffer" | "Date")),
@@ -229,7 +236,12 @@ fn is_part_of_index(tree: &Tree<'_, '_>, node: NodeId) -> bool {
     false
 }
 
-fn is_structural_argument<'a>(tree: &Tree<'_, 'a>, span: Span, call: &'a CallExpression<'a>) -> bool {
+fn is_structural_argument<'a>(
+    tree: &Tree<'_, 'a>,
+    span: Span,
+    value: f64,
+    call: &'a CallExpression<'a>,
+) -> bool {
     let position = call.arguments.iter().position(|argument| argument.span() == span);
     let name = match peel(&call.callee) {
         AstKind::IdentifierReference(reference) => Some(reference.name.as_str()),
@@ -248,6 +260,7 @@ fn is_structural_argument<'a>(tree: &Tree<'_, 'a>, span: Span, call: &'a CallExp
         // A default by another name.
         ("default" | "catch" | "prefault", Some(0)) => true,
         ("Array", _) => true,
+        _ if is_small(value) && matches!(static_call(tree, &call.callee), Some(("Math", _))) => true,
         _ => is_schema(tree, &call.callee),
     }
 }

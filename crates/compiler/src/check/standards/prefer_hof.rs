@@ -174,7 +174,8 @@ impl<'a> Effect<'a> {
                 let AstKind::StaticMemberExpression(member) = peel(&call.callee) else { return None };
                 let AstKind::IdentifierReference(target) = peel(&member.object) else { return None };
                 let action = match member.property.name.as_str() {
-                    "push" | "add" | "unshift" => Action::Collects,
+                    // A list is pushed one value; `heap.push(key, item)` is a method of something else.
+                    "push" | "add" | "unshift" if call.arguments.len() == 1 => Action::Collects,
                     "set" => Action::Indexes,
                     _ => return None,
                 };
