@@ -83,10 +83,10 @@ pub(super) fn check(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
 fn has_meaning<'a>(tree: &Tree<'_, 'a>, literal: NodeId, value: f64) -> bool {
     let (node, span) = with_sign(tree, literal);
     let Some((parent_node, parent)) = tree.parent(node) else { return false };
-    if let AstKind::BinaryExpression(binary) = parent {
-        if is_small(value) || is_compared_status(value, span, binary) {
-            return true;
-        }
+    if let AstKind::BinaryExpression(binary) = parent
+        && (is_small(value) || is_compared_status(value, span, binary))
+    {
+        return true;
     }
     is_structural(tree, span, value, parent_node, parent)
         || is_default_value(tree, node)
