@@ -31,7 +31,7 @@ impl Checked {
     }
 }
 
-fn folder(name: &str) -> PathBuf {
+pub(super) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/check/labelled").join(name)
 }
 

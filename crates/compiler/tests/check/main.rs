@@ -3,6 +3,7 @@
 
 mod corpus;
 mod documentation;
+mod globals;
 mod labelled;
 mod plan;
 mod properties;

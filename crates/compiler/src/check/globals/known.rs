@@ -122,7 +122,7 @@ pub(super) const GLOBALS: [&str; 118] = [
     "unescape",
 ];
 
-/// What a tool can call on `tgp`.
+/// What a tool can call on `tgp`, as `tgp.d.ts` of the kernel declares it; a test compares them.
 pub(super) const KERNEL_FUNCTIONS: [&str; 7] =
     ["exec_sql", "exec_tool", "fetch", "list_files", "log", "read_file", "write_file"];
 

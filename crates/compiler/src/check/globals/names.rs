@@ -3,6 +3,10 @@
 /// Names under which engines keep their global object.
 pub(super) const GLOBAL_OBJECTS: [&str; 4] = ["globalThis", "global", "self", "window"];
 
+/// Forbidden globals that are misspelt now and then, for suggestions.
+pub(super) const MISSPELT: [&str; 7] =
+    ["process", "eval", "WebSocket", "XMLHttpRequest", "document", "navigator", "localStorage"];
+
 /// What to write instead of a forbidden global; `None` when the global is fine.
 pub(super) fn remedy(name: &str) -> Option<&'static str> {
     Some(match name {

@@ -81,6 +81,10 @@ fn unknown_name<'a>(tree: &Tree<'_, 'a>, reference: &'a IdentifierReference<'a>)
 fn add(name: &str, near: Option<&str>, span: Span, report: &mut Report<'_>) {
     let fix = match (hint(name), near) {
         (Some(hint), _) => hint.to_owned(),
+        (None, Some(near)) if names::remedy(near).is_some() => {
+            let remedy = names::remedy(near).unwrap_or_default();
+            format!("Did you mean `{near}`? A tool does not have it. {remedy}")
+        }
         (None, Some(near)) => format!("Did you mean `{near}`? Otherwise declare or import `{name}`."),
         (None, None) => format!("Declare `{name}`, import it, or take it as an argument: `args.{name}`."),
     };
@@ -97,7 +101,9 @@ fn suggestion<'t>(tree: &'t Tree<'_, '_>, name: &str) -> Option<&'t str> {
     let scoping = tree.scoping();
     let own: BTreeSet<&str> =
         scoping.symbol_ids().take(MAX_CANDIDATES).map(|symbol| scoping.symbol_name(symbol)).collect();
-    nearest(name, own.into_iter().filter(|own| *own != name).chain(GLOBALS))
+    // A forbidden name is suggested too: the help then explains how to do without it.
+    let others = GLOBALS.into_iter().chain(names::MISSPELT);
+    nearest(name, own.into_iter().filter(|own| *own != name).chain(others))
 }
 
 /// `tgp.readFile` for `tgp.read_file`.

@@ -84,6 +84,7 @@ fn add(report: &mut Report<'_>, name: &str, fate: Fate, span: Span) {
     }
 }
 
+/// Follows promises through one tool.
 struct Follower<'t, 's, 'a> {
     tree: &'t Tree<'s, 'a>,
     shape: &'t Shape<'a>,
