@@ -9,20 +9,20 @@
 //! | (`crate::compile`) | `syntax`: only what compiles is looked at any further |
 //! | `globals/` | `forbidden-global`, `forbidden-syntax`, `unknown-global` |
 //! | `imports` | `import-not-allowed`, `dynamic-import`, `dynamic-require` |
-//! | `unsupported_intl` | `unsupported-intl` |
+//! | `intl` | `unsupported-intl` |
 //! | `standards/` | the eight standards, a file for each rule |
 //! | `suppression` | `suppression`: comments that allow a warning |
 
 mod constant;
 mod globals;
 mod imports;
+mod intl;
 mod report;
 mod shape;
 mod specifier;
 mod standards;
 mod suppression;
 mod tree;
-mod unsupported_intl;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -88,7 +88,7 @@ fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Ve
     let mut report = Report::new(&unit.id, source);
     globals::check(&tree, &shape, &mut report);
     imports::check(&tree, &mut report);
-    unsupported_intl::check(&tree, &mut report);
+    intl::check(&tree, &mut report);
     // Tests name values, repeat themselves and give nothing back; that is what they are for.
     if !is_test_file(&unit.id) {
         standards::check(&tree, &shape, &mut report);
