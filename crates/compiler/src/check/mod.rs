@@ -7,10 +7,11 @@
 //! | file | rules |
 //! | --- | --- |
 //! | (`crate::compile`) | `syntax`: only what compiles is looked at any further |
-//! | `globals/` | `forbidden-global`, `forbidden-syntax` |
+//! | `globals/` | `forbidden-global`, `forbidden-syntax`, `unknown-global` |
 //! | `imports` | `import-not-allowed`, `dynamic-import`, `dynamic-require` |
 //! | `intl` | `unsupported-intl` |
-//! | `standards/` | `no-any`, `typed-params`, `magic-number`, `hardcoded-value`, `stateless`, `prefer-hof`, `must-return`, `composable`, `missing-jsdoc` |
+//! | `standards/` | the eight standards, a file for each rule |
+//! | `suppression` | `suppression`: comments that allow a warning |
 
 mod constant;
 mod globals;
@@ -20,6 +21,7 @@ mod report;
 mod shape;
 mod specifier;
 mod standards;
+mod suppression;
 mod tree;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,6 +93,7 @@ fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Ve
     if !is_test_file(&unit.id) {
         standards::check(&tree, &shape, &mut report);
     }
+    suppression::apply(&tree, &mut report);
     Some(report.finish())
 }
 

@@ -20,7 +20,8 @@ pub(super) struct Rule {
 /// Collects findings.
 pub(super) struct Report<'s> {
     lines: LineTable<'s>,
-    findings: Vec<Finding>,
+    /// Each with the offset where it begins.
+    findings: Vec<(u32, Finding)>,
     errors: usize,
     warnings: usize,
 }
@@ -58,7 +59,7 @@ impl<'s> Report<'s> {
             return;
         }
         *count += 1;
-        self.findings.push(Finding {
+        let finding = Finding {
             place: self.lines.place(span.start),
             end: self.lines.place(span.end),
             rule: rule.name.to_owned(),
@@ -66,13 +67,20 @@ impl<'s> Report<'s> {
             message: message.into(),
             reason: rule.reason.to_owned(),
             fix: fix.into(),
-        });
+        };
+        self.findings.push((span.start, finding));
+    }
+
+    /// Keeps only the findings that a test accepts; it is given each with its offset.
+    pub(super) fn retain(&mut self, mut accepts: impl FnMut(&Finding, u32) -> bool) {
+        self.findings.retain(|(start, finding)| accepts(finding, *start));
     }
 
     /// The findings by place, each once.
-    pub(super) fn finish(mut self) -> Vec<Finding> {
-        self.findings.sort();
-        self.findings.dedup();
-        self.findings
+    pub(super) fn finish(self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.findings.into_iter().map(|(_, finding)| finding).collect();
+        findings.sort();
+        findings.dedup();
+        findings
     }
 }

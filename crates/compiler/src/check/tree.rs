@@ -231,18 +231,20 @@ pub(super) fn peel_kind(kind: AstKind<'_>) -> AstKind<'_> {
     }
 }
 
-/// The function an expression calls by name on a global, such as `("Object", "assign")` for `Object.assign(…)`.
-pub(super) fn static_call<'a>(tree: &Tree<'_, 'a>, callee: &'a Expression<'a>) -> Option<(&'a str, &'a str)> {
-    match peel(callee) {
-        AstKind::StaticMemberExpression(member) => {
-            Some((tree.global_expression(&member.object)?, member.property.name.as_str()))
-        }
+/// The object and the name of a property that is read by a literal name.
+pub(super) fn static_member<'a>(kind: AstKind<'a>) -> Option<(&'a Expression<'a>, &'a str)> {
+    match kind {
+        AstKind::StaticMemberExpression(member) => Some((&member.object, member.property.name.as_str())),
         AstKind::ComputedMemberExpression(member) => match peel(&member.expression) {
-            AstKind::StringLiteral(key) => {
-                Some((tree.global_expression(&member.object)?, key.value.as_str()))
-            }
+            AstKind::StringLiteral(key) => Some((&member.object, key.value.as_str())),
             _ => None,
         },
         _ => None,
     }
+}
+
+/// The function an expression calls by name on a global, such as `("Object", "assign")` for `Object.assign(…)`.
+pub(super) fn static_call<'a>(tree: &Tree<'_, 'a>, callee: &'a Expression<'a>) -> Option<(&'a str, &'a str)> {
+    let (object, name) = static_member(peel(callee))?;
+    Some((tree.global_expression(object)?, name))
 }

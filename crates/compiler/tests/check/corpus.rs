@@ -11,6 +11,7 @@ use tgp_compiler::{SourceRole, Unit, check};
 use tgp_contract::{Finding, Severity};
 
 use super::options;
+use super::rules::RULES;
 
 pub(super) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/check/corpus").join(name)
@@ -111,25 +112,7 @@ fn corpus_shows_every_rule_at_work() {
         .flat_map(|path| check_file(&path))
         .map(|finding| finding.rule)
         .collect();
-    let rules = [
-        "composable",
-        "dynamic-import",
-        "dynamic-require",
-        "forbidden-global",
-        "forbidden-syntax",
-        "hardcoded-value",
-        "import-not-allowed",
-        "magic-number",
-        "missing-jsdoc",
-        "must-return",
-        "no-any",
-        "prefer-hof",
-        "stateless",
-        "syntax",
-        "typed-params",
-        "unsupported-intl",
-    ];
-    assert_eq!(shown, rules.iter().map(|&rule| rule.to_owned()).collect());
+    assert_eq!(shown, RULES.iter().map(|&rule| rule.to_owned()).collect());
 }
 
 #[test]

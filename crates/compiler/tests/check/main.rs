@@ -2,9 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod corpus;
+mod documentation;
+mod globals;
+mod labelled;
 mod plan;
 mod properties;
 mod rules;
+mod suppression;
 
 use tgp_compiler::{CheckOptions, SourceRole, Unit, check};
 use tgp_contract::{Finding, Severity};

@@ -5,6 +5,32 @@ use tgp_contract::Severity;
 
 use super::{error_messages, findings, has_rule, options, tool};
 
+/// Every rule of the checker, by its stable name.
+pub(super) const RULES: [&str; 22] = [
+    "composable",
+    "dynamic-import",
+    "dynamic-require",
+    "floating-call",
+    "forbidden-global",
+    "forbidden-syntax",
+    "hardcoded-value",
+    "import-not-allowed",
+    "magic-number",
+    "missing-jsdoc",
+    "must-return",
+    "mutated-arguments",
+    "no-any",
+    "prefer-hof",
+    "single-parameter",
+    "sql-template",
+    "stateless",
+    "suppression",
+    "syntax",
+    "typed-params",
+    "unknown-global",
+    "unsupported-intl",
+];
+
 #[test]
 fn libraries_and_configurations_are_only_parsed() {
     let source = "let cache: any = process.env.HOME; export default { cache, limit: 42 };";
@@ -53,18 +79,19 @@ fn findings_are_sorted_and_unique() {
 
 #[test]
 fn a_flood_of_findings_is_cut_but_keeps_its_errors() {
-    let source = format!("/** Flood. */\nexport default () => [{}process];", "1000 * 60, ".repeat(5000));
+    let source =
+        format!("/** Flood. */\nexport default () => [{}process];", "1 as unknown as string, ".repeat(5000));
     let found = findings(&source);
-    assert!(found.len() <= 400, "{}", found.len());
+    assert!((200..=400).contains(&found.len()), "{}", found.len());
     assert!(found.iter().any(|finding| finding.message == "Global 'process' is forbidden"));
 }
 
 #[test]
-fn the_fix_for_fetch_names_the_bridge() {
-    let found = findings("/** Loads. */\nexport default async (args: { url: string }) => fetch(args.url);");
+fn the_fix_for_a_web_socket_names_fetch() {
+    let found = findings("/** Opens. */\nexport default (args: { url: string }) => new WebSocket(args.url);");
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].message, "Global 'fetch' is forbidden");
-    assert!(found[0].fix.contains("tgp.fetch"));
+    assert_eq!(found[0].message, "Global 'WebSocket' is forbidden");
+    assert!(found[0].fix.contains("fetch"));
 }
 
 #[test]
@@ -126,8 +153,8 @@ fn severity_of_the_standards() {
         findings(source).into_iter().find(|finding| finding.rule == rule).map(|finding| finding.severity)
     };
     assert_eq!(severity("export default (args: any) => args", "no-any"), Some(Severity::Error));
-    assert_eq!(severity("export default () => 42", "magic-number"), Some(Severity::Error));
-    assert_eq!(severity("export default () => 1000", "magic-number"), Some(Severity::Warning));
+    assert_eq!(severity("export default () => 42", "magic-number"), Some(Severity::Warning));
+    assert_eq!(severity("export default () => 1000", "magic-number"), None);
     assert_eq!(severity("export default () => 1", "missing-jsdoc"), Some(Severity::Warning));
     assert_eq!(severity("export default (a) => a", "typed-params"), Some(Severity::Error));
     assert_eq!(severity("export default () => {}", "must-return"), Some(Severity::Error));
@@ -159,7 +186,32 @@ fn hostile_source_is_checked_in_good_time() {
     let texts = format!("/** T. */\nexport default () => [{}];", "'a' + 'b',".repeat(10_000));
     let numbers = format!("/** T. */\nexport default () => [{}];", "12345,".repeat(40_000));
     let calls = format!("/** T. */\nexport default (f: () => void) => [{}];", "f(),".repeat(40_000));
-    for source in [references, doubling, choices, texts, numbers, calls] {
+    let tool = "/** T. */\nexport default async (args: { a: string; list: string[] }) => {";
+    let sql: String =
+        (1..60).map(|step| format!("const s{step} = `${{s{0}}}${{s{0}}}`;\n", step - 1)).collect();
+    let sql =
+        format!("{tool} const s0 = args.a;\n{sql}{} return 1; }};", "await tgp.exec_sql(s59);".repeat(500));
+    let recursive =
+        format!("const f = () => `${{f()}}${{f()}}`;\n{tool} return tgp.exec_sql('SELECT ' + f()); }};");
+    let promise = format!(
+        "{tool} let p = tgp.fetch(args.a); {} return 1; }};",
+        "p; p = tgp.fetch(args.a);".repeat(5000)
+    );
+    let aliases: String =
+        (1..2000).map(|step| format!("const p{step} = p{}; p{step}.x;\n", step - 1)).collect();
+    let aliases = format!("{tool} const p0 = tgp.fetch(args.a);\n{aliases} return 1; }};");
+    let lists: String =
+        (1..2000).map(|step| format!("const l{step} = l{}; l{step}.sort();\n", step - 1)).collect();
+    let lists = format!("{tool} const l0 = args.list;\n{lists} return 1; }};");
+    let unknown: String = (0..8000).map(|step| format!("unheard{step}, const_{step}(1),")).collect();
+    let declared: String = (0..4000).map(|step| format!("const declared{step} = 1;\n")).collect();
+    let unknown = format!("{tool} {declared} return [{unknown}]; }};");
+    let balanced = (0..13).fold("12345".to_owned(), |tree, _| format!("({tree} + {tree})"));
+    let balanced = format!("{tool} return args.a.length * {balanced}; }};");
+    let allowed =
+        format!("{tool} return [{}]; }};", "\n1.17 * 1.19, // tgp-allow magic-number: why\n".repeat(5000));
+    let new_rules = [sql, recursive, promise, aliases, lists, unknown, balanced, allowed];
+    for source in [references, doubling, choices, texts, numbers, calls].into_iter().chain(new_rules) {
         let start = std::time::Instant::now();
         let _ = findings(&source);
         let elapsed = start.elapsed();

@@ -1,23 +1,26 @@
-//! The rules `forbidden-global` and `forbidden-syntax`: what the sandbox does not have is refused before it runs.
+//! The rules `forbidden-global`, `forbidden-syntax` and `unknown-global`: what the sandbox does not have is refused
+//! before it runs.
 //!
 //! Three ways lead to a forbidden global: its name, a property of the global object, and the `constructor` of a
 //! function. Each has a file here. Names are resolved through scopes, so a local `process` is just a variable.
 
 mod constructor;
 mod global_object;
+mod known;
 mod names;
 mod reads;
+mod unknown_global;
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{CallExpression, IdentifierReference, UnaryOperator};
+use oxc::ast::ast::{BinaryOperator, CallExpression, IdentifierReference, UnaryOperator};
 use oxc::semantic::NodeId;
-use oxc::span::Span;
+use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
 use super::constant;
 use super::report::{Report, Rule};
 use super::tree::Tree;
-use super::{imports, intl, shape::Shape};
+use super::{imports, shape::Shape};
 use crate::ToolShape;
 
 pub(super) use reads::{PropertyRead, property_read};
@@ -65,6 +68,7 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
             constructor::check(tree, &read, report);
         }
     }
+    unknown_global::check(tree, report);
 }
 
 fn check_reference<'a>(
@@ -86,6 +90,8 @@ fn check_reference<'a>(
             // The wrapper of a CommonJS module hands `require` and `module` in as arguments.
             forbid(report, "arguments", "Use `args`, or a rest parameter with a type.", reference.span);
         }
+        // The class itself makes no code; calling it would.
+        "Function" if is_instanceof_class(tree, node) => {}
         _ => forbid_name(report, name, reference.span),
     }
 }
@@ -121,6 +127,15 @@ fn is_typeof_operand(tree: &Tree<'_, '_>, node: NodeId) -> bool {
     matches!(tree.parent(node), Some((_, AstKind::UnaryExpression(unary))) if unary.operator == UnaryOperator::Typeof)
 }
 
+/// True for the class of `value instanceof Class`.
+fn is_instanceof_class(tree: &Tree<'_, '_>, node: NodeId) -> bool {
+    matches!(
+        tree.parent(node),
+        Some((_, AstKind::BinaryExpression(binary)))
+            if binary.operator == BinaryOperator::Instanceof && binary.right.span() == tree.kind(node).span()
+    )
+}
+
 /// `setTimeout('code')` is `eval` with a delay.
 fn check_text_timer<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>, report: &mut Report<'_>) {
     let Some("setTimeout" | "setInterval") = tree.global_expression(&call.callee) else { return };
@@ -132,9 +147,7 @@ fn check_text_timer<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>, repor
 
 /// Reports a name if it is forbidden.
 fn forbid_name(report: &mut Report<'_>, name: &str, span: Span) {
-    if name == "Intl" {
-        intl::report_intl(report, span);
-    } else if name == "require" {
+    if name == "require" {
         imports::report_indirect_require(report, span);
     } else if let Some(fix) = names::remedy(name) {
         forbid(report, name, fix, span);

@@ -1,11 +1,11 @@
-//! Where a literal stands: as a default that an argument can replace, or in a table at the head of the file.
+//! Whether a literal is a default that an argument can replace, or has a name.
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{AssignmentOperator, Expression, LogicalOperator, TSType, TSTypeName};
+use oxc::ast::ast::{AssignmentOperator, Expression, LogicalOperator};
 use oxc::semantic::NodeId;
 use oxc::span::GetSpan;
 
-use super::super::tree::{MAX_STEPS, Tree, is_function, static_call};
+use super::super::tree::{MAX_STEPS, Tree, is_function};
 
 /// True for a literal that is a parameter's default, the default in a destructuring, or the right side of `??`/`||`.
 pub(super) fn is_default_value(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
@@ -59,49 +59,15 @@ fn tests_undefined<'a>(tree: &Tree<'_, 'a>, test: &'a Expression<'a>) -> bool {
             .any(|side| side.is_null() || tree.global_expression(side) == Some("undefined"))
 }
 
-/// True for a literal inside an array or object that is a constant of the module, or marked `as const`.
-pub(super) fn is_lookup_table(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
+/// True for a literal that is the whole value of a variable: the name says what it is for.
+pub(super) fn is_named_constant(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
     let mut node = literal;
-    let mut in_table = false;
     for _ in 0..MAX_STEPS {
-        let Some((parent_node, parent)) = tree.parent(node) else { return false };
-        match parent {
-            AstKind::ArrayExpression(_) | AstKind::ObjectExpression(_) => in_table = true,
-            AstKind::ObjectProperty(_)
-            | AstKind::UnaryExpression(_)
-            | AstKind::TSSatisfiesExpression(_)
-            | AstKind::SpreadElement(_) => {}
-            AstKind::TSAsExpression(cast) => {
-                if in_table && is_const(&cast.type_annotation) {
-                    return true;
-                }
-            }
-            AstKind::CallExpression(call) => {
-                if static_call(tree, &call.callee) != Some(("Object", "freeze")) {
-                    return false;
-                }
-            }
-            AstKind::NewExpression(new) => {
-                if !matches!(tree.global_expression(&new.callee), Some("Map" | "Set")) {
-                    return false;
-                }
-            }
-            AstKind::VariableDeclarator(_) => {
-                let is_const_declaration = matches!(tree.parent(parent_node),
-                    Some((_, AstKind::VariableDeclaration(declaration))) if declaration.kind.is_const());
-                return in_table && is_const_declaration && !tree.is_inside_function(parent_node);
-            }
-            AstKind::PropertyDefinition(property) => {
-                return in_table && property.r#static && property.readonly;
-            }
+        match tree.parent(node) {
+            Some((parent, AstKind::TSAsExpression(_) | AstKind::TSSatisfiesExpression(_))) => node = parent,
+            Some((_, AstKind::VariableDeclarator(_))) => return true,
             _ => return false,
         }
-        node = parent_node;
     }
     false
-}
-
-fn is_const(annotation: &TSType<'_>) -> bool {
-    matches!(annotation, TSType::TSTypeReference(reference)
-        if matches!(&reference.type_name, TSTypeName::IdentifierReference(name) if name.name == "const"))
 }

@@ -28,15 +28,15 @@ const MUTATORS: [&str; 15] = [
 
 /// How a reference changes its object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mutation {
+pub(super) enum Mutation<'a> {
     /// `x.a = 1`, `x[0]++`, `delete x.a`, `Object.assign(x, …)`.
     Property,
-    /// `x.push(1)`: only a change when `x` is a container.
-    Method,
+    /// `x.push(1)`, by the name of the method: only a change when `x` is a container.
+    Method(&'a str),
 }
 
 /// The change a reference makes, following `x.a.b` to its end.
-pub(super) fn of_reference(tree: &Tree<'_, '_>, reference: NodeId) -> Option<Mutation> {
+pub(super) fn of_reference<'a>(tree: &Tree<'_, 'a>, reference: NodeId) -> Option<Mutation<'a>> {
     let mut node = reference;
     let mut last_property = None;
     loop {
@@ -55,10 +55,8 @@ pub(super) fn of_reference(tree: &Tree<'_, '_>, reference: NodeId) -> Option<Mut
             }
             AstKind::CallExpression(call) if call.callee.span() == use_site.span => {
                 return last_property
-                    .is_some_and(|name| {
-                        MUTATORS.contains(&name) || (name.starts_with("set") && is_date_setter(name))
-                    })
-                    .then_some(Mutation::Method);
+                    .filter(|name| MUTATORS.contains(name) || is_date_setter(name))
+                    .map(Mutation::Method);
             }
             AstKind::CallExpression(call) => {
                 let is_first = call.arguments.first().is_some_and(|first| first.span() == use_site.span);

@@ -1,4 +1,4 @@
-//! Texts that belong to one person, one account or one secret, told by their shape.
+//! Texts that belong to one person, one account or one secret, recognised by their shape.
 
 /// What a text contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,24 @@ fn has_secret_in_query(text: &str) -> bool {
     })
 }
 
+/// Domains that RFC 2606 keeps for examples.
+fn is_reserved(domain: &str) -> bool {
+    ["example.com", "example.org", "example.net"].iter().any(|name| domain.ends_with(name))
+        || [".example", ".test", ".invalid"].iter().any(|ending| domain.ends_with(ending))
+}
+
+/// `Acme GmbH`: a name that ends with a legal form.
+pub(super) fn is_company(text: &str) -> bool {
+    const FORMS: [&str; 12] =
+        ["GmbH", "AG", "SE", "KG", "Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Corp", "Corp.", "B.V."];
+    text.rsplit_once(' ').is_some_and(|(name, form)| {
+        FORMS.contains(&form) && name.starts_with(|character: char| character.is_uppercase())
+    })
+}
+
 fn has_email(text: &str) -> bool {
+    // An example in a message, such as "expected an address like jane@example.com", belongs to no one.
+    let is_sentence = text.contains(char::is_whitespace);
     text.match_indices('@').any(|(at, _)| {
         let (before, after) = (text.get(..at).unwrap_or(""), text.get(at + 1..).unwrap_or(""));
         let is_local = |character: char| character.is_ascii_alphanumeric() || "._%+-".contains(character);
@@ -182,21 +199,31 @@ fn has_email(text: &str) -> bool {
             && domain.split('.').all(|label| !label.is_empty())
             && top.len() >= 2
             && top.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && !(is_sentence && is_reserved(domain))
     })
 }
 
 fn is_uuid(word: &str) -> bool {
     let groups: Vec<&str> = word.split('-').collect();
     let shape = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
-    // The nil UUID names nobody.
-    shape && word.bytes().any(|byte| byte != b'0' && byte != b'-')
+    // The nil and the max UUID and the namespaces of RFC 4122 are the same for everyone.
+    let is_filled_with =
+        |digit: u8| word.bytes().all(|byte| byte.to_ascii_lowercase() == digit || byte == b'-');
+    shape && !is_filled_with(b'0') && !is_filled_with(b'f') && !is_name_namespace(word)
+}
+
+/// The namespaces of RFC 4122 for names, with or without their dashes.
+fn is_name_namespace(word: &str) -> bool {
+    let word: String = word.chars().filter(|character| *character != '-').collect();
+    let word = word.to_ascii_lowercase();
+    word.strip_prefix("6ba7b81").is_some_and(|rest| rest.get(1..) == Some("9dad11d180b400c04fd430c8"))
 }
 
 fn is_identifier(word: &str) -> bool {
     const LONG_HEX: usize = 24;
     const LONG_NUMBER: usize = 12;
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    if has_sequence(word) {
+    if has_sequence(word) || is_name_namespace(word) {
         return false;
     }
     if word.len() >= LONG_HEX
@@ -228,7 +255,8 @@ fn is_prefixed_identifier(word: &str) -> bool {
 
 fn has_web_address(text: &str) -> bool {
     /// Names of formats that only look like addresses.
-    const NAMESPACES: [&str; 4] = ["www.w3.org", "json-schema.org", "schema.org", "schemas."];
+    const NAMESPACES: [&str; 5] =
+        ["www.w3.org", "www.sitemaps.org", "json-schema.org", "schema.org", "schemas."];
     ["http://", "https://"].iter().any(|scheme| {
         text.match_indices(scheme).any(|(start, _)| {
             let host = text.get(start + scheme.len()..).unwrap_or("");

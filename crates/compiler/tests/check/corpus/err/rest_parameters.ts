@@ -1,0 +1,2 @@
+/** Adds. */
+export default (...values: number[]): number => values.reduce((sum, value) => sum + value, 0);

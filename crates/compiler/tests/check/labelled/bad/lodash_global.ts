@@ -1,0 +1,4 @@
+/** Distinct values. */
+export default function distinct(args: { values: string[] }): string[] {
+  return _.uniq(args.values);
+}

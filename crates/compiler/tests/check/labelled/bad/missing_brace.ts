@@ -1,0 +1,3 @@
+/** Trims lines. */
+export default function trimLines(args: { text: string }): string {
+  return args.text.split('\n').map((line) => line.trim()).join('\n');

@@ -1,0 +1,4 @@
+/** Rounds up. */
+export default function roundUp(args: { value: number }): number {
+  return Maht.ceil(args.value);
+}

@@ -1,0 +1,4 @@
+/** Reverses a text. */
+export default function reverse(text: string): string {
+  return [...text].reverse().join('');
+}

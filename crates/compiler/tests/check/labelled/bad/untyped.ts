@@ -1,0 +1,4 @@
+/** Joins names. */
+export default function joinNames(args) {
+  return args.names.join(', ');
+}

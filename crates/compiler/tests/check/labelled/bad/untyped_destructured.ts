@@ -1,0 +1,2 @@
+/** Repeats a text. */
+export default ({ text, times }) => text.repeat(times);

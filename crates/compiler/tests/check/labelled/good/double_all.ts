@@ -1,0 +1,2 @@
+/** Doubles the numbers in args.values. */
+(args.values as number[]).map((value) => value * 2);

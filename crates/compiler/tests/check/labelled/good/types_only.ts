@@ -1,0 +1,3 @@
+/** A customer of the shop. */
+export interface Customer { id: string; name: string }
+export type CustomerId = Customer['id'];
