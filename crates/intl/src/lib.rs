@@ -1,0 +1,21 @@
+//! Locale-sensitive formatting and comparison with the semantics of ECMA-402, on ICU4X.
+//!
+//! All data is compiled in: nothing here reads a file, the environment or the clock. The default locale is `en-US` and
+//! the default time zone UTC, so that the same input gives the same text on every machine.
+#![forbid(unsafe_code)]
+
+mod choice;
+mod error;
+mod locale;
+mod number;
+mod part;
+
+pub use error::IntlError;
+pub use locale::{DEFAULT_LOCALE, canonical_locales, supported_locales};
+pub use number::{NumberFormat, NumberValue};
+pub use part::{Part, join};
+
+/// Options come as JSON from the caller that has read them from a JavaScript object.
+fn read_options<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, IntlError> {
+    serde_json::from_str(json).map_err(|error| IntlError::Type(format!("invalid options: {error}")))
+}
