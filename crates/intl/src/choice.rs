@@ -7,6 +7,7 @@ macro_rules! choice {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $name { $($variant),+ }
 
+        #[allow(dead_code, reason = "not every option has a default or is shown by resolvedOptions")]
         impl $name {
             /// The value of `option`, or the default where it is not set.
             pub(crate) fn read(
@@ -28,7 +29,6 @@ macro_rules! choice {
                 }
             }
 
-            #[allow(dead_code, reason = "not every option is shown by resolvedOptions")]
             pub(crate) fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }

@@ -5,15 +5,29 @@
 #![forbid(unsafe_code)]
 
 mod choice;
+mod collator;
+mod datetime;
+mod display_names;
 mod error;
+mod list;
 mod locale;
 mod number;
 mod part;
+mod plural;
+mod relative;
+mod text;
 
+pub use collator::Collator;
+pub use datetime::DateTimeFormat;
+pub use display_names::DisplayNames;
 pub use error::IntlError;
+pub use list::ListFormat;
 pub use locale::{DEFAULT_LOCALE, canonical_locales, supported_locales};
 pub use number::{NumberFormat, NumberValue};
 pub use part::{Part, join};
+pub use plural::PluralSelector;
+pub use relative::RelativeTimeFormat;
+pub use text::{SegmentEnd, Segmenter, lower_case, upper_case};
 
 /// Options come as JSON from the caller that has read them from a JavaScript object.
 fn read_options<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, IntlError> {

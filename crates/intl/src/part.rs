@@ -30,8 +30,30 @@ pub fn join(parts: &[Part]) -> String {
     parts.iter().map(|part| part.value.as_str()).collect()
 }
 
-/// Appends a part, without empty ones and with neighbouring literals in one.
+/// Marks of direction, which are literals beside a sign or a word.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
+}
+
+/// Appends a part, without empty ones, with neighbouring literals in one and marks of direction apart.
 pub(crate) fn push(parts: &mut Vec<Part>, part: Part) {
+    if part.value.is_empty() {
+        return;
+    }
+    if part.kind != "literal" && part.kind != "currency" && part.value.contains(is_direction_mark) {
+        let bare = part.value.trim_matches(is_direction_mark);
+        let start = part.value.find(bare).unwrap_or(0);
+        let (before, rest) = part.value.split_at(start);
+        let (bare, after) = rest.split_at(bare.len());
+        append(parts, Part::literal(before));
+        append(parts, Part::new(part.kind, bare));
+        append(parts, Part::literal(after));
+        return;
+    }
+    append(parts, part);
+}
+
+fn append(parts: &mut Vec<Part>, part: Part) {
     if part.value.is_empty() {
         return;
     }

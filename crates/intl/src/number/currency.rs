@@ -20,6 +20,17 @@ use super::symbols::Symbols;
 use crate::IntlError;
 use crate::part::Part;
 
+const CODES: &str = include_str!("../../data/currencies.tsv");
+
+/// True when the locale writes the code of a currency although others have a symbol for it.
+fn prefers_code(locale: &Locale, code: &str) -> bool {
+    let language = locale.id.language.as_str();
+    let row = |name: &str| CODES.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
+    let region = locale.id.region.map(|region| format!("{language}-{region}"));
+    let codes = region.as_deref().and_then(row).or_else(|| row(language));
+    codes.is_some_and(|codes| codes.split(' ').any(|listed| listed == code))
+}
+
 /// The digits after the decimal point that a currency has.
 pub(crate) fn fraction_digits(currency: CurrencyType) -> Result<u8, IntlError> {
     let response = DataProvider::<CurrencyFractionsV1>::load(&Baked, DataRequest::default())
@@ -81,6 +92,7 @@ impl CurrencyLayout {
             DataProvider::<CurrencySymbolsV1>::load(&Baked, with(attributes, &data_locale)).ok()
         };
         let found = match display {
+            CurrencyDisplay::Symbol if prefers_code(locale, &code) => None,
             CurrencyDisplay::Symbol => symbol_of(CurrencySymbolsV1::SHORT),
             CurrencyDisplay::NarrowSymbol => {
                 symbol_of(CurrencySymbolsV1::NARROW).or_else(|| symbol_of(CurrencySymbolsV1::SHORT))

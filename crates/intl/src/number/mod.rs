@@ -15,7 +15,7 @@ use icu::experimental::dimension::provider::percent::DecimalPercentV1;
 use icu::experimental::provider::Baked;
 use icu::locale::Locale;
 use icu::locale::preferences::LocalePreferences;
-use icu::plurals::{PluralOperands, PluralRules, PluralRulesOptions};
+use icu::plurals::{PluralOperands, PluralRules};
 use icu_pattern::{DoublePlaceholderKey, PatternItem};
 use icu_provider::prelude::*;
 
@@ -102,7 +102,10 @@ impl NumberFormat {
     pub(crate) fn with_request(request: &NumberRequest) -> Result<Self, IntlError> {
         let options = NumberOptions::read(request)?;
         let locale = &options.locale;
-        let symbols = Symbols::load(locale)?;
+        let mut symbols = Symbols::load(locale)?;
+        if options.style == Style::Currency {
+            symbols = symbols.for_currency(locale);
+        }
         let style = match (options.style, options.currency, &options.unit) {
             (Style::Percent, _, _) => {
                 let data_locale = DecimalPercentV1::make_locale(LocalePreferences::from(locale));
@@ -297,9 +300,4 @@ fn exponent_separator(locale: &Locale, numbering_system: &str) -> &'static str {
         ("ar", "arab") => "أس",
         _ => "E",
     }
-}
-
-pub(crate) fn cardinal_or_ordinal(locale: &Locale, options: PluralRulesOptions) -> Result<PluralRules, IntlError> {
-    PluralRules::try_new(locale.into(), options)
-        .map_err(|error| IntlError::missing_data("plurals", locale, &error))
 }

@@ -86,6 +86,17 @@ impl Symbols {
         })
     }
 
+    /// Two locales separate the digits of an amount of money in another way; ICU4X does not have that.
+    pub(crate) fn for_currency(mut self, locale: &Locale) -> Self {
+        let region = locale.id.region.map(|region| region.to_string()).unwrap_or_default();
+        match (locale.id.language.as_str(), region.as_str()) {
+            ("de" | "en", "AT") => ".".clone_into(&mut self.group),
+            ("fr", "CH") => ".".clone_into(&mut self.decimal),
+            _ => {}
+        }
+        self
+    }
+
     fn digit(&self, value: u8) -> char {
         self.digits.get(usize::from(value)).copied().unwrap_or('0')
     }
