@@ -22,12 +22,28 @@ pub use datetime::DateTimeFormat;
 pub use display_names::DisplayNames;
 pub use error::IntlError;
 pub use list::ListFormat;
-pub use locale::{DEFAULT_LOCALE, canonical_locales, supported_locales};
+pub use locale::{DEFAULT_LOCALE, canonical_locales, maximize, minimize, supported_locales};
 pub use number::{NumberFormat, NumberValue};
 pub use part::{Part, join};
 pub use plural::PluralSelector;
 pub use relative::RelativeTimeFormat;
 pub use text::{SegmentEnd, Segmenter, lower_case, upper_case};
+
+/// `Intl.supportedValuesOf`.
+///
+/// # Errors
+/// For a key whose values cannot be listed.
+pub fn supported_values(key: &str) -> Result<Vec<String>, IntlError> {
+    match key {
+        "calendar" => Ok(datetime::calendars()),
+        "timeZone" => Ok(datetime::time_zones()),
+        "unit" => Ok(number::units::names()),
+        _ => Err(IntlError::Range(format!(
+            "cannot list the values of `{}`: expected calendar, timeZone or unit",
+            choice::shown(key)
+        ))),
+    }
+}
 
 /// Options come as JSON from the caller that has read them from a JavaScript object.
 fn read_options<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, IntlError> {

@@ -1,7 +1,7 @@
 //! Language tags: canonical form, and the choice among those requested.
 
 use icu::locale::extensions::unicode::{Key, Value, key};
-use icu::locale::{Locale, LocaleCanonicalizer};
+use icu::locale::{Locale, LocaleCanonicalizer, LocaleExpander};
 
 use crate::IntlError;
 use crate::choice::shown;
@@ -71,6 +71,26 @@ pub fn canonical_locales(tags: &[String]) -> Result<Vec<String>, IntlError> {
 /// For a tag that is not well-formed.
 pub fn supported_locales(tags: &[String]) -> Result<Vec<String>, IntlError> {
     Ok(parse_all(tags)?.iter().filter(|locale| is_supported(locale)).map(ToString::to_string).collect())
+}
+
+/// A tag with the script and region that are likely for its language.
+///
+/// # Errors
+/// For a tag that is not well-formed.
+pub fn maximize(tag: &str) -> Result<String, IntlError> {
+    let mut locale = parse(tag)?;
+    LocaleExpander::new_extended().maximize(&mut locale.id);
+    Ok(locale.to_string())
+}
+
+/// A tag without the script and region that are likely for its language.
+///
+/// # Errors
+/// For a tag that is not well-formed.
+pub fn minimize(tag: &str) -> Result<String, IntlError> {
+    let mut locale = parse(tag)?;
+    LocaleExpander::new_extended().minimize(&mut locale.id);
+    Ok(locale.to_string())
 }
 
 /// The first supported locale of `tags`, or the default, with only the Unicode extension keys in `keys`.

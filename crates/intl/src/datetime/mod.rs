@@ -154,3 +154,20 @@ fn preferences(options: &DateTimeOptions) -> Result<DateTimeFormatterPreferences
     Ok(DateTimeFormatterPreferences::from(&locale))
 }
 
+/// The calendars that dates can be written in.
+pub(crate) fn calendars() -> Vec<String> {
+    ["buddhist", "gregory", "japanese", "persian", "roc"].map(str::to_owned).to_vec()
+}
+
+/// The canonical names of all time zones.
+pub(crate) fn time_zones() -> Vec<String> {
+    let mut names: Vec<String> = jiff::tz::TimeZoneDatabase::bundled()
+        .available()
+        .map(|name| name.as_str().to_owned())
+        .filter(|name| name.contains('/') && zone::Zone::find(name).is_ok_and(|zone| zone.name == *name))
+        .collect();
+    names.push("UTC".to_owned());
+    names.sort();
+    names.dedup();
+    names
+}

@@ -17,13 +17,20 @@ const TABLE: &str = include_str!("../../data/units.tsv");
 /// The locale whose rows name every unit.
 const COMPLETE: &str = "en";
 
+fn known() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter_map(|line| line.strip_prefix(COMPLETE)?.strip_prefix('\t')?.split('\t').next())
+}
+
+/// All single units.
+pub(crate) fn names() -> Vec<String> {
+    let mut names: Vec<String> = known().filter(|name| !name.contains("-per-")).map(str::to_owned).collect();
+    names.dedup();
+    names
+}
+
 /// Refuses what is not a unit of the table.
 pub(crate) fn check(unit: &str) -> Result<(), IntlError> {
-    let known = TABLE
-        .lines()
-        .filter_map(|line| line.strip_prefix(COMPLETE)?.strip_prefix('\t')?.split('\t').next())
-        .any(|name| name == unit);
-    if known {
+    if known().any(|name| name == unit) {
         return Ok(());
     }
     let (unit, hint) = (shown(unit), "use a single unit such as `kilometer`, or `kilometer-per-hour`");

@@ -383,5 +383,5 @@ impl<'a> Judge<'_, '_, 'a> {
 }
 
 fn is_forbidden(name: &str) -> bool {
-    matches!(name, "Intl" | "require") || names::remedy(name).is_some()
+    name == "require" || names::remedy(name).is_some()
 }

@@ -17,7 +17,7 @@ use tgp_contract::Severity;
 use super::constant;
 use super::report::{Report, Rule};
 use super::tree::Tree;
-use super::{imports, intl, shape::Shape};
+use super::{imports, shape::Shape};
 use crate::ToolShape;
 
 pub(super) use reads::{PropertyRead, property_read};
@@ -132,9 +132,7 @@ fn check_text_timer<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>, repor
 
 /// Reports a name if it is forbidden.
 fn forbid_name(report: &mut Report<'_>, name: &str, span: Span) {
-    if name == "Intl" {
-        intl::report_intl(report, span);
-    } else if name == "require" {
+    if name == "require" {
         imports::report_indirect_require(report, span);
     } else if let Some(fix) = names::remedy(name) {
         forbid(report, name, fix, span);

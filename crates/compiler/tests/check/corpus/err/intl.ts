@@ -1,2 +1,5 @@
-/** Formats money. */
-export default (args: { amount: number }) => new Intl.NumberFormat('de-DE').format(args.amount);
+/** Formats a duration. */
+export default (args: { hours: number }) => [
+  new Intl.DurationFormat('de-DE').format(args),
+  Intl['DurationFormat'],
+];

@@ -1,4 +1,0 @@
-const { Intl: I } = globalThis;
-
-/** Formats money. */
-export default () => [I, globalThis.Intl];
