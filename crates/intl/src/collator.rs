@@ -65,9 +65,9 @@ impl Collator {
             Sensitivity::Variant => Strength::Tertiary,
         });
         options.case_level = (sensitivity == Sensitivity::Case).then_some(CaseLevel::On);
-        options.alternate_handling = request.ignore_punctuation.map(|ignore| {
-            if ignore { AlternateHandling::Shifted } else { AlternateHandling::NonIgnorable }
-        });
+        options.alternate_handling = request
+            .ignore_punctuation
+            .map(|ignore| if ignore { AlternateHandling::Shifted } else { AlternateHandling::NonIgnorable });
         let collator = CollatorBorrowed::try_new(CollatorPreferences::from(&locale), options)
             .map_err(|error| IntlError::missing_data("comparison", &locale, &error))?;
         Ok(Self { collator, locale, sensitivity })

@@ -1,7 +1,9 @@
 //! `Intl.DisplayNames`.
 
 use icu::experimental::dimension::provider::currency::displayname::CurrencyDisplaynameV1;
-use icu::experimental::displaynames::multi::{LocaleDisplayNamesFormatter, RegionDisplayNames, ScriptDisplayNames};
+use icu::experimental::displaynames::multi::{
+    LocaleDisplayNamesFormatter, RegionDisplayNames, ScriptDisplayNames,
+};
 use icu::experimental::displaynames::{DisplayNamesOptions, LanguageDisplay, Style as IcuStyle};
 use icu::experimental::provider::Baked;
 use icu::locale::Locale;
@@ -68,8 +70,11 @@ impl DisplayNames {
             return Err(IntlError::kind("option `type` is required"));
         };
         let fallback = Fallback::read("fallback", request.fallback.as_deref(), Fallback::Code)?;
-        let language_style =
-            LanguageStyle::read("languageDisplay", request.language_display.as_deref(), LanguageStyle::Dialect)?;
+        let language_style = LanguageStyle::read(
+            "languageDisplay",
+            request.language_display.as_deref(),
+            LanguageStyle::Dialect,
+        )?;
         let mut options = DisplayNamesOptions::default();
         options.style = match style {
             Style::Long => None,
@@ -138,7 +143,8 @@ impl DisplayNames {
         let attributes = DataMarkerAttributes::try_from_str(code).ok()?;
         let locale = CurrencyDisplaynameV1::make_locale(LocalePreferences::from(&self.locale));
         let id = DataIdentifierBorrowed::for_marker_attributes_and_locale(attributes, &locale);
-        let response = DataProvider::<CurrencyDisplaynameV1>::load(&Baked, DataRequest { id, ..Default::default() });
+        let response =
+            DataProvider::<CurrencyDisplaynameV1>::load(&Baked, DataRequest { id, ..Default::default() });
         Some(response.ok()?.payload.get().to_string())
     }
 

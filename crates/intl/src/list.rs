@@ -87,7 +87,9 @@ impl ListFormat {
     }
 
     fn dependent_parts(&self, items: &[String]) -> Vec<Part> {
-        collect(&self.formatter.format(items.iter()), |part, _| (part.value == "element").then_some("element"))
+        collect(&self.formatter.format(items.iter()), |part, _| {
+            (part.value == "element").then_some("element")
+        })
     }
 
     #[must_use]

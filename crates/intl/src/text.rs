@@ -27,6 +27,9 @@ pub struct Segmenter {
     granularity: Granularity,
 }
 
+/// Every segment costs some thirty bytes outside of the engine's heap, which a run's cap does not count.
+const MAX_SEGMENTED_UNITS: usize = 2_000_000;
+
 /// Where a segment ends, in UTF-16 units, and whether it is a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentEnd {
@@ -48,9 +51,17 @@ impl Segmenter {
     }
 
     /// The ends of all segments.
-    #[must_use]
-    pub fn ends(&self, text: &str) -> Vec<SegmentEnd> {
+    ///
+    /// # Errors
+    /// For a text that is too long.
+    pub fn ends(&self, text: &str) -> Result<Vec<SegmentEnd>, IntlError> {
         let units: Vec<u16> = text.encode_utf16().collect();
+        if units.len() > MAX_SEGMENTED_UNITS {
+            return Err(IntlError::range(format!(
+                "the text is too long to segment: {} characters, at most {MAX_SEGMENTED_UNITS}; segment it in pieces",
+                units.len()
+            )));
+        }
         let plain = |index| SegmentEnd { index, is_word_like: false };
         let mut ends: Vec<SegmentEnd> = match self.granularity {
             Granularity::Grapheme => {
@@ -68,7 +79,7 @@ impl Segmenter {
         };
         // The first boundary is the start of the text.
         ends.retain(|end| end.index > 0);
-        ends
+        Ok(ends)
     }
 
     #[must_use]

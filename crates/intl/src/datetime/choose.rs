@@ -51,11 +51,8 @@ impl Chooser<'_> {
             });
         }
         if let Some(style) = time {
-            builder.time_precision = Some(if style == FormatStyle::Short {
-                TimePrecision::Minute
-            } else {
-                TimePrecision::Second
-            });
+            builder.time_precision =
+                Some(if style == FormatStyle::Short { TimePrecision::Minute } else { TimePrecision::Second });
             builder.zone_style = match style {
                 FormatStyle::Full => Some(ZoneStyle::SpecificLong),
                 FormatStyle::Long => Some(ZoneStyle::SpecificShort),
@@ -96,7 +93,9 @@ impl Chooser<'_> {
                 };
                 let clock = self.pattern(base(None, time, zone))?;
                 // For a weekday with a time ICU4X has a pattern in the other hour cycle in some locales.
-                match own.filter(|own| own.field(&HOUR).map(|hour| hour.0) == clock.field(&HOUR).map(|hour| hour.0)) {
+                match own.filter(|own| {
+                    own.field(&HOUR).map(|hour| hour.0) == clock.field(&HOUR).map(|hour| hour.0)
+                }) {
                     Some(own) => own,
                     // The pattern of a whole date shows how a date and a time are joined.
                     None => {
@@ -155,7 +154,8 @@ impl Chooser<'_> {
         }
         let mut builder = FieldSetBuilder::new();
         builder.time_precision = Some(TimePrecision::Minute);
-        let own = self.pattern_with(DateTimeFormatterPreferences::from(&self.options.plain_locale()), builder)?;
+        let own =
+            self.pattern_with(DateTimeFormatterPreferences::from(&self.options.plain_locale()), builder)?;
         Ok(own.field(&['H']).is_some())
     }
 }
@@ -188,18 +188,22 @@ fn date_fields(fields: &Fields) -> Result<Option<DateFields>, IntlError> {
 }
 
 fn time_precision(fields: &Fields) -> Result<Option<TimePrecision>, IntlError> {
-    Ok(Some(match (fields.fraction, fields.second.is_some(), fields.minute.is_some(), fields.hour.is_some()) {
-        (Some(_), false, _, _) => {
-            return Err(IntlError::range("option `fractionalSecondDigits` is supported only with `second`"));
-        }
-        (Some(1), ..) => TimePrecision::Subsecond(SubsecondDigits::S1),
-        (Some(2), ..) => TimePrecision::Subsecond(SubsecondDigits::S2),
-        (Some(_), ..) => TimePrecision::Subsecond(SubsecondDigits::S3),
-        (None, true, ..) => TimePrecision::Second,
-        (None, false, true, _) => TimePrecision::Minute,
-        (None, false, false, true) => TimePrecision::Hour,
-        (None, false, false, false) => return Ok(None),
-    }))
+    Ok(Some(
+        match (fields.fraction, fields.second.is_some(), fields.minute.is_some(), fields.hour.is_some()) {
+            (Some(_), false, _, _) => {
+                return Err(IntlError::range(
+                    "option `fractionalSecondDigits` is supported only with `second`",
+                ));
+            }
+            (Some(1), ..) => TimePrecision::Subsecond(SubsecondDigits::S1),
+            (Some(2), ..) => TimePrecision::Subsecond(SubsecondDigits::S2),
+            (Some(_), ..) => TimePrecision::Subsecond(SubsecondDigits::S3),
+            (None, true, ..) => TimePrecision::Second,
+            (None, false, true, _) => TimePrecision::Minute,
+            (None, false, false, true) => TimePrecision::Hour,
+            (None, false, false, false) => return Ok(None),
+        },
+    ))
 }
 
 fn zone_style(width: ZoneNameWidth) -> ZoneStyle {
@@ -259,7 +263,9 @@ fn replace(whole: &Tokens, day: &Tokens, date: &Tokens, clock: &Tokens) -> Token
 /// A time without its hour: minutes, seconds or both.
 fn without_hour(tokens: &Tokens, fields: &Fields) -> Result<Tokens, IntlError> {
     if fields.has_date() || fields.zone.is_some() {
-        return Err(IntlError::range("`minute` and `second` with other fields are supported only with `hour`"));
+        return Err(IntlError::range(
+            "`minute` and `second` with other fields are supported only with `hour`",
+        ));
     }
     let mut kept = match (fields.minute.is_some(), fields.second.is_some()) {
         (true, true) => return Ok(tokens.between(&['m'], &['s', 'S'])),

@@ -70,8 +70,7 @@ impl DateTimeFormat {
     /// # Errors
     /// For a moment that is not a date.
     pub fn format_to_parts(&self, milliseconds: f64) -> Result<Vec<Part>, IntlError> {
-        // The comparison is false for NaN, too.
-        if !(milliseconds.abs() <= MAX_MILLISECONDS) {
+        if milliseconds.is_nan() || milliseconds.abs() > MAX_MILLISECONDS {
             return Err(IntlError::range("invalid time value"));
         }
         let mut parts = self

@@ -31,10 +31,13 @@ pub(super) fn pattern(options: &DateTimeOptions) -> Option<&'static str> {
     };
     let region = locale.region.map(|region| region.to_string()).unwrap_or_default();
     let traditional = locale.script.is_some_and(|script| script.as_str() == "Hant");
-    let exact = if traditional && region != "HK" { "zh-TW".to_owned() } else { format!("{language}-{region}") };
+    let exact =
+        if traditional && region != "HK" { "zh-TW".to_owned() } else { format!("{language}-{region}") };
     row(&exact, skeleton).or_else(|| row(language, skeleton))
 }
 
 fn row(locale: &str, skeleton: &str) -> Option<&'static str> {
-    TABLE.lines().find_map(|line| line.strip_prefix(locale)?.strip_prefix('\t')?.strip_prefix(skeleton)?.strip_prefix('\t'))
+    TABLE.lines().find_map(|line| {
+        line.strip_prefix(locale)?.strip_prefix('\t')?.strip_prefix(skeleton)?.strip_prefix('\t')
+    })
 }

@@ -128,7 +128,8 @@ impl DateTimeOptions {
         let required = Required::read("required", request.required.as_deref(), Required::Any)?;
         let defaults = Defaults::read("defaults", request.defaults.as_deref(), Defaults::Date)?;
         if date_style.is_some() || time_style.is_some() {
-            let explicit = fields.has_date() || fields.has_time() || fields.era.is_some() || fields.zone.is_some();
+            let explicit =
+                fields.has_date() || fields.has_time() || fields.era.is_some() || fields.zone.is_some();
             if explicit {
                 return Err(IntlError::kind(
                     "dateStyle and timeStyle cannot be used with options for single fields such as `month` or `hour`",

@@ -78,7 +78,8 @@ impl Zone {
         // Jiff's years end before those of JavaScript; the rules at its ends hold beyond them.
         let last = Timestamp::MAX.as_millisecond();
         let first = Timestamp::MIN.as_millisecond();
-        let moment = Timestamp::from_millisecond(milliseconds.clamp(first, last)).unwrap_or(Timestamp::UNIX_EPOCH);
+        let moment =
+            Timestamp::from_millisecond(milliseconds.clamp(first, last)).unwrap_or(Timestamp::UNIX_EPOCH);
         UtcOffset::try_from_seconds(self.rules.to_offset(moment).seconds()).unwrap_or(UtcOffset::zero())
     }
 }

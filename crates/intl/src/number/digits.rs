@@ -75,12 +75,14 @@ pub(crate) struct Digits {
 
 impl Digits {
     pub(crate) fn read(request: &DigitRequest, defaults: FractionDefaults) -> Result<Self, IntlError> {
-        let integer =
-            digits("minimumIntegerDigits", request.minimum_integer_digits, 1, MAX_INTEGER_DIGITS)?.unwrap_or(1);
+        let integer = digits("minimumIntegerDigits", request.minimum_integer_digits, 1, MAX_INTEGER_DIGITS)?
+            .unwrap_or(1);
         let increment = request.rounding_increment.unwrap_or(1.0);
         let Some(increment) = INCREMENTS.into_iter().find(|allowed| f64::from(*allowed) == increment.floor())
         else {
-            return Err(IntlError::range(format!("invalid value `{increment}` of option `roundingIncrement`")));
+            return Err(IntlError::range(format!(
+                "invalid value `{increment}` of option `roundingIncrement`"
+            )));
         };
         let mode =
             RoundingMode::read("roundingMode", request.rounding_mode.as_deref(), RoundingMode::HalfExpand)?;
@@ -103,8 +105,7 @@ impl Digits {
         let need_fraction = !automatic || !(has_significant || (!has_fraction && defaults.compact));
         let default_maximum = if increment == 1 { defaults.maximum } else { defaults.minimum };
 
-        let significant =
-            if need_significant { significant(request)? } else { (1, MAX_SIGNIFICANT_DIGITS) };
+        let significant = if need_significant { significant(request)? } else { (1, MAX_SIGNIFICANT_DIGITS) };
         let fraction =
             if need_fraction { fraction(request, defaults.minimum, default_maximum)? } else { (0, 0) };
         let (precision, fraction, significant) = if !need_significant && !need_fraction {
@@ -146,7 +147,9 @@ impl Digits {
         number.absolute.trim_end();
         if by_significant {
             let magnitude = number.absolute.nonzero_magnitude_start();
-            number.absolute.pad_end(magnitude.saturating_sub(i16::from(self.significant.0)).saturating_add(1));
+            number
+                .absolute
+                .pad_end(magnitude.saturating_sub(i16::from(self.significant.0)).saturating_add(1));
         } else {
             number.absolute.pad_end(-i16::from(self.fraction.0));
         }
@@ -236,13 +239,9 @@ impl Digits {
 }
 
 fn significant(request: &DigitRequest) -> Result<(u8, u8), IntlError> {
-    let minimum = digits(
-        "minimumSignificantDigits",
-        request.minimum_significant_digits,
-        1,
-        MAX_SIGNIFICANT_DIGITS,
-    )?
-    .unwrap_or(1);
+    let minimum =
+        digits("minimumSignificantDigits", request.minimum_significant_digits, 1, MAX_SIGNIFICANT_DIGITS)?
+            .unwrap_or(1);
     let maximum = digits(
         "maximumSignificantDigits",
         request.maximum_significant_digits,
@@ -253,20 +252,16 @@ fn significant(request: &DigitRequest) -> Result<(u8, u8), IntlError> {
     Ok((minimum, maximum))
 }
 
-fn fraction(
-    request: &DigitRequest,
-    default_minimum: u8,
-    default_maximum: u8,
-) -> Result<(u8, u8), IntlError> {
+fn fraction(request: &DigitRequest, default_minimum: u8, default_maximum: u8) -> Result<(u8, u8), IntlError> {
     let minimum = digits("minimumFractionDigits", request.minimum_fraction_digits, 0, MAX_FRACTION_DIGITS)?;
     let maximum = digits("maximumFractionDigits", request.maximum_fraction_digits, 0, MAX_FRACTION_DIGITS)?;
     match (minimum, maximum) {
         (None, None) => Ok((default_minimum, default_maximum)),
         (None, Some(maximum)) => Ok((default_minimum.min(maximum), maximum)),
         (Some(minimum), None) => Ok((minimum, default_maximum.max(minimum))),
-        (Some(minimum), Some(maximum)) if minimum > maximum => Err(IntlError::range(
-            "option `maximumFractionDigits` is smaller than `minimumFractionDigits`",
-        )),
+        (Some(minimum), Some(maximum)) if minimum > maximum => {
+            Err(IntlError::range("option `maximumFractionDigits` is smaller than `minimumFractionDigits`"))
+        }
         (Some(minimum), Some(maximum)) => Ok((minimum, maximum)),
     }
 }

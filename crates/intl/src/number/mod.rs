@@ -60,7 +60,9 @@ impl FromStr for NumberValue {
         }
         // Rust writes a float without an exponent and with as many digits as it takes to read it back.
         let plain = match text.contains(['e', 'E']) {
-            true => text.parse::<f64>().ok().filter(|float| float.is_finite()).ok_or_else(invalid)?.to_string(),
+            true => {
+                text.parse::<f64>().ok().filter(|float| float.is_finite()).ok_or_else(invalid)?.to_string()
+            }
             false => text.to_owned(),
         };
         Decimal::try_from_str(&plain).map(|number| Self::Finite(Box::new(number))).map_err(|_| invalid())
@@ -149,13 +151,19 @@ impl NumberFormat {
     pub fn format_to_parts(&self, value: &NumberValue) -> Result<Vec<Part>, IntlError> {
         let mut number = match value {
             NumberValue::NotANumber => {
-                let sign = if self.options.sign_display == SignDisplay::Always { Sign::Plus } else { Sign::None };
-                return self.assemble(&Decimal::from(0), 0, sign, vec![Part::new("nan", nan(&self.options.locale))]);
+                let sign =
+                    if self.options.sign_display == SignDisplay::Always { Sign::Plus } else { Sign::None };
+                return self.assemble(
+                    &Decimal::from(0),
+                    0,
+                    sign,
+                    &[Part::new("nan", nan(&self.options.locale))],
+                );
             }
             NumberValue::Infinite { negative } => {
                 let number = Decimal::from(if *negative { -1 } else { 1 });
                 let sign = self.sign(&number);
-                return self.assemble(&number, 0, sign, vec![Part::new("infinity", "∞")]);
+                return self.assemble(&number, 0, sign, &[Part::new("infinity", "∞")]);
             }
             NumberValue::Finite(number) => (**number).clone(),
         };
@@ -172,9 +180,9 @@ impl NumberFormat {
         self.symbols.write(&number.absolute, grouping, &mut digits);
         if matches!(self.options.notation, Notation::Scientific | Notation::Engineering) {
             self.write_exponent(exponent, &mut digits);
-            return self.assemble(&number, 0, sign, digits);
+            return self.assemble(&number, 0, sign, &digits);
         }
-        self.assemble(&number, exponent, sign, digits)
+        self.assemble(&number, exponent, sign, &digits)
     }
 
     /// Divides the number by the power of ten that its notation shows apart, and rounds it.
@@ -232,7 +240,7 @@ impl NumberFormat {
         number: &Decimal,
         exponent: i16,
         sign: Sign,
-        digits: Vec<Part>,
+        digits: &[Part],
     ) -> Result<Vec<Part>, IntlError> {
         let exponent = u8::try_from(exponent).unwrap_or(0);
         let operands = PluralOperands::from_significand_and_exponent(&number.absolute, exponent);
@@ -249,7 +257,7 @@ impl NumberFormat {
                 unit.layout(operands)?.around(&signed)
             }
         };
-        Ok(outer.around(&inner).fill(&digits))
+        Ok(outer.around(&inner).fill(digits))
     }
 
     fn percent_layout(&self, data: &DataPayload<DecimalPercentV1>, sign: Sign) -> Layout {

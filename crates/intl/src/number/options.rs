@@ -100,8 +100,11 @@ impl NumberOptions {
         let unit_display =
             UnitDisplay::read("unitDisplay", request.unit_display.as_deref(), UnitDisplay::Short)?;
         let notation = Notation::read("notation", request.notation.as_deref(), Notation::Standard)?;
-        let compact_display =
-            CompactDisplay::read("compactDisplay", request.compact_display.as_deref(), CompactDisplay::Short)?;
+        let compact_display = CompactDisplay::read(
+            "compactDisplay",
+            request.compact_display.as_deref(),
+            CompactDisplay::Short,
+        )?;
         let defaults = match (style, currency) {
             (Style::Currency, Some(currency)) if notation == Notation::Standard => {
                 let digits = currency::fraction_digits(currency)?;
@@ -125,7 +128,8 @@ impl NumberOptions {
                 word => Some(UseGrouping::read("useGrouping", Some(word), default_grouping)?),
             },
         };
-        let sign_display = SignDisplay::read("signDisplay", request.sign_display.as_deref(), SignDisplay::Auto)?;
+        let sign_display =
+            SignDisplay::read("signDisplay", request.sign_display.as_deref(), SignDisplay::Auto)?;
         Ok(Self {
             locale,
             style,

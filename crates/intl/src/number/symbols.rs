@@ -104,7 +104,9 @@ impl Symbols {
     /// The digits of an integer, without groups.
     pub(crate) fn plain(&self, text: &str) -> String {
         text.chars()
-            .map(|c| c.to_digit(10).and_then(|digit| u8::try_from(digit).ok()).map_or(c, |digit| self.digit(digit)))
+            .map(|c| {
+                c.to_digit(10).and_then(|digit| u8::try_from(digit).ok()).map_or(c, |digit| self.digit(digit))
+            })
             .collect()
     }
 

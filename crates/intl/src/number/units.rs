@@ -70,8 +70,11 @@ impl UnitLayout {
 
     pub(crate) fn layout(&self, operands: PluralOperands) -> Result<Layout, IntlError> {
         let category = category_name(self.rules.category_for(operands));
-        let pattern =
-            self.special.iter().find(|(name, _)| *name == category).map_or(self.other, |(_, pattern)| *pattern);
+        let pattern = self
+            .special
+            .iter()
+            .find(|(name, _)| *name == category)
+            .map_or(self.other, |(_, pattern)| *pattern);
         let pattern = SinglePlaceholderPattern::try_from_str(pattern, Default::default())
             .map_err(|error| IntlError::range(format!("bad pattern `{pattern}`: {error}")))?;
         Ok(Layout::from_pattern(&pattern, "unit"))

@@ -107,7 +107,7 @@ impl Formatters {
     fn segment(&self, options: &str, text: &str) -> Answer<String> {
         let segmenter = self.segmenters.get(options, Segmenter::new)?;
         let ends: Vec<(usize, u8)> =
-            segmenter.ends(text).into_iter().map(|end| (end.index, u8::from(end.is_word_like))).collect();
+            segmenter.ends(text)?.into_iter().map(|end| (end.index, u8::from(end.is_word_like))).collect();
         Ok(json!({ "ends": ends, "words": segmenter.has_words() }).to_string())
     }
 }
@@ -158,7 +158,7 @@ fn natives_of(ctx: Ctx<'_>) -> Result<Object<'_>> {
         })?;
         natives.set(name, native)
     };
-    add("resolve", |formatters, kind, options| formatters.resolve(kind, options))?;
+    add("resolve", Formatters::resolve)?;
     add("number", |formatters, options, value| formatters.number(options)?.format(&value.parse()?))?;
     add("numberParts", |formatters, options, value| {
         Ok(json!(formatters.number(options)?.format_to_parts(&value.parse()?)?).to_string())
@@ -207,17 +207,15 @@ fn add_with_three<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, formatters: &Rc<Fo
     natives.set("pluralRange", Function::new(ctx.clone(), range)?)?;
     let owner = Rc::clone(formatters);
     let relative = move |ctx: Ctx<'_>, options: String, value: String, unit: String| {
-        let parts = owner
-            .relative(&options)
-            .and_then(|formatter| formatter.format_to_parts(&value.parse()?, &unit));
+        let parts =
+            owner.relative(&options).and_then(|formatter| formatter.format_to_parts(&value.parse()?, &unit));
         thrown(&ctx, parts.map(|(parts, _)| join(&parts)))
     };
     natives.set("relative", Function::new(ctx.clone(), relative)?)?;
     let owner = Rc::clone(formatters);
     let relative_parts = move |ctx: Ctx<'_>, options: String, value: String, unit: String| {
-        let parts = owner
-            .relative(&options)
-            .and_then(|formatter| formatter.format_to_parts(&value.parse()?, &unit));
+        let parts =
+            owner.relative(&options).and_then(|formatter| formatter.format_to_parts(&value.parse()?, &unit));
         thrown(&ctx, parts.map(|(parts, unit)| json!({ "parts": parts, "unit": unit }).to_string()))
     };
     natives.set("relativeParts", Function::new(ctx.clone(), relative_parts)?)?;

@@ -91,8 +91,9 @@ function toPrimitive(value) {
   return convert === undefined || convert === null ? value.valueOf() : apply(convert, value, ['number']);
 }
 
+/** The clock is looked up when it is read: a run may have stopped it after this script was loaded. */
 function timeOf(value) {
-  return value === undefined ? Date.now() : Number(value);
+  return value === undefined ? globalThis.Date.now() : Number(value);
 }
 
 function hide(target, name, value) {
