@@ -90,6 +90,20 @@ impl Formatters {
         self.relatives.get(options, RelativeTimeFormat::new)
     }
 
+    /// Makes the formatter, or says why it cannot be made.
+    fn check(&self, kind: &str, options: &str) -> Answer<()> {
+        match kind {
+            "number" => self.number(options).map(drop),
+            "date" => self.date(options).map(drop),
+            "collator" => self.collators.get(options, Collator::new).map(drop),
+            "plural" => self.plural(options).map(drop),
+            "list" => self.list(options).map(drop),
+            "relative" => self.relative(options).map(drop),
+            "segmenter" => self.segmenters.get(options, Segmenter::new).map(drop),
+            _ => self.names.get(options, DisplayNames::new).map(drop),
+        }
+    }
+
     fn resolve(&self, kind: &str, options: &str) -> Answer<String> {
         let resolved = match kind {
             "number" => self.number(options)?.resolved_options(),
@@ -159,6 +173,7 @@ fn natives_of(ctx: Ctx<'_>) -> Result<Object<'_>> {
         natives.set(name, native)
     };
     add("resolve", Formatters::resolve)?;
+    add("check", |formatters, kind, options| formatters.check(kind, options).map(|()| String::new()))?;
     add("number", |formatters, options, value| formatters.number(options)?.format(&value.parse()?))?;
     add("numberParts", |formatters, options, value| {
         Ok(json!(formatters.number(options)?.format_to_parts(&value.parse()?)?).to_string())

@@ -30,7 +30,7 @@ class NumberFormat {
   #format;
   constructor(locales, options) {
     this.#options = request(locales, options, NUMBER_OPTIONS);
-    native.resolve('number', this.#options);
+    accept('number', this.#options);
   }
   get format() {
     this.#format ??= (value) => native.number(this.#options, numberText(value));
@@ -51,7 +51,7 @@ class DateTimeFormat {
   #format;
   constructor(locales, options, required = 'any', defaults = 'date') {
     this.#options = request(locales, options, DATE_OPTIONS, { required, defaults });
-    native.resolve('date', this.#options);
+    accept('date', this.#options);
   }
   get format() {
     this.#format ??= (value) => native.date(this.#options, timeOf(value));
@@ -72,7 +72,7 @@ class Collator {
   #compare;
   constructor(locales, options) {
     this.#options = request(locales, options, COLLATOR_OPTIONS);
-    native.resolve('collator', this.#options);
+    accept('collator', this.#options);
   }
   get compare() {
     this.#compare ??= (left, right) => native.compare(this.#options, wellFormed(left), wellFormed(right));
@@ -87,7 +87,7 @@ class PluralRules {
   #options;
   constructor(locales, options) {
     this.#options = request(locales, options, PLURAL_OPTIONS);
-    native.resolve('plural', this.#options);
+    accept('plural', this.#options);
   }
   select(value) {
     return native.plural(this.#options, numberText(Number(value)));
@@ -105,7 +105,7 @@ class ListFormat {
   #options;
   constructor(locales, options) {
     this.#options = strictRequest(locales, options, LIST_OPTIONS);
-    native.resolve('list', this.#options);
+    accept('list', this.#options);
   }
   static #texts(list) {
     const texts = [];
@@ -131,7 +131,7 @@ class RelativeTimeFormat {
   #options;
   constructor(locales, options) {
     this.#options = request(locales, options, RELATIVE_OPTIONS);
-    native.resolve('relative', this.#options);
+    accept('relative', this.#options);
   }
   format(value, unit) {
     return native.relative(this.#options, numberText(Number(value)), shortText(unit));
@@ -181,7 +181,7 @@ class Segmenter {
   #options;
   constructor(locales, options) {
     this.#options = strictRequest(locales, options, SEGMENTER_OPTIONS);
-    native.resolve('segmenter', this.#options);
+    accept('segmenter', this.#options);
   }
   segment(value) {
     const text = `${value}`;
@@ -198,7 +198,7 @@ class DisplayNames {
   constructor(locales, options) {
     if (options === undefined) throw new TypeError('Intl.DisplayNames needs options with a `type`');
     this.#options = strictRequest(locales, options, NAMES_OPTIONS);
-    native.resolve('names', this.#options);
+    accept('names', this.#options);
   }
   of(code) {
     return native.name(this.#options, shortText(code));

@@ -72,6 +72,24 @@ function strictRequest(locales, options, names) {
   return request(locales, options, names);
 }
 
+// Options that were valid, so that a loop which formats with the same ones does not have them checked each time.
+const MAX_ACCEPTED = 64;
+let accepted = { __proto__: null };
+let acceptedCount = 0;
+
+/** Throws when the options are invalid. */
+function accept(kind, options) {
+  const key = `${kind} ${options}`;
+  if (accepted[key]) return;
+  native.check(kind, options);
+  if (acceptedCount >= MAX_ACCEPTED) {
+    accepted = { __proto__: null };
+    acceptedCount = 0;
+  }
+  accepted[key] = true;
+  acceptedCount += 1;
+}
+
 /** A number as the natives take it: its text. */
 function numberText(value) {
   if (typeof value === 'bigint') return `${value}`;
