@@ -102,5 +102,5 @@ impl ListFormat {
     }
 }
 
-/// Stands for an element while the words between elements are found.
+/// The placeholder of an element while the words between elements are found.
 const ELEMENT: &str = "\u{1}";

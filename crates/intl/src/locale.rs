@@ -32,7 +32,7 @@ pub(crate) fn parse(tag: &str) -> Result<Locale, IntlError> {
         return Err(invalid());
     }
     let mut locale = Locale::try_from_str(tag).map_err(|_| invalid())?;
-    // `root` and an empty language parse, but are no BCP 47 tags.
+    // `root` is parsed, but is not a BCP 47 tag.
     if tag.eq_ignore_ascii_case("root") {
         return Err(invalid());
     }

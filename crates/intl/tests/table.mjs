@@ -123,6 +123,17 @@ for (const options of [
   { weekday: 'short', day: 'numeric' }, { year: 'numeric', month: 'numeric', day: 'numeric', weekday: 'long' }, { month: 'numeric', day: 'numeric' },
 ]) for (const locale of ['en-US', 'de', 'fr', 'ja']) row('DateTimeFormat', locale, options, MOMENT);
 for (const moment of [0, -1, -62198755200000, 253402300800000, 8.64e15, -8.64e15]) row('DateTimeFormat', 'en-US', { dateStyle: 'long', timeStyle: 'medium' }, moment);
+// What date-fns-tz, dayjs and luxon ask for.
+for (const timeZone of ['America/New_York', 'Asia/Kolkata', 'UTC']) {
+  for (const moment of [MOMENT, SUMMER, -1]) {
+    row('DateParts', 'en-US', { hourCycle: 'h23', timeZone, year: 'numeric', month: 'numeric', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit' }, moment);
+    row('DateParts', 'en-US', { hour12: false, timeZone, year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', era: 'short' }, moment);
+    row('DateParts', 'en-US', { hour12: false, timeZone, year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' }, moment);
+    row('DateTimeFormat', 'en-US', { timeZone, year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' }, moment);
+    row('DateTimeFormat', 'sv-SE', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit' }, moment);
+    row('DateTimeFormat', 'en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }, moment);
+  }
+}
 for (const [options, pair] of [
   [{ numeric: true }, ['item10', 'item9']], [{ sensitivity: 'base' }, ['a', 'Á']], [{ sensitivity: 'accent' }, ['a', 'A']], [{ sensitivity: 'accent' }, ['a', 'á']],
   [{ sensitivity: 'case' }, ['a', 'A']], [{ sensitivity: 'case' }, ['a', 'á']], [{ caseFirst: 'upper' }, ['a', 'A']], [{ ignorePunctuation: true }, ['co-op', 'coop']],

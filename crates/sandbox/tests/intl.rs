@@ -156,6 +156,11 @@ async fn methods_of_values(worker: &Worker) {
         ),
         ("(() => { const a = [1]; a.push(a); return a.toLocaleString(); })()", json!("1,")),
         ("new Uint16Array([1000, 2]).toLocaleString('en')", json!("1,000,2")),
+        // dayjs reads such a text back.
+        (
+            "new Date(new Date(1.7e12).toLocaleString('en-US', {timeZone: 'America/New_York'})).toISOString()",
+            json!("2023-11-14T17:13:20.000Z"),
+        ),
         ("'I'.toLocaleLowerCase('tr')", json!("ı")),
         ("'straße'.toLocaleUpperCase()", json!("STRASSE")),
     ];

@@ -78,7 +78,7 @@ macro_rules! calendars {
             }
         )+
 
-        /// The pattern that CLDR has for a field set, at the moment zero of 1970.
+        /// The pattern that CLDR has for a field set.
         pub(super) fn pattern_of(
             calendar: CalendarName,
             preferences: DateTimeFormatterPreferences,
@@ -118,7 +118,7 @@ macro_rules! calendars {
     };
 }
 
-/// A year that two digits can stand for, so that the short pattern is the usual one: 10 March 2024.
+/// 10 March 2024: a year that the short pattern writes with two digits where it does so at all.
 const SAMPLE_MILLISECONDS: i64 = 1_710_028_800_000;
 
 calendars! {
