@@ -1,9 +1,10 @@
 //! The rule `unsupported-intl`: the few constructors of `Intl` that a worker does not have.
 
+use tgp_contract::Severity;
+
 use super::globals::property_read;
 use super::report::{Report, Rule};
 use super::tree::Tree;
-use tgp_contract::Severity;
 
 const UNSUPPORTED_INTL: Rule = Rule {
     name: "unsupported-intl",
