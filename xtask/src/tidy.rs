@@ -16,11 +16,12 @@ use serde_json::Value;
 use crate::sources::{parsed, rust_files};
 
 /// Each crate's folder and layer. A crate imports only from layers below its own.
-const LAYERS: [(&str, u32); 28] = [
+const LAYERS: [(&str, u32); 29] = [
     ("contract", 0),
     ("fs", 0),
     ("text", 0),
     ("net", 0),
+    ("intl", 0),
     ("compiler", 1),
     ("jail", 1),
     ("sandbox", 1),

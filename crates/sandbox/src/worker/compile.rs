@@ -35,7 +35,7 @@ pub(super) fn serve(connection: &mut UnixStream, frontend: &dyn Frontend) -> Res
 }
 
 /// A fresh runtime for each source: nothing of one can stay for the next.
-fn bytecode(request: &EmitRequest) -> Result<Vec<u8>, String> {
+pub(super) fn bytecode(request: &EmitRequest) -> Result<Vec<u8>, String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     runtime.set_max_stack_size(PARSER_STACK_BYTES);
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;

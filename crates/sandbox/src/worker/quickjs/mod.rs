@@ -1,6 +1,7 @@
 //! QuickJS-NG as engine: a runtime under a counting allocator, a context that cannot compile text, and the prelude.
 
 mod allocator;
+mod intl;
 mod modules;
 mod natives;
 mod prelude;
@@ -111,6 +112,7 @@ impl QuickJs {
             let natives = Object::new(ctx.clone())?;
             install_natives(&ctx, &natives, host, &timers, &rejections)?;
             natives::install(&ctx, &natives)?;
+            intl::install(&ctx, &natives)?;
             let made: Object = make.call((natives,))?;
             let keep = |name: &str| -> Result<Persistent<Function<'static>>> {
                 Ok(Persistent::save(&ctx, made.get::<_, Function>(name)?))
