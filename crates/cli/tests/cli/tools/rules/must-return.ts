@@ -1,4 +1,4 @@
 /** Says something. */
-export default function say(args: { text: string }): void {
+export default function say(args: { text: string }) {
   console.log(args.text);
 }
