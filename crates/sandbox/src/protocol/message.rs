@@ -128,6 +128,10 @@ pub(crate) struct Failure {
     pub stack: String,
     /// `error.code` when it is a string: bridge errors carry theirs through the tool.
     pub code: Option<String>,
+    /// The chain of `error.cause`, one line each.
+    pub causes: Vec<String>,
+    /// The errors of an `AggregateError`, one line each.
+    pub errors: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
