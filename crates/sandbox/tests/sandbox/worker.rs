@@ -189,7 +189,7 @@ pub fn module(expression: &str) -> String {
 /// Limits that only an endless tool reaches, however slow the machine is.
 pub fn limits() -> RunLimits {
     RunLimits {
-        cpu: Duration::from_secs(20),
+        cpu: Duration::from_secs(5),
         wall: Duration::from_secs(120),
         heap_bytes: 256 << 20,
         ..RunLimits::default()

@@ -42,7 +42,7 @@ const DIRECTIVES = {
   f: (value) => asNumber(value, parseNumber),
   j: asJson,
   o: (value) => inspect(value, 4),
-  O: (value) => inspect(value, 4),
+  O: (value) => inspect(value),
   c: () => '',
 };
 const { parseInt: parseInteger, parseFloat: parseNumber } = Number;
@@ -82,10 +82,7 @@ function renderTable(columns) {
   const widths = columns.map((column) => Math.max(...column.map((cell) => cell.length)) + 2);
   const rule = (left, middle, right) => left + widths.map((width) => '─'.repeat(width)).join(middle) + right;
   const row = (at) =>
-    `│${columns.map((column, index) => {
-      const space = widths[index] - column[at].length;
-      return ' '.repeat(Math.floor(space / 2)) + column[at] + ' '.repeat(Math.ceil(space / 2));
-    }).join('│')}│`;
+    `│${columns.map((column, index) => ` ${column[at].padEnd(widths[index] - 1)}`).join('│')}│`;
   const lines = [rule('┌', '┬', '┐'), row(0), rule('├', '┼', '┤')];
   for (let at = 1; at < columns[0].length; at += 1) lines.push(row(at));
   return [...lines, rule('└', '┴', '┘')].join('\n');
@@ -145,8 +142,7 @@ const console = {
   },
   assert(condition = false, ...values) {
     if (condition) return;
-    if (typeof values[0] === 'string') values[0] = `Assertion failed: ${values[0]}`;
-    else values.unshift(values.length === 0 ? 'Assertion failed' : 'Assertion failed:');
+    values[0] = values.length === 0 ? 'Assertion failed' : `Assertion failed: ${textOf(values[0])}`;
     write('error', format(values));
   },
   group(...values) {

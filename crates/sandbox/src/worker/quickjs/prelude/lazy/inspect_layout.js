@@ -82,7 +82,7 @@ function grouped(ctx, output, value) {
   const widest = longest + separator;
   if (widest * 3 + ctx.indent >= ctx.width || (total / widest <= 5 && longest > 6)) return output;
   const bias = Math.sqrt(widest - total / output.length);
-  const biased = Math.max(widest - 3 - 0 - bias + 3, 1);
+  const biased = Math.max(widest - 3 - bias, 1);
   const columns = Math.min(Math.round(Math.sqrt(2.5 * biased * count) / biased), Math.floor((ctx.width - ctx.indent) / widest), 12, 15);
   if (columns <= 1) return output;
   const widths = [];

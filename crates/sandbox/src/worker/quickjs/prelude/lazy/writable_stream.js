@@ -220,6 +220,10 @@ class TransformStream {
     let inside;
     let outside;
     let wanted = deferred();
+    const wants = () => {
+      const s = stateOf(this.#readable);
+      return s.state !== 'readable' || s.reads.length > 0 || desiredSize(s) > 0;
+    };
     const { start, transform, flush, cancel } = transformer ?? {};
     this.#readable = new ReadableStream(
       {
@@ -263,9 +267,9 @@ class TransformStream {
         },
         async write(chunk) {
           // A transform runs when its result is wanted, so that a slow reader holds the writer back.
-          if (inside.desiredSize !== null && inside.desiredSize <= 0) {
-            await wanted.promise;
+          while (!wants()) {
             wanted = deferred();
+            await wanted.promise;
           }
           await guarded(() => (transform === undefined ? controller.enqueue(chunk) : transform.call(transformer, chunk, controller)));
         },
