@@ -60,11 +60,11 @@ fn a_flood_of_findings_is_cut_but_keeps_its_errors() {
 }
 
 #[test]
-fn the_fix_for_fetch_names_the_bridge() {
-    let found = findings("/** Loads. */\nexport default async (args: { url: string }) => fetch(args.url);");
+fn the_fix_for_a_web_socket_names_fetch() {
+    let found = findings("/** Opens. */\nexport default (args: { url: string }) => new WebSocket(args.url);");
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].message, "Global 'fetch' is forbidden");
-    assert!(found[0].fix.contains("tgp.fetch"));
+    assert_eq!(found[0].message, "Global 'WebSocket' is forbidden");
+    assert!(found[0].fix.contains("fetch"));
 }
 
 #[test]

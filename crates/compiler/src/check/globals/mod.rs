@@ -9,9 +9,9 @@ mod names;
 mod reads;
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{CallExpression, IdentifierReference, UnaryOperator};
+use oxc::ast::ast::{BinaryOperator, CallExpression, IdentifierReference, UnaryOperator};
 use oxc::semantic::NodeId;
-use oxc::span::Span;
+use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
 use super::constant;
@@ -86,6 +86,8 @@ fn check_reference<'a>(
             // The wrapper of a CommonJS module hands `require` and `module` in as arguments.
             forbid(report, "arguments", "Use `args`, or a rest parameter with a type.", reference.span);
         }
+        // The class itself makes no code; calling it would.
+        "Function" if is_instanceof_class(tree, node) => {}
         _ => forbid_name(report, name, reference.span),
     }
 }
@@ -119,6 +121,15 @@ fn check_commonjs<'a>(
 
 fn is_typeof_operand(tree: &Tree<'_, '_>, node: NodeId) -> bool {
     matches!(tree.parent(node), Some((_, AstKind::UnaryExpression(unary))) if unary.operator == UnaryOperator::Typeof)
+}
+
+/// True for the class of `value instanceof Class`.
+fn is_instanceof_class(tree: &Tree<'_, '_>, node: NodeId) -> bool {
+    matches!(
+        tree.parent(node),
+        Some((_, AstKind::BinaryExpression(binary)))
+            if binary.operator == BinaryOperator::Instanceof && binary.right.span() == tree.kind(node).span()
+    )
 }
 
 /// `setTimeout('code')` is `eval` with a delay.

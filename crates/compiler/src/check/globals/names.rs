@@ -12,13 +12,10 @@ pub(super) fn remedy(name: &str) -> Option<&'static str> {
         "eval" | "Function" => {
             "Write the logic as TypeScript; text never becomes code. Choose between functions with a lookup table."
         }
-        "fetch" => "Use `tgp.fetch`, which keeps to the allowed URLs.",
         "XMLHttpRequest" | "WebSocket" | "EventSource" => {
-            "Use `tgp.fetch`; it is the only way to the network."
+            "Use `fetch`; it is the only way to the network."
         }
-        "Buffer" => "Use `Uint8Array` with `TextEncoder`/`TextDecoder`, and `atob`/`btoa` for base64.",
         "__dirname" | "__filename" => "Take the path as an argument, or use `/lib` and `/tmp`.",
-        "setImmediate" | "clearImmediate" => "Use `await`, or `setTimeout` with a delay of 0.",
         "Deno" | "Bun" => "Use `tgp.read_file`, `tgp.write_file`, `tgp.exec_sql` and `tgp.fetch`.",
         "Worker" | "SharedWorker" | "SharedArrayBuffer" | "Atomics" | "BroadcastChannel" => {
             "Do the work in the tool itself, or call other tools with `tgp.exec_tool`; a run has one thread."
@@ -28,7 +25,6 @@ pub(super) fn remedy(name: &str) -> Option<&'static str> {
         "document" | "window" | "navigator" | "localStorage" | "sessionStorage" | "indexedDB" => {
             "Return plain data; there is no browser around a tool."
         }
-        "global" | "self" => "Name the global itself (`Math`, `URL`), or use `globalThis.Name`.",
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-function fetch(url: string): Promise<string>;
+function process(name: string): Promise<string>;
 
 /** A signature without a body binds nothing. */
-export default async (args: { url: string }) => fetch(args.url);
+export default async (args: { name: string }) => process(args.name);
