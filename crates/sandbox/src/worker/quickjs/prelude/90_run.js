@@ -8,6 +8,7 @@ const MAX_INNER_ERRORS = 16;
 async function start(entry, argumentsJson, callDefault, optionsJson) {
   const options = parse(optionsJson);
   seedWith(options.seed, options.seeded);
+  startClock();
   if (options.clock !== null) freezeClock(options.clock);
   if (options.environment !== null) install('process', { env: options.environment });
   const values = parse(argumentsJson);
