@@ -59,8 +59,9 @@ fn globals(workers: &Workers) -> Tested {
 }
 
 fn declarations(workers: &Workers) -> Tested {
-    let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/src/scaffold/templates/tgp.d.ts");
-    let text = std::fs::read_to_string(template)?;
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/src/scaffold/templates");
+    let read = |name: &str| std::fs::read_to_string(templates.join(name));
+    let text = read("tgp.d.ts")? + &read("platform.d.ts")?;
     let declared: BTreeSet<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("declare "))
