@@ -3,6 +3,7 @@
 //! A worker runs hostile code, so everything it sends is checked: frames have a size cap, messages are decoded
 //! strictly, and only JSON text crosses as a value.
 
+mod bytes;
 mod frame;
 mod message;
 

@@ -69,6 +69,7 @@ function briefly(thrown) {
 }
 
 function shown(value) {
+  if (typeof value === 'string') return value;
   try {
     return part('console').inspect(value);
   } catch {
