@@ -50,8 +50,12 @@ impl Packages {
             node_path: false,
             ..ResolveOptions::default()
         };
-        let import = Resolver::new(options(&["import", "browser", "module", "default"], &["browser", "module", "main"]));
-        let require = import.clone_with_options(options(&["require", "browser", "default"], &["browser", "main"]));
+        let import = Resolver::new(options(
+            &["import", "browser", "module", "default"],
+            &["browser", "module", "main"],
+        ));
+        let require =
+            import.clone_with_options(options(&["require", "browser", "default"], &["browser", "main"]));
         let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         let roots = real
             .ancestors()

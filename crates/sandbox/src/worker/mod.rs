@@ -141,7 +141,8 @@ fn serve_run(mut connection: UnixStream, heap_bytes: usize, stack_bytes: u64) ->
         _ => return None,
     };
     let within = stack_bytes.saturating_sub(NATIVE_STACK_BYTES).max(MIN_ENGINE_STACK_BYTES);
-    let request = RunRequest { stack_bytes: request.stack_bytes.clamp(MIN_ENGINE_STACK_BYTES, within), ..request };
+    let request =
+        RunRequest { stack_bytes: request.stack_bytes.clamp(MIN_ENGINE_STACK_BYTES, within), ..request };
     let outcome = engine.run(&host, request);
     host.send_or_die(&FromWorker::Done(outcome));
     // The kernel ends this process when it has time to; taking it apart now would slow down what the kernel does next.

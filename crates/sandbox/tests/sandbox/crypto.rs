@@ -42,15 +42,33 @@ fn formats(workers: &Workers) -> Tested {
 
 fn refusals(workers: &Workers) -> Tested {
     for (code, name) in [
-        ("subtle.exportKey('raw', await subtle.importKey('raw', Buffer.alloc(16), 'AES-GCM', false, ['encrypt']))", "InvalidAccessError"),
-        ("subtle.sign('HMAC', await subtle.importKey('raw', Buffer.alloc(16), 'AES-GCM', false, ['encrypt']), data)", "InvalidAccessError"),
-        ("subtle.encrypt({ name: 'AES-GCM', iv: Buffer.alloc(5) }, await subtle.importKey('raw', Buffer.alloc(16), 'AES-GCM', false, ['encrypt']), data)", "NotSupportedError"),
-        ("subtle.importKey('raw', Buffer.alloc(65), { name: 'ECDSA', namedCurve: 'P-256' }, true, ['verify'])", "DataError"),
+        (
+            "subtle.exportKey('raw', await subtle.importKey('raw', Buffer.alloc(16), 'AES-GCM', false, ['encrypt']))",
+            "InvalidAccessError",
+        ),
+        (
+            "subtle.sign('HMAC', await subtle.importKey('raw', Buffer.alloc(16), 'AES-GCM', false, ['encrypt']), data)",
+            "InvalidAccessError",
+        ),
+        (
+            "subtle.encrypt({ name: 'AES-GCM', iv: Buffer.alloc(5) }, await subtle.importKey('raw', Buffer.alloc(16), 'AES-GCM', false, ['encrypt']), data)",
+            "NotSupportedError",
+        ),
+        (
+            "subtle.importKey('raw', Buffer.alloc(65), { name: 'ECDSA', namedCurve: 'P-256' }, true, ['verify'])",
+            "DataError",
+        ),
         ("subtle.importKey('pkcs8', Buffer.alloc(9), 'Ed25519', true, ['sign'])", "DataError"),
         ("subtle.importKey('raw', data, 'PBKDF2', true, ['deriveBits'])", "SyntaxError"),
         ("subtle.generateKey({ name: 'RSA-PSS' }, true, ['sign'])", "NotSupportedError"),
-        ("subtle.deriveBits({ name: 'HKDF', hash: 'SHA-256', salt: data, info: data }, await subtle.importKey('raw', data, 'HKDF', false, ['deriveBits']), 8 * 256 * 32)", "OperationError"),
-        ("subtle.generateKey({ name: 'HMAC', hash: 'SHA-256', length: 2 ** 40 }, true, ['sign'])", "OperationError"),
+        (
+            "subtle.deriveBits({ name: 'HKDF', hash: 'SHA-256', salt: data, info: data }, await subtle.importKey('raw', data, 'HKDF', false, ['deriveBits']), 8 * 256 * 32)",
+            "OperationError",
+        ),
+        (
+            "subtle.generateKey({ name: 'HMAC', hash: 'SHA-256', length: 2 ** 40 }, true, ['sign'])",
+            "OperationError",
+        ),
         ("subtle.sign('HMAC', {}, data)", "TypeError"),
         ("subtle.digest('SHA-256', 'text')", "TypeError"),
     ] {

@@ -20,7 +20,10 @@ fn message(workers: &Workers, expression: &str) -> Result<String, Box<dyn std::e
 fn expressions(workers: &Workers) -> Tested {
     for (code, expected) in [
         ("((args) => args.items.map((x) => x))({ items: {} })", "args.items.map is not a function"),
-        ("((args) => { const r = args.foo(1, args.x.y); return r; })({ x: {} })", "args.foo is not a function"),
+        (
+            "((args) => { const r = args.foo(1, args.x.y); return r; })({ x: {} })",
+            "args.foo is not a function",
+        ),
         ("((a) => a.b(a.c(1)).d(2))({ b: () => ({}), c: () => 1 })", "a.b(a.c(1)).d is not a function"),
         ("((a) => a['k'](1))({})", "a['k'] is not a function"),
         ("((a) => new a.b(1))({})", "a.b is not a constructor"),
@@ -56,7 +59,9 @@ fn aggregate(workers: &Workers) -> Tested {
     let code = "Promise.any([Promise.reject(new Error('first')), Promise.reject(new RangeError('second'))])";
     let options = ToolRunOptions { limits: limits(), ..ToolRunOptions::default() };
     let error = workers.failure(code, options)?;
-    if error.errors == ["first", "RangeError: second"] && error.message == "2 errors: first; RangeError: second" {
+    if error.errors == ["first", "RangeError: second"]
+        && error.message == "2 errors: first; RangeError: second"
+    {
         return Ok(());
     }
     Err(format!("{error:?}").into())
@@ -75,7 +80,11 @@ fn hostile(workers: &Workers) -> Tested {
         "(() => { throw new Proxy({}, { get() { throw 1; }, has() { throw 2; } }); })()",
     ] {
         let error = workers.failure(code, options)?;
-        if error.kind != RunErrorKind::Thrown || error.causes.len() > 8 || error.errors.len() > 16 || error.message.len() > 32 * 1024 {
+        if error.kind != RunErrorKind::Thrown
+            || error.causes.len() > 8
+            || error.errors.len() > 16
+            || error.message.len() > 32 * 1024
+        {
             return Err(format!("{code}\n  {error:?}").into());
         }
     }

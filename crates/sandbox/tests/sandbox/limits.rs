@@ -22,7 +22,9 @@ fn recursion(workers: &Workers) -> Tested {
         "(() => { const o = { toString: () => `${o}` }; return `${o}`; })()",
         "(() => { const o = { get a() { return structuredClone(o); } }; return structuredClone(o); })()",
     ] {
-        let caught = format!("(() => {{ try {{ {code}; }} catch (error) {{ return error.name; }} return 'none'; }})()");
+        let caught = format!(
+            "(() => {{ try {{ {code}; }} catch (error) {{ return error.name; }} return 'none'; }})()"
+        );
         workers.check(&caught, &json!("RangeError"))?;
     }
     Ok(())

@@ -20,7 +20,8 @@ fn main() -> ExitCode {
     if let Some(code) = tgp_sandbox::worker_main(&worker::ScriptFrontend) {
         return code;
     }
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let workers = match Workers::start() {
         Ok(workers) => workers,
         Err(error) => return failed("workers", &error.to_string()),

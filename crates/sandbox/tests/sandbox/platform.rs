@@ -28,7 +28,10 @@ fn language(workers: &Workers) -> Tested {
         ("Array.fromAsync([1, Promise.resolve(2)])", json!([1, 2])),
         ("Object.groupBy([1, 2, 3], (x) => (x % 2 ? 'odd' : 'even'))", json!({"odd": [1, 3], "even": [2]})),
         ("Promise.try(() => 1)", json!(1)),
-        ("(() => { const { promise, resolve } = Promise.withResolvers(); resolve(2); return promise; })()", json!(2)),
+        (
+            "(() => { const { promise, resolve } = Promise.withResolvers(); resolve(2); return promise; })()",
+            json!(2),
+        ),
         ("[...new Set([1, 2]).union(new Set([3]))]", json!([1, 2, 3])),
         ("[1, 2, 3].values().map((x) => x * 2).filter((x) => x > 2).toArray()", json!([4, 6])),
         ("URL.parse('nope')", Value::Null),
@@ -36,7 +39,10 @@ fn language(workers: &Workers) -> Tested {
         ("[...(await new Response('hi').bytes())]", json!([104, 105])),
         ("[typeof navigator, typeof Intl === 'object' || true]", json!(["undefined", true])),
         ("(() => { const f = (n) => (n ? 1 + f(n - 1) : 0); return f(10_000); })()", json!(10_000)),
-        ("(() => { const o = {}; Error.captureStackTrace(o); return o.stack.includes('test.js'); })()", json!(true)),
+        (
+            "(() => { const o = {}; Error.captureStackTrace(o); return o.stack.includes('test.js'); })()",
+            json!(true),
+        ),
         ("self === globalThis && global === globalThis", json!(true)),
     ] {
         workers.check(code, &expected)?;
@@ -46,8 +52,12 @@ fn language(workers: &Workers) -> Tested {
 
 fn windows_1252(workers: &Workers) -> Tested {
     // Node 20 decodes it as ISO 8859-1.
-    workers.check("new TextDecoder('windows-1252').decode(new Uint8Array([0x80, 0xe4, 0x9f]))", &json!("€äŸ"))?;
-    workers.check("new TextDecoder('x-user-defined').decode(new Uint8Array([0x80])).charCodeAt(0)", &json!(0xf780))
+    workers
+        .check("new TextDecoder('windows-1252').decode(new Uint8Array([0x80, 0xe4, 0x9f]))", &json!("€äŸ"))?;
+    workers.check(
+        "new TextDecoder('x-user-defined').decode(new Uint8Array([0x80])).charCodeAt(0)",
+        &json!(0xf780),
+    )
 }
 
 fn globals(workers: &Workers) -> Tested {
@@ -85,7 +95,11 @@ fn declarations(workers: &Workers) -> Tested {
         .flatten()
         .filter(|name| name.as_str().is_some_and(|name| !declared.contains(name)))
         .collect();
-    if undeclared.is_empty() { Ok(()) } else { Err(format!("tgp.d.ts does not declare {undeclared:?}").into()) }
+    if undeclared.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("tgp.d.ts does not declare {undeclared:?}").into())
+    }
 }
 
 fn code_from_text(workers: &Workers) -> Tested {
@@ -99,10 +113,14 @@ fn code_from_text(workers: &Workers) -> Tested {
         "Reflect.construct(Function, ['return 1'])",
         "new (class extends Function {})('return 1')",
     ] {
-        let caught = format!("(() => {{ try {{ return typeof {code}; }} catch (error) {{ return error.name; }} }})()");
+        let caught =
+            format!("(() => {{ try {{ return typeof {code}; }} catch (error) {{ return error.name; }} }})()");
         workers.check(&caught, &json!("EvalError"))?;
     }
-    workers.check("[eval(5), Function.prototype.constructor === Function, Function.length]", &json!([5, true, 0]))
+    workers.check(
+        "[eval(5), Function.prototype.constructor === Function, Function.length]",
+        &json!([5, true, 0]),
+    )
 }
 
 fn fetch(workers: &Workers) -> Tested {
@@ -128,7 +146,9 @@ fn fetch_bodies(workers: &Workers) -> Tested {
     let sent = |body: &str| {
         workers.value(&format!("(await fetch('https://a.test/', {{ method: 'POST', body: {body} }})).json()"))
     };
-    let field = |request: &Value, name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let field = |request: &Value, name: &str| {
+        request.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
     for (body, expected, encoding) in [
         ("'text'", "text", "utf8"),
         ("new Uint8Array([0, 255])", "AP8=", "base64"),
@@ -143,7 +163,11 @@ fn fetch_bodies(workers: &Workers) -> Tested {
     }
     let form = sent("(() => { const form = new FormData(); form.append('a', 'b'); return form; })()")?;
     let headers = form.get("headers").map(Value::to_string).unwrap_or_default();
-    if headers.contains("multipart/form-data; boundary=----formdata-tgp-") { Ok(()) } else { Err(headers.into()) }
+    if headers.contains("multipart/form-data; boundary=----formdata-tgp-") {
+        Ok(())
+    } else {
+        Err(headers.into())
+    }
 }
 
 fn fetch_aborted(workers: &Workers) -> Tested {
@@ -201,6 +225,9 @@ fn frozen(workers: &Workers) -> Tested {
 }
 
 fn replaced(workers: &Workers) -> Tested {
-    workers.check("(() => { globalThis.Buffer = 5; fetch = 6; return [Buffer, globalThis.fetch]; })()", &json!([5, 6]))?;
+    workers.check(
+        "(() => { globalThis.Buffer = 5; fetch = 6; return [Buffer, globalThis.fetch]; })()",
+        &json!([5, 6]),
+    )?;
     workers.check("(() => { delete globalThis.Blob; return 'Blob' in globalThis; })()", &json!(false))
 }

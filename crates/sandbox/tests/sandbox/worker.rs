@@ -58,10 +58,7 @@ pub struct Echo {
 #[async_trait]
 impl Bridge for Echo {
     async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {
-        self.calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((name.to_owned(), arguments.clone()));
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), arguments.clone()));
         let request = arguments.into_iter().next().unwrap_or_default();
         match (name, request.get("url").and_then(Value::as_str)) {
             ("fetch", Some("https://denied.test/")) => Err(ToolError::new(Code::Policy, "denied")),

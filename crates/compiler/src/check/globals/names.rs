@@ -12,9 +12,7 @@ pub(super) fn remedy(name: &str) -> Option<&'static str> {
         "eval" | "Function" => {
             "Write the logic as TypeScript; text never becomes code. Choose between functions with a lookup table."
         }
-        "XMLHttpRequest" | "WebSocket" | "EventSource" => {
-            "Use `fetch`; it is the only way to the network."
-        }
+        "XMLHttpRequest" | "WebSocket" | "EventSource" => "Use `fetch`; it is the only way to the network.",
         "__dirname" | "__filename" => "Take the path as an argument, or use `/lib` and `/tmp`.",
         "Deno" | "Bun" => "Use `tgp.read_file`, `tgp.write_file`, `tgp.exec_sql` and `tgp.fetch`.",
         "Worker" | "SharedWorker" | "SharedArrayBuffer" | "Atomics" | "BroadcastChannel" => {

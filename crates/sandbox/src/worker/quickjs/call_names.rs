@@ -17,7 +17,9 @@ const NOT_CALLEES: [&str; 9] =
 pub(super) fn name_expression(name: &str, message: &str, stack: &str) -> String {
     let subject = match (name, message) {
         ("TypeError", "not a function" | "not a constructor") => callee(stack),
-        ("TypeError", "value is not iterable") => iterated(stack).map(|text| format!("{text} is not iterable")),
+        ("TypeError", "value is not iterable") => {
+            iterated(stack).map(|text| format!("{text} is not iterable"))
+        }
         _ => None,
     };
     subject.unwrap_or_else(|| message.to_owned())
@@ -89,7 +91,8 @@ impl<'a> Tokens<'a> {
     fn of(source: &'a str) -> Self {
         let bytes = source.as_bytes();
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#') || byte >= 0x80;
+        let is_word =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#') || byte >= 0x80;
         let mut list: Vec<Token> = Vec::new();
         let mut at = 0;
         while at < bytes.len() {
@@ -100,7 +103,8 @@ impl<'a> Tokens<'a> {
                     continue;
                 }
                 b'/' if byte(at + 1) == b'/' => {
-                    at = source.get(at..).and_then(|rest| rest.find('\n')).map_or(bytes.len(), |end| at + end);
+                    at =
+                        source.get(at..).and_then(|rest| rest.find('\n')).map_or(bytes.len(), |end| at + end);
                     continue;
                 }
                 b'/' if byte(at + 1) == b'*' => {
@@ -237,7 +241,9 @@ impl<'a> Tokens<'a> {
 
     /// Whether no name is read between `from` and the end of the call whose parenthesis opens at `open`.
     fn is_last_name(&self, from: usize, open: usize) -> bool {
-        let (Some(after), Some(close)) = (self.partner(from, true), self.partner(open, true)) else { return true };
+        let (Some(after), Some(close)) = (self.partner(from, true), self.partner(open, true)) else {
+            return true;
+        };
         let has_function = (after..close).any(|at| matches!(self.text(at), "=>" | "function"));
         has_function || !(after..close).any(|at| self.is_word(at))
     }

@@ -93,7 +93,8 @@ fn decode_bytes(name: String, bytes: TypedArray<'_, u8>, fatal: bool, ignore_bom
 
 fn decode(decoder: &mut Decoder, bytes: &[u8], fatal: bool, last: bool) -> Option<String> {
     if fatal {
-        let mut text = String::with_capacity(decoder.max_utf8_buffer_length_without_replacement(bytes.len())?);
+        let mut text =
+            String::with_capacity(decoder.max_utf8_buffer_length_without_replacement(bytes.len())?);
         let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, last);
         return (result == DecoderResult::InputEmpty).then_some(text);
     }

@@ -94,7 +94,11 @@ pub(super) fn run_script<'js>(ctx: &Ctx<'js>, bytecode: &'static [u8]) -> Result
 /// The CommonJS wrapper function of a module.
 pub(super) fn common_js<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
     let bytecode = TABLE.with_borrow(|table| {
-        table.entries.get(id).filter(|entry| entry.kind == ModuleKind::CommonJs).map(|entry| entry.code.bytecode)
+        table
+            .entries
+            .get(id)
+            .filter(|entry| entry.kind == ModuleKind::CommonJs)
+            .map(|entry| entry.code.bytecode)
     });
     match bytecode {
         Some(bytecode) => run_script(ctx, bytecode),

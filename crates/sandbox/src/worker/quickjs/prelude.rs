@@ -38,10 +38,7 @@ const LAZY: [(&str, &[&str]); 10] = [
     ),
     (
         "streams",
-        &[
-            include_str!("prelude/lazy/readable_stream.js"),
-            include_str!("prelude/lazy/writable_stream.js"),
-        ],
+        &[include_str!("prelude/lazy/readable_stream.js"), include_str!("prelude/lazy/writable_stream.js")],
     ),
     ("structured_clone", &[include_str!("prelude/lazy/structured_clone.js")]),
     ("subtle", &[include_str!("prelude/lazy/crypto_keys.js"), include_str!("prelude/lazy/subtle.js")]),
@@ -57,10 +54,8 @@ const CORE_NAME: &str = "core";
 
 /// The sources of all parts, each behind a line with its name. The kernel caches bytecode by this text.
 pub(crate) fn source() -> String {
-    let mut text = format!(
-        "{SEPARATOR}{CORE_NAME}\n(function (host) {{ 'use strict';\n{}\n}})\n",
-        CORE.join("\n")
-    );
+    let mut text =
+        format!("{SEPARATOR}{CORE_NAME}\n(function (host) {{ 'use strict';\n{}\n}})\n", CORE.join("\n"));
     for (name, files) in LAZY {
         text.push_str(&format!(
             "{SEPARATOR}{name}\n(function (host, kit) {{ 'use strict';\n{}\n}})\n",

@@ -4,9 +4,9 @@
 
 use std::rc::Rc;
 
+use aes_gcm::AesGcm;
 use aes_gcm::aead::consts::{U12, U16};
 use aes_gcm::aead::{Aead, Nonce, Payload};
-use aes_gcm::AesGcm;
 use hmac::{EagerHash, Hmac, Mac};
 use rquickjs::{Ctx, Exception, Function, Object, Result, TypedArray};
 use sha1::Sha1;
@@ -61,13 +61,10 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host
     let owner = Rc::clone(host);
     natives.set(
         "hmacSign",
-        Function::new(
-            ctx.clone(),
-            move |ctx: Ctx<'js>, hash: String, key: Bytes<'js>, data: Bytes<'js>| {
-                let (key, data) = (copy_of(&key), copy_of(&data));
-                given(&ctx, &owner, with_hash!(hash.as_str(), hmac(&owner, &key, &data)))
-            },
-        )?,
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, hash: String, key: Bytes<'js>, data: Bytes<'js>| {
+            let (key, data) = (copy_of(&key), copy_of(&data));
+            given(&ctx, &owner, with_hash!(hash.as_str(), hmac(&owner, &key, &data)))
+        })?,
     )?;
     natives.set(
         "equalBytes",
@@ -80,7 +77,12 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host
         "aesGcm",
         Function::new(
             ctx.clone(),
-            move |ctx: Ctx<'js>, way: String, key: Bytes<'js>, iv: Bytes<'js>, data: Bytes<'js>, aad: Bytes<'js>| {
+            move |ctx: Ctx<'js>,
+                  way: String,
+                  key: Bytes<'js>,
+                  iv: Bytes<'js>,
+                  data: Bytes<'js>,
+                  aad: Bytes<'js>| {
                 let seal = way == "encrypt";
                 let (key, iv, data, aad) = (copy_of(&key), copy_of(&iv), copy_of(&data), copy_of(&aad));
                 given(&ctx, &owner, aes_gcm(seal, &key, &iv, &data, &aad))
@@ -92,7 +94,12 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host
         "hkdf",
         Function::new(
             ctx.clone(),
-            move |ctx: Ctx<'js>, hash: String, key: Bytes<'js>, salt: Bytes<'js>, info: Bytes<'js>, length: usize| {
+            move |ctx: Ctx<'js>,
+                  hash: String,
+                  key: Bytes<'js>,
+                  salt: Bytes<'js>,
+                  info: Bytes<'js>,
+                  length: usize| {
                 let (key, salt, info) = (copy_of(&key), copy_of(&salt), copy_of(&info));
                 given(&ctx, &owner, with_hash!(hash.as_str(), hkdf(&owner, &key, &salt, &info, length)))
             },
@@ -103,10 +110,19 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host
         "pbkdf2",
         Function::new(
             ctx.clone(),
-            move |ctx: Ctx<'js>, hash: String, key: Bytes<'js>, salt: Bytes<'js>, iterations: f64, length: usize| {
+            move |ctx: Ctx<'js>,
+                  hash: String,
+                  key: Bytes<'js>,
+                  salt: Bytes<'js>,
+                  iterations: f64,
+                  length: usize| {
                 let (key, salt) = (copy_of(&key), copy_of(&salt));
                 let iterations = iterations as u32;
-                given(&ctx, &owner, with_hash!(hash.as_str(), pbkdf2(&owner, &key, &salt, iterations, length)))
+                given(
+                    &ctx,
+                    &owner,
+                    with_hash!(hash.as_str(), pbkdf2(&owner, &key, &salt, iterations, length)),
+                )
             },
         )?,
     )?;
@@ -140,7 +156,8 @@ where
 
 /// Compares in a time that depends on the lengths only.
 fn equal_bytes(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).fold(0, |seen, (left, right)| seen | (left ^ right)) == 0
+    left.len() == right.len()
+        && left.iter().zip(right).fold(0, |seen, (left, right)| seen | (left ^ right)) == 0
 }
 
 /// RFC 5869.

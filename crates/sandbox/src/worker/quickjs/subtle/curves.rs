@@ -28,16 +28,11 @@ macro_rules! nist_curve {
                 Some(match what {
                     "public" => point(&SecretKey::from_slice(input).ok()?.public_key()),
                     "point" => point(&PublicKey::from_sec1_bytes(input).ok()?),
-                    "toPkcs8" => {
-                        SecretKey::from_slice(input).ok()?.to_pkcs8_der().ok()?.as_bytes().to_vec()
-                    }
+                    "toPkcs8" => SecretKey::from_slice(input).ok()?.to_pkcs8_der().ok()?.as_bytes().to_vec(),
                     "fromPkcs8" => SecretKey::from_pkcs8_der(input).ok()?.to_bytes().to_vec(),
-                    "toSpki" => PublicKey::from_sec1_bytes(input)
-                        .ok()?
-                        .to_public_key_der()
-                        .ok()?
-                        .as_bytes()
-                        .to_vec(),
+                    "toSpki" => {
+                        PublicKey::from_sec1_bytes(input).ok()?.to_public_key_der().ok()?.as_bytes().to_vec()
+                    }
                     "fromSpki" => point(&PublicKey::from_public_key_der(input).ok()?),
                     _ => return None,
                 })
@@ -74,9 +69,12 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host
     let owner = Rc::clone(host);
     natives.set(
         "curveSign",
-        Function::new(ctx.clone(), move |ctx: Ctx<'js>, curve: String, key: Bytes<'js>, data: Bytes<'js>| {
-            given(&ctx, &owner, sign(&curve, &copy_of(&key), &copy_of(&data)))
-        })?,
+        Function::new(
+            ctx.clone(),
+            move |ctx: Ctx<'js>, curve: String, key: Bytes<'js>, data: Bytes<'js>| {
+                given(&ctx, &owner, sign(&curve, &copy_of(&key), &copy_of(&data)))
+            },
+        )?,
     )?;
     natives.set(
         "curveVerify",
