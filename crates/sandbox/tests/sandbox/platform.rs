@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     ("platform_declarations_name_what_is_there", declarations),
     ("platform_code_from_text_is_refused", code_from_text),
     ("platform_fetch_goes_through_the_bridge", fetch),
+    ("platform_fetch_asks_for_what_was_written", fetch_as_written),
     ("platform_fetch_sends_bytes_forms_and_streams", fetch_bodies),
     ("platform_fetch_can_be_aborted", fetch_aborted),
     ("platform_polluted_prototypes_do_not_change_a_request", polluted),
@@ -140,6 +141,21 @@ fn fetch(workers: &Workers) -> Tested {
         "fetch('https://denied.test/').catch((error) => [error.name, error.code, error.message])",
         &json!(["Error", "EPOLICY", "denied"]),
     )
+}
+
+/// The kernel sees what a tool asks for as it was written, and refuses it with a code of its own.
+fn fetch_as_written(workers: &Workers) -> Tested {
+    for (input, init, url, method) in [
+        ("'https://user:pw@a.test/x'", "{}", "https://user:pw@a.test/x", "GET"),
+        ("'https://a.test/b/../c'", "{ method: 'po st' }", "https://a.test/b/../c", "PO ST"),
+        ("'nonsense'", "{ body: 'x', headers: { a: 'b\\r\\nhost: evil' } }", "nonsense", "GET"),
+    ] {
+        let sent = workers.value(&format!("(await fetch({input}, {init})).json()"))?;
+        if sent.get("url") != Some(&json!(url)) || sent.get("method") != Some(&json!(method)) {
+            return Err(format!("{input} was sent as {sent}").into());
+        }
+    }
+    Ok(())
 }
 
 fn fetch_bodies(workers: &Workers) -> Tested {

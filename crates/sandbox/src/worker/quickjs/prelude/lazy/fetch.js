@@ -7,6 +7,7 @@ const NORMAL_METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'];
 function methodOf(value) {
   const method = `${value}`;
   const upper = method.toUpperCase();
+  if (forKernel) return upper;
   if (!TOKEN.test(method) || FORBIDDEN_METHODS.includes(upper)) throw new TypeError(`'${method}' is not a valid HTTP method.`);
   return NORMAL_METHODS.includes(upper) ? upper : method;
 }
@@ -22,7 +23,9 @@ class Request extends Body {
     if (arguments.length === 0) throw new TypeError("Failed to construct 'Request': 1 argument required, but only 0 present.");
     super();
     const from = isRequest(input) ? input : undefined;
-    if (from === undefined) {
+    if (from === undefined && forKernel) {
+      this.#url = `${input}`.toWellFormed();
+    } else if (from === undefined) {
       const url = urlParts(`${input}`.toWellFormed());
       if (url === undefined) throw new TypeError(`Failed to parse URL from ${input}`);
       if (url.username !== '' || url.password !== '') {
@@ -47,7 +50,8 @@ class Request extends Body {
     }
     const given = init?.body;
     if (given !== undefined && given !== null) {
-      if (this.#method === 'GET' || this.#method === 'HEAD') throw new TypeError('Request with GET/HEAD method cannot have body.');
+      const isRead = this.#method === 'GET' || this.#method === 'HEAD';
+      if (isRead && !forKernel) throw new TypeError('Request with GET/HEAD method cannot have body.');
       setBody(this, given);
     } else if (from !== undefined && hasBody(from)) {
       takeBody(this, from);
@@ -209,7 +213,13 @@ delete Response.received;
 
 async function fetch(input, init = undefined) {
   if (arguments.length === 0) throw new TypeError("The 'fetch' function takes a URL or a Request.");
-  const request = new Request(input, init);
+  let request;
+  forKernel = true;
+  try {
+    request = new Request(input, init);
+  } finally {
+    forKernel = false;
+  }
   const { signal } = request;
   const message = { __proto__: null, url: request.url, method: request.method, headers: [...request.headers] };
   if (init?.redirect !== undefined || isRequest(input)) message.redirect = request.redirect;

@@ -10,14 +10,20 @@ const urlParts = (text) => {
   return parsed === undefined ? undefined : parse(parsed);
 };
 
+// While `fetch` makes its own Request: the kernel judges what is asked for, and its refusal is what a tool must see.
+let forKernel = false;
+
 function headerName(name) {
-  const text = `${name}`;
+  const text = `${name}`.toWellFormed();
+  // The kernel refuses what is not valid, with a code of its own.
+  if (forKernel) return text.toLowerCase();
   if (!TOKEN.test(text)) throw new TypeError(`Headers: ${text} is an invalid header name.`);
   return text.toLowerCase();
 }
 
 function headerValue(value) {
-  const text = `${value}`.replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, '');
+  const text = `${value}`.toWellFormed().replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, '');
+  if (forKernel) return text;
   if (/[\0\r\n]/.test(text) || /[^\0-\xff]/.test(text)) throw new TypeError(`Headers: ${text} is an invalid header value.`);
   return text;
 }
