@@ -24,7 +24,7 @@ const ACCESSES: [&str; 16] = [
     "[].constructor.constructor('return 1')",
     "(() => 1)['constructor']('return 1')",
     "Object.getPrototypeOf(async () => 1).constructor",
-    "fetch('x')",
+    "importScripts('x')",
 ];
 
 /// Harmless contexts for an expression; `§` is where it goes.

@@ -40,7 +40,7 @@ class Request extends Body {
     }
     if (init?.method !== undefined) this.#method = methodOf(init.method);
     if (init?.redirect !== undefined) {
-      if (!['follow', 'error', 'manual'].includes(init.redirect)) throw new TypeError(`'${init.redirect}' is not a valid redirect mode.`);
+      if (!forKernel && !['follow', 'error', 'manual'].includes(init.redirect)) throw new TypeError(`'${init.redirect}' is not a valid redirect mode.`);
       this.#redirect = init.redirect;
     }
     if (init?.signal !== undefined) this.#signal = init.signal ?? undefined;
@@ -220,7 +220,7 @@ async function fetch(input, init = undefined) {
   } finally {
     forKernel = false;
   }
-  const { signal } = request;
+  const signal = init?.signal ?? (isRequest(input) ? input.signal : undefined);
   const message = { __proto__: null, url: request.url, method: request.method, headers: [...request.headers] };
   if (init?.redirect !== undefined || isRequest(input)) message.redirect = request.redirect;
   if (hasBody(request)) {
@@ -228,7 +228,7 @@ async function fetch(input, init = undefined) {
     message.body = text ?? host.base64Encode(bytes);
     message.bodyEncoding = text === undefined ? 'base64' : 'utf8';
   }
-  signal.throwIfAborted();
+  if (signal?.aborted) throw signal.reason;
   return receivedResponse(await bridge('fetch', [message], signal));
 }
 
