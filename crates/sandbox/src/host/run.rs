@@ -22,8 +22,8 @@ use super::process::WorkerProcess;
 use super::watch::{Overrun, Watch};
 use super::{RunLimits, SandboxError};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker,
-    encode, read,
+    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RelatedErrors, RunRequest,
+    ToWorker, encode, read,
 };
 
 /// Bytes of answers a worker may leave unread before further answers become errors.
@@ -110,16 +110,14 @@ pub struct RunError {
     pub stack: String,
     /// The `code` a thrown error carried.
     pub code: Option<String>,
-    /// The chain of `cause` below a thrown error, one line each. `message` ends with them.
-    pub causes: Vec<String>,
-    /// The errors of an `AggregateError`, one line each. `message` names them.
-    pub errors: Vec<String>,
+    /// What a thrown error was caused by or made of; `message` names all of them.
+    pub related: Box<RelatedErrors>,
 }
 
 impl RunError {
     fn new(kind: RunErrorKind, message: String) -> Self {
         let (name, stack) = (String::new(), String::new());
-        Self { kind, name, message, stack, code: None, causes: Vec::new(), errors: Vec::new() }
+        Self { kind, name, message, stack, code: None, related: Box::default() }
     }
 
     /// Whether the worker was killed or failed. An exception of a tool is an answer like others.
@@ -440,21 +438,22 @@ fn explain(failure: Failure, limits: &RunLimits) -> RunError {
         FailureKind::NeverSettles => (RunErrorKind::NeverSettles, failure.message),
         FailureKind::BadProgram => (RunErrorKind::BadProgram, failure.message),
     };
-    let Failure { name, stack, code, causes, errors, .. } = failure;
-    RunError { kind, name, message, stack, code, causes, errors }
+    let Failure { name, stack, code, related, .. } = failure;
+    RunError { kind, name, message, stack, code, related }
 }
 
 /// The message of a thrown error with what it was caused by. The worker has clipped each part; a worker that a tool has
 /// taken over may not have, so the whole is clipped again.
 fn whole_message(failure: &Failure) -> String {
     let mut message = failure.message.clone();
-    if !failure.errors.is_empty() {
+    let RelatedErrors { causes, errors } = failure.related.as_ref();
+    if !errors.is_empty() {
         if message.is_empty() {
-            message = format!("{} errors", failure.errors.len());
+            message = format!("{} errors", errors.len());
         }
-        message = format!("{message}: {}", failure.errors.join("; "));
+        message = format!("{message}: {}", errors.join("; "));
     }
-    for cause in &failure.causes {
+    for cause in causes {
         message = format!("{message} (caused by: {cause})");
     }
     tgp_text::head(&message, MAX_MESSAGE_BYTES).to_owned()

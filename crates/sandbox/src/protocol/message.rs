@@ -132,6 +132,12 @@ pub(crate) struct Failure {
     pub stack: String,
     /// `error.code` when it is a string: bridge errors carry theirs through the tool.
     pub code: Option<String>,
+    pub related: Box<RelatedErrors>,
+}
+
+/// The errors behind a thrown error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelatedErrors {
     /// The chain of `error.cause`, one line each.
     pub causes: Vec<String>,
     /// The errors of an `AggregateError`, one line each.

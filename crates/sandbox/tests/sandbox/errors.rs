@@ -48,7 +48,7 @@ fn causes(workers: &Workers) -> Tested {
     let code = "(() => { throw new Error('cannot read config', { cause: new SyntaxError('bad token', { cause: 'line 3' }) }); })()";
     let options = ToolRunOptions { limits: limits(), ..ToolRunOptions::default() };
     let error = workers.failure(code, options)?;
-    if error.causes != ["SyntaxError: bad token", "line 3"] {
+    if error.related.causes != ["SyntaxError: bad token", "line 3"] {
         return Err(format!("{error:?}").into());
     }
     let expected = "cannot read config (caused by: SyntaxError: bad token) (caused by: line 3)";
@@ -59,7 +59,7 @@ fn aggregate(workers: &Workers) -> Tested {
     let code = "Promise.any([Promise.reject(new Error('first')), Promise.reject(new RangeError('second'))])";
     let options = ToolRunOptions { limits: limits(), ..ToolRunOptions::default() };
     let error = workers.failure(code, options)?;
-    if error.errors == ["first", "RangeError: second"]
+    if error.related.errors == ["first", "RangeError: second"]
         && error.message == "2 errors: first; RangeError: second"
     {
         return Ok(());
@@ -81,8 +81,8 @@ fn hostile(workers: &Workers) -> Tested {
     ] {
         let error = workers.failure(code, options)?;
         if error.kind != RunErrorKind::Thrown
-            || error.causes.len() > 8
-            || error.errors.len() > 16
+            || error.related.causes.len() > 8
+            || error.related.errors.len() > 16
             || error.message.len() > 32 * 1024
         {
             return Err(format!("{code}\n  {error:?}").into());

@@ -1,6 +1,7 @@
 //! Tests of the engine in real workers. The binary is also the worker, so it has no test harness of its own:
 //! `cargo test -p tgp-sandbox --test sandbox -- golden` runs the tests whose names contain `golden`, and
 //! `… -- eval 'expression'` prints what an expression gives.
+#![allow(clippy::print_stdout, clippy::indexing_slicing)]
 
 mod crypto;
 mod errors;

@@ -48,6 +48,11 @@ const LAZY: [(&str, &[&str]); 10] = [
 /// The name its frames carry in a stack; the kernel leaves them out of what people see.
 pub(crate) const PRELUDE_ID: &str = "tgp:prelude";
 
+/// The globals that every part finds as the engine made them, whatever the tool has done to them since.
+const KEPT: &str = "AggregateError, Array, ArrayBuffer, BigInt, Boolean, DataView, Date, DOMException, Error, JSON, Map, Math, \
+                    Number, Object, Promise, RangeError, Reflect, RegExp, Set, String, Symbol, TypeError, Uint8Array, WeakMap, \
+                    WeakRef, WeakSet";
+
 /// Begins the line that separates two parts in the source; the part's name follows.
 const SEPARATOR: &str = "//# tgp-prelude-part ";
 const CORE_NAME: &str = "core";
@@ -57,8 +62,10 @@ pub(crate) fn source() -> String {
     let mut text =
         format!("{SEPARATOR}{CORE_NAME}\n(function (host) {{ 'use strict';\n{}\n}})\n", CORE.join("\n"));
     for (name, files) in LAZY {
+        // A part may run long after the tool has begun, so the globals it uses are those the core has kept.
         text.push_str(&format!(
-            "{SEPARATOR}{name}\n(function (host, kit) {{ 'use strict';\n{}\n}})\n",
+            "{SEPARATOR}{name}\n(function (host, kit) {{ 'use strict';\nconst {{ {KEPT} }} = kit;\n\
+             return (function () {{\n{}\n}})();\n}})\n",
             files.join("\n")
         ));
     }

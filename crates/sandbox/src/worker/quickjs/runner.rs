@@ -12,7 +12,8 @@ use serde_json::json;
 use super::QuickJs;
 use super::{call_names, modules};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, RunOutcome, RunRequest, ToWorker, WorkerStats, read_blocking,
+    CallReply, Failure, FailureKind, RelatedErrors, RunOutcome, RunRequest, ToWorker, WorkerStats,
+    read_blocking,
 };
 use crate::worker::host::{Host, without_lone_surrogates};
 
@@ -39,7 +40,7 @@ pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) ->
 
 fn failure(kind: FailureKind, message: String) -> Failure {
     let (name, stack) = (String::new(), String::new());
-    Failure { kind, name, message, stack, code: None, causes: Vec::new(), errors: Vec::new() }
+    Failure { kind, name, message, stack, code: None, related: Box::default() }
 }
 
 fn drive(
@@ -234,6 +235,6 @@ fn thrown<'js>(ctx: &Ctx<'js>, engine: &QuickJs, error: Value<'js>) -> Failure {
     let code = Some(text("code")).filter(|code| !code.is_empty());
     let (name, stack) = (text("name"), text("stack"));
     let message = call_names::name_expression(&name, &text("message"), &stack);
-    let (causes, errors) = (texts("causes"), texts("errors"));
-    Failure { kind: FailureKind::Thrown, name, message, stack, code, causes, errors }
+    let related = Box::new(RelatedErrors { causes: texts("causes"), errors: texts("errors") });
+    Failure { kind: FailureKind::Thrown, name, message, stack, code, related }
 }

@@ -1,6 +1,5 @@
 //! Natives of `crypto.subtle`: functions of bytes. Keys are bytes here; what a key may be used for is the prelude's
 //! business. Whatever takes time in proportion to its input asks between slices whether the run must stop.
-#![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
 use std::rc::Rc;
 

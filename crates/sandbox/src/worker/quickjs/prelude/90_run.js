@@ -64,7 +64,8 @@ function isErrorLike(thrown) {
 /** One line for an error inside another one. */
 function briefly(thrown) {
   if (!isErrorLike(thrown)) return wellFormed(clip(shown(thrown), MAX_INNER_TEXT));
-  const [name, message] = [askText(thrown, 'name', MAX_INNER_TEXT), askText(thrown, 'message', MAX_INNER_TEXT)];
+  const name = askText(thrown, 'name', MAX_INNER_TEXT);
+  const message = askText(thrown, 'message', MAX_INNER_TEXT);
   return name === '' || name === 'Error' ? message : message === '' ? name : `${name}: ${message}`;
 }
 

@@ -1,5 +1,4 @@
 //! Signatures on curves: ECDSA on P-256 and P-384, and Ed25519. Nonces follow RFC 6979, so a seeded run repeats.
-#![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
 // Blob, File, FormData, and the text form of a multipart body.
-const { ArrayBuffer, Array, Number, Promise, String, TypeError, Uint8Array, currentTime, defineProperty, part, randomBytes } = kit;
+const { currentTime, defineProperty, part, randomBytes } = kit;
 const utf8 = (text) => host.utf8Encode(text.toWellFormed());
 const textOfUtf8 = (bytes) => host.decodeBytes('utf-8', bytes, false, false);
 

@@ -1,7 +1,5 @@
 // Buffer: Node's byte arrays. Text is converted natively; `buffer_numbers.js` adds the readers and writers of numbers.
-const {
-  Array, ArrayBuffer, DataView, Math, Number, Object, RangeError, String, TypeError, Uint8Array, apply, defineProperty,
-} = kit;
+const { apply, defineProperty } = kit;
 /** The longest Buffer; the heap of a run ends far below it. */
 const MAX_LENGTH = 2 ** 31 - 1;
 

@@ -1,5 +1,5 @@
 // CryptoKey and the formats of keys; `subtle.js` uses them.
-const { Array, ArrayBuffer, Boolean, DOMException, Math, Number, Object, String, TypeError, Uint8Array, defineProperty, parse, part, randomBytes, stringify } = kit;
+const { defineProperty, parse, part, randomBytes, stringify } = kit;
 
 const refusal = (name, message) => new DOMException(message, name);
 const HASHES = { __proto__: null, 'SHA-1': { bytes: 20, block: 64 }, 'SHA-256': { bytes: 32, block: 64 }, 'SHA-384': { bytes: 48, block: 128 }, 'SHA-512': { bytes: 64, block: 128 } };

@@ -1,5 +1,5 @@
 // TextEncoder and TextDecoder: the work is done natively, the classes are thin.
-const { ArrayBuffer, Boolean, RangeError, String, TypeError, Uint8Array, defineProperty } = kit;
+const { defineProperty } = kit;
 
 class TextEncoder {
   get encoding() {

@@ -1,5 +1,5 @@
 // Event, EventTarget, AbortSignal, AbortController.
-const { DOMException, TypeError, String, Boolean, Number, defineProperty, now, setTimeout } = kit;
+const { defineProperty, now, setTimeout } = kit;
 
 class Event {
   #type;

@@ -1,8 +1,5 @@
 // Headers: names in lower case, sorted and joined when they are read.
-const {
-  Array, ArrayBuffer, Boolean, DOMException, Math, Number, Object, Promise, RangeError, String, TypeError, Uint8Array, bridge,
-  defineProperty, parse, part, stringify,
-} = kit;
+const { bridge, defineProperty, parse, part, stringify } = kit;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const urlParts = (text) => {

@@ -1,10 +1,9 @@
 // Values as a person reads them in a log, in the notation of Node's `util.inspect`.
-const {
-  AggregateError, Array, ArrayBuffer, BigInt, Boolean, DataView, Date, Error, Map, Math, Number, Object, Promise, RegExp, Set, String,
-  Symbol, WeakMap, WeakRef, WeakSet, Uint8Array, apply, getPrototypeOf, hasOwn, keys, now, stringify, table, textOf,
-} = kit;
+const { apply, getPrototypeOf, hasOwn, keys, now, stringify, table, textOf } = kit;
 const MAX_DEPTH = 2;
 const MAX_ITEMS = 100;
+/** Node shows all keys of an object; a log here has a size. */
+const MAX_KEYS = 500;
 const MAX_STRING = 10_000;
 const CUSTOM = Symbol.for('nodejs.util.inspect.custom');
 const { getOwnPropertyDescriptor, getOwnPropertySymbols } = Object;

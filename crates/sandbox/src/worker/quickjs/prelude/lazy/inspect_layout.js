@@ -147,7 +147,8 @@ function show(ctx, value) {
   let output;
   try {
     output = shape.list();
-    for (const key of shape.own) output.push(showProperty(ctx, value, key, shape.hidden ?? []));
+    for (const key of shape.own.slice(0, MAX_KEYS)) output.push(showProperty(ctx, value, key, shape.hidden ?? []));
+    output.push(...remaining(shape.own.length - MAX_KEYS));
   } finally {
     ctx.seen.pop();
   }

@@ -1,7 +1,5 @@
 // ReadableStream with its default reader. Byte streams are read like all others; there is no BYOB reader.
-const {
-  ArrayBuffer, Boolean, DOMException, Math, Number, Object, Promise, RangeError, String, TypeError, Uint8Array, defineProperty, part,
-} = kit;
+const { defineProperty, part } = kit;
 const ignore = () => {};
 /** The largest chunk of a stream whose bytes are there already. */
 const CHUNK_BYTES = 65536;

@@ -1,8 +1,5 @@
 // structuredClone for everything that exists here.
-const {
-  Array, ArrayBuffer, DataView, Date, DOMException, Error, Map, Object, Promise, Reflect, RegExp, Set, TypeError, Uint8Array,
-  WeakMap, WeakRef, WeakSet, defineProperty, keys, textOf, part, apply, errorClasses,
-} = kit;
+const { defineProperty, keys, textOf, part, apply, errorClasses } = kit;
 
 // A subclass of an error class clones as the nearest built-in class by its name, as the standard has it.
 const ERROR_CLASSES = errorClasses;

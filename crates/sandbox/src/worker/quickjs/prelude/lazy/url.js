@@ -1,5 +1,5 @@
 // URL and URLSearchParams: parsing and serializing are native.
-const { Array, Object, String, TypeError, defineProperty, parse, stringify } = kit;
+const { defineProperty, parse, stringify } = kit;
 
 const wellFormed = (value) => `${value}`.toWellFormed();
 
