@@ -1,4 +1,4 @@
-//! `crypto.subtle` where the golden list is no measure: refusals, round trips, limits.
+//! `crypto.subtle` beyond the golden list: refusals, round trips, limits.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn pbkdf2_is_bounded(workers: &Workers) -> Tested {
     })()";
     let report = workers.evaluate_with(code, ToolRunOptions { limits: cpu, ..ToolRunOptions::default() });
     match report.result {
-        // The worker reports its own end: nobody had to kill it, so its heap is known.
+        // The worker reports its own end: the kernel did not have to kill it, so its heap is known.
         Err(error) if error.kind == RunErrorKind::CpuTime && report.stats.heap_peak_bytes > 0 => Ok(()),
         other => Err(format!("{other:?} after {} ms", report.stats.cpu_ms).into()),
     }

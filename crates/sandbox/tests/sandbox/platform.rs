@@ -1,4 +1,4 @@
-//! What tools find on their global object, where Node 20 is no measure.
+//! What tools find on their global object, beyond what Node 20 can be compared with.
 
 use std::collections::BTreeSet;
 use std::path::Path;

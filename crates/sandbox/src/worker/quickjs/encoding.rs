@@ -72,7 +72,7 @@ fn utf8_encode_into(text: String, target: TypedArray<'_, u8>) -> Vec<usize> {
     vec![read, written]
 }
 
-/// The name of the encoding that a label stands for, in lower case.
+/// The name of the encoding of a label, in lower case.
 fn encoding_name(label: String) -> Option<String> {
     Encoding::for_label_no_replacement(label.as_bytes()).map(|encoding| encoding.name().to_ascii_lowercase())
 }
@@ -181,7 +181,7 @@ fn buffer_text(bytes: &[u8], encoding: &str) -> String {
     }
 }
 
-/// Base64 of both alphabets; what is no digit is skipped, and `=` ends it, as in Node.
+/// Base64 of both alphabets; other characters are skipped, and `=` ends it, as in Node.
 fn lenient_base64(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let (mut bits, mut count) = (0_u32, 0_u32);
