@@ -16,7 +16,13 @@ pub(super) struct Found {
     pub(super) id: String,
     /// Its real path, links followed.
     pub(super) file: PathBuf,
+    /// The `browser` field of the package replaces it by nothing.
+    is_ignored: bool,
 }
+
+/// The module in place of everything that a `browser` field replaces by nothing.
+const EMPTY_ID: &str = "npm:empty";
+const EMPTY_SOURCE: &str = "module.exports = {};\n";
 
 /// The packages that a project can reach.
 pub(super) struct Packages {
@@ -37,13 +43,19 @@ impl Packages {
         let options = |conditions: &[&str], main_fields: &[&str]| ResolveOptions {
             condition_names: conditions.iter().map(ToString::to_string).collect(),
             main_fields: main_fields.iter().map(ToString::to_string).collect(),
+            // A tool is closer to a browser than to Node: it has `fetch` and `crypto`, and no modules of Node.
+            alias_fields: vec![vec!["browser".to_owned()]],
             extensions: [".js", ".mjs", ".cjs", ".json"].map(String::from).to_vec(),
             // The environment of the kernel must not decide what a tool loads.
             node_path: false,
             ..ResolveOptions::default()
         };
-        let import = Resolver::new(options(&["import", "module", "default"], &["module", "main"]));
-        let require = import.clone_with_options(options(&["require", "default"], &["main"]));
+        let import = Resolver::new(options(
+            &["import", "browser", "module", "default"],
+            &["browser", "module", "main"],
+        ));
+        let require =
+            import.clone_with_options(options(&["require", "browser", "default"], &["browser", "main"]));
         let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         let roots = real
             .ancestors()
@@ -62,12 +74,16 @@ impl Packages {
             return Err(refused(request, Refusal::Outside));
         }
         let resolver = if request.kind == RequestKind::Require { &self.require } else { &self.import };
-        let resolution =
-            resolver.resolve(directory, specifier).map_err(|error| explain(request, directory, &error))?;
+        let resolution = match resolver.resolve(directory, specifier) {
+            Err(ResolveError::Ignored(file)) => {
+                return Ok(Found { id: EMPTY_ID.to_owned(), file, is_ignored: true });
+            }
+            resolved => resolved.map_err(|error| explain(request, directory, &error))?,
+        };
         // The resolver follows links itself; asking the system again makes this check its own proof.
         let file = resolution.path().canonicalize().map_err(|error| unreadable(request, &error))?;
         let id = self.id(&file).ok_or_else(|| refused(request, Refusal::Escapes))?;
-        Ok(Found { id, file })
+        Ok(Found { id, file, is_ignored: false })
     }
 
     /// `npm:` and the path below `node_modules`; one `../` for each root that is nearer to the project.
@@ -113,6 +129,9 @@ fn unreadable(request: &ModuleRequest, error: &std::io::Error) -> ToolError {
 
 /// The source of a file, within the cap.
 pub(super) fn read(found: &Found, request: &ModuleRequest) -> Result<String, ToolError> {
+    if found.is_ignored {
+        return Ok(EMPTY_SOURCE.to_owned());
+    }
     let no_module = |reason: String| refused(request, Refusal::NoModule { reason });
     let size = found.file.metadata().map_err(|error| unreadable(request, &error))?.len();
     if size > MAX_LIBRARY_BYTES as u64 {

@@ -72,6 +72,55 @@ fn module_and_main_fields() {
 }
 
 #[test]
+fn the_browser_build_of_a_package_is_taken() {
+    let project = with("import a from 'pkg'; import b from 'dual'; const c = require('cjs'); export default [a, b, c];")
+        .file(
+            "node_modules/pkg/package.json",
+            r#"{"exports": {".": {"browser": "./web.js", "import": "./node.js"}}, "type": "module"}"#,
+        )
+        .file("node_modules/pkg/web.js", "export default 1;")
+        .file("node_modules/pkg/node.js", "import 'node:fs'; export default 2;")
+        .file(
+            "node_modules/dual/package.json",
+            r#"{"exports": {"import": {"node": "./node.mjs", "default": "./index.mjs"}}}"#,
+        )
+        .file("node_modules/dual/index.mjs", "export default 3;")
+        .file(
+            "node_modules/cjs/package.json",
+            r#"{"main": "./node.js", "browser": {"./node.js": "./web.js", "./random.js": "./random-web.js", "stream": false}}"#,
+        )
+        .file("node_modules/cjs/web.js", "exports.random = require('./random.js'); exports.stream = require('stream');")
+        .file("node_modules/cjs/random.js", "module.exports = require('crypto');")
+        .file("node_modules/cjs/random-web.js", "module.exports = 4;");
+    let graph = project.graph("tools/a.ts").unwrap();
+    assert_eq!(
+        links(&graph, "tools/a.ts"),
+        [
+            "cjs -> npm:cjs/web.js",
+            "dual -> npm:dual/index.mjs",
+            "pkg -> npm:pkg/web.js",
+            "tgp:require -> tgp:require",
+        ]
+    );
+    assert_eq!(
+        links(&graph, "npm:cjs/web.js"),
+        ["./random.js -> npm:cjs/random-web.js", "stream -> npm:empty"]
+    );
+}
+
+#[test]
+fn a_browser_field_leads_nowhere_outside_of_packages() {
+    let project = with("import a from 'pkg'; export default a;")
+        .file("secret.js", "export default 1;")
+        .file(
+            "node_modules/pkg/package.json",
+            r#"{"main": "./main.js", "browser": {"./main.js": "../../secret.js"}}"#,
+        )
+        .file("node_modules/pkg/main.js", "export default 2;");
+    assert!(project.graph("tools/a.ts").is_err());
+}
+
+#[test]
 fn linked_layouts_stay_below_node_modules() {
     let project = with("import { a } from 'links'; export default a;")
         .link("node_modules/links", ".pnpm/links@1.0.0/node_modules/links")

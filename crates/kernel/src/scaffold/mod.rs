@@ -10,7 +10,8 @@ use tgp_contract::{Code, ToolError};
 use tgp_registry::Index;
 
 const CONFIG: &str = include_str!("templates/tgp.config.ts");
-const DECLARATIONS: &str = include_str!("templates/tgp.d.ts");
+const DECLARATIONS: &str =
+    concat!(include_str!("templates/tgp.d.ts"), include_str!("templates/platform.d.ts"));
 const TOOL_GITIGNORE: &str = "# What is not source stays on this machine.\n/.state/\n.tgp-tmp-*\n";
 const TOOL_TSCONFIG: &str = include_str!("templates/tsconfig.json");
 

@@ -112,12 +112,12 @@ async fn logs_come_in_order_with_their_levels() {
     let answer = run(&kernel, &project, source, json!({})).await;
     let told = logs(data(&answer));
     let expected = [
-        ("info", "one { a: [1, \"x\"] }"),
+        ("info", "one { a: [ 1, 'x' ] }"),
         ("warn", "two"),
         ("info", "three 3"),
         ("error", "four"),
         ("debug", "null undefined"),
-        ("info", "Map(1) {\"k\" => Set(1) {1}}"),
+        ("info", "Map(1) { 'k' => Set(1) { 1 } }"),
         ("error", "Assertion failed: five"),
     ];
     assert_eq!(told, expected.map(|(level, text)| (level.to_owned(), text.to_owned())));

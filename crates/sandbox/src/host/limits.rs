@@ -10,6 +10,7 @@ pub struct RunLimits {
     pub heap_bytes: u64,
     pub cpu: Duration,
     pub wall: Duration,
+    /// Bytes of stack: about 700 for each call of a small function.
     pub stack_bytes: u64,
     /// Bytes of the JSON result, and of the arguments of one bridge call.
     pub output_bytes: u64,
@@ -24,7 +25,7 @@ impl Default for RunLimits {
             heap_bytes: 64 * MIB,
             cpu: Duration::from_secs(1),
             wall: Duration::from_secs(10),
-            stack_bytes: MIB,
+            stack_bytes: 8 * MIB,
             output_bytes: 4 * MIB,
             log_lines: 1_000,
             log_bytes: 256 * 1024,

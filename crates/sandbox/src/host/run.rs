@@ -22,12 +22,15 @@ use super::process::WorkerProcess;
 use super::watch::{Overrun, Watch};
 use super::{RunLimits, SandboxError};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker,
-    encode, read,
+    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RelatedErrors, RunRequest,
+    ToWorker, encode, read,
 };
 
 /// Bytes of answers a worker may leave unread before further answers become errors.
 const MAX_WAITING_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes of an error's message.
+const MAX_MESSAGE_BYTES: usize = 32 * 1024;
 
 /// Everything a worker needs to run one tool.
 #[derive(Clone, Debug)]
@@ -107,11 +110,14 @@ pub struct RunError {
     pub stack: String,
     /// The `code` a thrown error carried.
     pub code: Option<String>,
+    /// What a thrown error was caused by or made of; `message` names all of them.
+    pub related: Box<RelatedErrors>,
 }
 
 impl RunError {
     fn new(kind: RunErrorKind, message: String) -> Self {
-        Self { kind, name: String::new(), message, stack: String::new(), code: None }
+        let (name, stack) = (String::new(), String::new());
+        Self { kind, name, message, stack, code: None, related: Box::default() }
     }
 
     /// Whether the worker was killed or failed. An exception of a tool is an answer like others.
@@ -427,12 +433,30 @@ fn explain(failure: Failure, limits: &RunLimits) -> RunError {
             format!("the tool used more than its {} MB of memory", limits.heap_bytes >> 20),
         ),
         FailureKind::CpuTime => return overrun_error(Overrun::CpuTime, limits),
-        FailureKind::Thrown => (RunErrorKind::Thrown, failure.message),
+        FailureKind::Thrown => (RunErrorKind::Thrown, whole_message(&failure)),
         FailureKind::Cap => (RunErrorKind::Cap, failure.message),
         FailureKind::NeverSettles => (RunErrorKind::NeverSettles, failure.message),
         FailureKind::BadProgram => (RunErrorKind::BadProgram, failure.message),
     };
-    RunError { kind, name: failure.name, message, stack: failure.stack, code: failure.code }
+    let Failure { name, stack, code, related, .. } = failure;
+    RunError { kind, name, message, stack, code, related }
+}
+
+/// The message of a thrown error with what it was caused by. The worker has clipped each part; a worker that a tool has
+/// taken over may not have, so the whole is clipped again.
+fn whole_message(failure: &Failure) -> String {
+    let mut message = failure.message.clone();
+    let RelatedErrors { causes, errors } = failure.related.as_ref();
+    if !errors.is_empty() {
+        if message.is_empty() {
+            message = format!("{} errors", errors.len());
+        }
+        message = format!("{message}: {}", errors.join("; "));
+    }
+    for cause in causes {
+        message = format!("{message} (caused by: {cause})");
+    }
+    tgp_text::head(&message, MAX_MESSAGE_BYTES).to_owned()
 }
 
 fn overrun_error(overrun: Overrun, limits: &RunLimits) -> RunError {

@@ -18,6 +18,7 @@ pub enum ModuleKind {
 pub struct ModuleCode {
     pub id: String,
     pub kind: ModuleKind,
+    #[serde(with = "super::bytes")]
     pub bytecode: Vec<u8>,
     /// Specifier to module id.
     pub links: Vec<(String, String)>,
@@ -46,12 +47,14 @@ pub enum LogLevel {
 /// Kernel to compile worker: one request of the front end's own language.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CompileJob {
+    #[serde(with = "super::bytes")]
     pub request: Vec<u8>,
 }
 
 /// Compile worker to kernel.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CompileAnswer {
+    #[serde(with = "super::bytes")]
     pub answer: Vec<u8>,
     /// Bytecode of what the front end emitted, or why the engine refused it.
     pub bytecode: Option<Result<Vec<u8>, String>>,
@@ -60,7 +63,8 @@ pub(crate) struct CompileAnswer {
 /// What a run worker gets ahead of its run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WarmUp {
-    /// Bytecode of the prelude script.
+    /// Bytecode of the prelude's parts.
+    #[serde(with = "super::bytes")]
     pub prelude: Vec<u8>,
     pub modules: Vec<ModuleCode>,
 }
@@ -128,6 +132,16 @@ pub(crate) struct Failure {
     pub stack: String,
     /// `error.code` when it is a string: bridge errors carry theirs through the tool.
     pub code: Option<String>,
+    pub related: Box<RelatedErrors>,
+}
+
+/// The errors behind a thrown error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelatedErrors {
+    /// The chain of `error.cause`, one line each.
+    pub causes: Vec<String>,
+    /// The errors of an `AggregateError`, one line each.
+    pub errors: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

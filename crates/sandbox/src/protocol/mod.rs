@@ -3,6 +3,7 @@
 //! A worker runs hostile code, so everything it sends is checked: frames have a size cap, messages are decoded
 //! strictly, and only JSON text crosses as a value.
 
+mod bytes;
 mod frame;
 mod message;
 
@@ -11,4 +12,4 @@ pub(crate) use message::{
     CallReply, CompileAnswer, CompileJob, Failure, FailureKind, FromWorker, RunOutcome, RunRequest, ToWorker,
     WarmUp, WorkerStats,
 };
-pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind};
+pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors};

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
+use super::quickjs::{CodeWithSource, PRELUDE_ID, prelude_parts};
 use crate::protocol::{
     CompileAnswer, CompileJob, EmitRequest, FrameError, ModuleKind, read_blocking, write_blocking,
 };
@@ -34,8 +35,21 @@ pub(super) fn serve(connection: &mut UnixStream, frontend: &dyn Frontend) -> Res
     }
 }
 
+/// What the engine makes of a request: the prelude is several scripts, everything else is one module.
+fn bytecode(request: &EmitRequest) -> Result<Vec<u8>, String> {
+    if request.id != PRELUDE_ID {
+        return module_bytecode(request).map(|bytecode| CodeWithSource::write(bytecode, request));
+    }
+    let mut parts = Vec::new();
+    for (name, code) in prelude_parts(&request.code) {
+        let part = EmitRequest { code: code.to_owned(), ..request.clone() };
+        parts.push((name, module_bytecode(&part).map_err(|text| format!("{name}: {text}"))?));
+    }
+    postcard::to_allocvec(&parts).map_err(|error| error.to_string())
+}
+
 /// A fresh runtime for each source: nothing of one can stay for the next.
-pub(super) fn bytecode(request: &EmitRequest) -> Result<Vec<u8>, String> {
+fn module_bytecode(request: &EmitRequest) -> Result<Vec<u8>, String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     runtime.set_max_stack_size(PARSER_STACK_BYTES);
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;

@@ -13,10 +13,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use tgp_jail::{LockReport, Profile, lock_this_process};
 
-use crate::protocol::{FromWorker, ToWorker, read_blocking, write_blocking};
+use crate::protocol::{FromWorker, RunRequest, ToWorker, read_blocking, write_blocking};
 pub use compile::{Frontend, FrontendReply};
 use engine::Engine;
 use host::Host;
@@ -34,6 +35,12 @@ const ADDRESS_SPACE_SLACK: u64 = 192 * 1024 * 1024;
 /// A compile worker's parser recurses deeply on nested sources; the kernel leaves at least this much room above
 /// the main stack of every process.
 const COMPILE_STACK_BYTES: u64 = 120 * 1024 * 1024;
+/// The main stack of a run worker. The engine ends a recursion long before.
+const RUN_STACK_BYTES: u64 = 64 * 1024 * 1024;
+/// What the engine must leave of the main stack to native functions.
+const NATIVE_STACK_BYTES: u64 = 2 * 1024 * 1024;
+/// The engine takes 0 for no limit at all, so it never gets less than this.
+const MIN_ENGINE_STACK_BYTES: u64 = 256 * 1024;
 const COMPILE_ADDRESS_SPACE: u64 = 1024 * 1024 * 1024;
 /// Backstop for a worker whose kernel is gone and that ignores its own limits.
 const CPU_SECONDS: u64 = 120;
@@ -59,11 +66,12 @@ pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
 fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     let mut connection = connection()?;
     close_the_rest()?;
+    let stack = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })?;
     let report = lock(kind, heap_bytes)?;
     write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
     match kind {
         COMPILE_WORKER => compile::serve(&mut connection, frontend).ok(),
-        RUN_WORKER => serve_run(connection, usize::try_from(heap_bytes).ok()?),
+        RUN_WORKER => serve_run(connection, usize::try_from(heap_bytes).ok()?, stack),
         _ => None,
     }
 }
@@ -87,7 +95,7 @@ fn close_the_rest() -> Option<()> {
         return Some(());
     }
     // Kernels before 5.9 do not know the call.
-    let (_, most) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).ok()?;
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     for descriptor in 3..libc::c_int::try_from(most.min(1 << 20)).ok()? {
         // SAFETY: as above; closing what is not open does nothing.
         unsafe { libc::close(descriptor) };
@@ -101,9 +109,6 @@ fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
     let mut profile = Profile::compute_worker();
     profile.limits.cpu_seconds = Some(CPU_SECONDS);
     if kind == COMPILE_WORKER {
-        let (_, hard) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_STACK).ok()?;
-        let stack = COMPILE_STACK_BYTES.min(hard);
-        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_STACK, stack, hard).ok()?;
         profile.limits.cpu_seconds = None;
         profile.limits.address_space = Some(COMPILE_ADDRESS_SPACE);
     } else {
@@ -112,7 +117,16 @@ fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
     lock_this_process(&profile).ok()
 }
 
-fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
+/// Lets the main stack grow to `bytes`, or as far as the system allows, and gives what it may have. The lock forbids
+/// this and even the question, so it comes before.
+fn grow_stack(bytes: u64) -> Option<u64> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_STACK).ok()?;
+    let allowed = bytes.min(hard);
+    setrlimit(Resource::RLIMIT_STACK, allowed, hard).ok()?;
+    Some(allowed)
+}
+
+fn serve_run(mut connection: UnixStream, heap_bytes: usize, stack_bytes: u64) -> Option<()> {
     let ToWorker::WarmUp(warm_up) = read_blocking(&mut connection).ok()? else { return None };
     let heap = HeapMeter::new(heap_bytes);
     let host = Host::new(connection, std::rc::Rc::clone(&heap));
@@ -126,6 +140,9 @@ fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
         ToWorker::Run(request) => *request,
         _ => return None,
     };
+    let within = stack_bytes.saturating_sub(NATIVE_STACK_BYTES).max(MIN_ENGINE_STACK_BYTES);
+    let request =
+        RunRequest { stack_bytes: request.stack_bytes.clamp(MIN_ENGINE_STACK_BYTES, within), ..request };
     let outcome = engine.run(&host, request);
     host.send_or_die(&FromWorker::Done(outcome));
     // The kernel ends this process when it has time to; taking it apart now would slow down what the kernel does next.

@@ -19,6 +19,10 @@ const MAX_OUTPUT_BYTES: u64 = 1024 * 1024;
 /// Declares what a tool finds on its global object; written by `tgp init`.
 const DECLARATIONS: &str = "tgp.d.ts";
 
+/// What the engine has of the language's library; `tsconfig.json` of `tgp init` says the same. `esnext` as a whole would
+/// promise `Temporal`.
+const LIBRARIES: &str = "es2025,esnext.array,esnext.collection,esnext.decorators,esnext.disposable,esnext.error,esnext.typedarrays";
+
 /// Endings of files that a module can be, or be typed by.
 const SOURCES: [&str; 9] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "json"];
 /// Sources that a jail is opened for, each by its own rule.
@@ -61,9 +65,9 @@ impl TypeChecker {
             .args(["--noEmit", "--pretty", "false", "--ignoreConfig", "--strict", "--skipLibCheck"])
             .args([
                 "--target",
-                "es2023",
+                "esnext",
                 "--lib",
-                "es2023",
+                LIBRARIES,
                 "--module",
                 "esnext",
                 "--moduleResolution",

@@ -21,7 +21,7 @@ declare const tgp: {
    */
   exec_sql<Row = any>(sql: string, params?: readonly unknown[] | Record<string, unknown>): Promise<TGPRows<Row>>;
   /** A request to a URL of allowedFetchUrls. */
-  fetch(url: string | URL, init?: TGPRequestInit): Promise<TGPResponse>;
+  fetch(url: string | URL | Request, init?: RequestInit): Promise<Response>;
   log(...values: unknown[]): void;
 };
 
@@ -33,133 +33,12 @@ interface TGPRows<Row> extends Array<Row> {
   readonly truncated: boolean;
 }
 
-interface TGPRequestInit {
-  method?: string;
-  headers?: Record<string, string> | Iterable<readonly [string, string]>;
-  body?: string | Uint8Array | ArrayBuffer | URLSearchParams | null;
-  redirect?: 'follow' | 'manual' | 'error';
-  signal?: AbortSignal;
-}
-
-interface TGPResponse {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly statusText: string;
-  readonly url: string;
-  readonly redirected: boolean;
-  readonly headers: Headers;
-  text(): Promise<string>;
-  json<Value = any>(): Promise<Value>;
-  arrayBuffer(): Promise<ArrayBuffer>;
-  bytes(): Promise<Uint8Array>;
-}
+type TGPRequestInit = RequestInit;
+type TGPResponse = Response;
 
 declare function require(specifier: string): any;
 declare let module: { exports: any };
 declare let exports: any;
-
-declare const console: Record<'log' | 'info' | 'debug' | 'trace' | 'warn' | 'error' | 'table' | 'dir', (...values: unknown[]) => void> & {
-  assert(condition: unknown, ...values: unknown[]): void;
-};
-declare function setTimeout<Values extends unknown[]>(callback: (...values: Values) => void, delay?: number, ...values: Values): number;
-declare function clearTimeout(id?: number): void;
-declare function setInterval<Values extends unknown[]>(callback: (...values: Values) => void, delay?: number, ...values: Values): number;
-declare function clearInterval(id?: number): void;
-declare function queueMicrotask(callback: () => void): void;
-declare function structuredClone<Value>(value: Value): Value;
-declare function atob(text: string): string;
-declare function btoa(text: string): string;
-declare const performance: { now(): number };
-declare const crypto: {
-  randomUUID(): `${string}-${string}-${string}-${string}-${string}`;
-  getRandomValues<Values extends ArrayBufferView>(array: Values): Values;
-};
-
-declare class Headers {
-  constructor(init?: Record<string, string> | Iterable<readonly [string, string]>);
-  append(name: string, value: string): void;
-  delete(name: string): void;
-  get(name: string): string | null;
-  has(name: string): boolean;
-  set(name: string, value: string): void;
-  forEach(callback: (value: string, name: string, headers: Headers) => void): void;
-  entries(): IterableIterator<[string, string]>;
-  [Symbol.iterator](): IterableIterator<[string, string]>;
-}
-
-declare class TextEncoder {
-  readonly encoding: 'utf-8';
-  encode(text?: string): Uint8Array;
-  encodeInto(text: string, target: Uint8Array): { read: number; written: number };
-}
-declare class TextDecoder {
-  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
-  readonly encoding: 'utf-8';
-  decode(input?: ArrayBuffer | ArrayBufferView, options?: { stream?: boolean }): string;
-}
-
-declare class URLSearchParams {
-  constructor(init?: string | Record<string, string> | Iterable<readonly [string, string]>);
-  readonly size: number;
-  append(name: string, value: string): void;
-  delete(name: string, value?: string): void;
-  get(name: string): string | null;
-  getAll(name: string): string[];
-  has(name: string, value?: string): boolean;
-  set(name: string, value: string): void;
-  sort(): void;
-  forEach(callback: (value: string, name: string, params: URLSearchParams) => void): void;
-  entries(): IterableIterator<[string, string]>;
-  keys(): IterableIterator<string>;
-  values(): IterableIterator<string>;
-  [Symbol.iterator](): IterableIterator<[string, string]>;
-  toString(): string;
-}
-declare class URL {
-  constructor(url: string | URL, base?: string | URL);
-  static canParse(url: string, base?: string): boolean;
-  static parse(url: string, base?: string): URL | null;
-  href: string;
-  protocol: string;
-  username: string;
-  password: string;
-  host: string;
-  hostname: string;
-  port: string;
-  pathname: string;
-  search: string;
-  hash: string;
-  readonly origin: string;
-  readonly searchParams: URLSearchParams;
-  toString(): string;
-  toJSON(): string;
-}
-
-declare class Event {
-  constructor(type: string);
-  readonly type: string;
-  readonly target: EventTarget | null;
-}
-declare class EventTarget {
-  addEventListener(type: string, listener: (event: Event) => void, options?: { once?: boolean }): void;
-  removeEventListener(type: string, listener: (event: Event) => void): void;
-  dispatchEvent(event: Event): boolean;
-}
-declare class AbortSignal extends EventTarget {
-  static abort(reason?: unknown): AbortSignal;
-  static timeout(milliseconds: number): AbortSignal;
-  static any(signals: Iterable<AbortSignal>): AbortSignal;
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  throwIfAborted(): void;
-}
-declare class AbortController {
-  readonly signal: AbortSignal;
-  abort(reason?: unknown): void;
-}
-declare class DOMException extends Error {
-  constructor(message?: string, name?: string);
-}
 
 declare module '@tgp/core' {
   export interface TGPConfig {

@@ -1,27 +1,15 @@
-//! `Intl`: the script that defines it, and the natives it calls. Nothing of it is made before a tool first uses it.
+//! The natives of `Intl`. Nothing of it is made before a tool first uses it.
 #![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use rquickjs::{Ctx, Exception, Function, Object, Result, Value};
+use rquickjs::{Ctx, Exception, Function, Object, Result};
 use serde_json::json;
 use tgp_intl::{
     Collator, DateTimeFormat, DisplayNames, IntlError, ListFormat, NumberFormat, PluralSelector,
     RelativeTimeFormat, Segmenter, join,
 };
-
-use super::modules;
-use super::prelude::PRELUDE_ID;
-use crate::protocol::{EmitRequest, ModuleKind};
-use crate::worker::compile;
-
-/// The parts of the script. They share one function scope.
-const PARTS: [&str; 3] = [
-    include_str!("lazy/intl_options.js"),
-    include_str!("lazy/intl_formats.js"),
-    include_str!("lazy/intl_object.js"),
-];
 
 /// Formatters of one kind that a run may keep; a tool that uses more makes the oldest again.
 const MAX_KEPT: usize = 16;
@@ -126,29 +114,9 @@ impl Formatters {
     }
 }
 
-/// Installs what loads the rest.
+/// Installs what the part `intl` of the prelude calls.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
-    natives.set("loadIntl", Function::new(ctx.clone(), load)?)?;
-    natives.set("intlNatives", Function::new(ctx.clone(), natives_of)?)?;
-    Ok(())
-}
-
-/// The value of the script: `function (native, kept) {…}`.
-///
-/// This context has no parser. The text is a constant of this program, so it is compiled in a runtime of its own, and
-/// only its bytecode comes here.
-fn load(ctx: Ctx<'_>) -> Result<Value<'_>> {
-    let request = EmitRequest {
-        id: PRELUDE_ID.to_owned(),
-        kind: ModuleKind::CommonJs,
-        code: format!("(function (native, kept) {{ 'use strict';\n{}\n}})", PARTS.join("\n")),
-        keep_debug_info: false,
-    };
-    match compile::bytecode(&request) {
-        // A worker lives for one run: the bytes may stay for good.
-        Ok(bytecode) => modules::run_script(&ctx, bytecode.leak()),
-        Err(error) => Err(Exception::throw_message(&ctx, &format!("Intl cannot be loaded: {error}"))),
-    }
+    natives.set("intl", natives_of(ctx.clone())?)
 }
 
 fn thrown<T>(ctx: &Ctx<'_>, answer: Answer<T>) -> Result<T> {

@@ -1,12 +1,16 @@
 //! QuickJS-NG as engine: a runtime under a counting allocator, a context that cannot compile text, and the prelude.
 
 mod allocator;
+mod call_names;
+mod code;
+mod encoding;
 mod intl;
 mod modules;
 mod natives;
 mod prelude;
 mod rejections;
 mod runner;
+mod subtle;
 mod timers;
 
 use std::rc::Rc;
@@ -23,7 +27,10 @@ use crate::worker::engine::Engine;
 use crate::worker::host::Host;
 use allocator::CountingAllocator;
 pub(super) use allocator::HeapMeter;
+pub(in crate::worker) use code::CodeWithSource;
 use modules::Readiness;
+use prelude::PreludeCode;
+pub(in crate::worker) use prelude::parts as prelude_parts;
 pub(crate) use prelude::{PRELUDE_ID, source as prelude_source};
 use rejections::Rejections;
 use timers::Timers;
@@ -107,12 +114,14 @@ impl QuickJs {
             // SAFETY: the context is alive.
             unsafe { qjs::JS_AddIntrinsicAToB(ctx.as_raw().as_ptr()) };
             modules::install(&ctx);
-            let make = modules::run_script(&ctx, prelude_bytecode.leak())?;
+            let code = PreludeCode::read(prelude_bytecode).ok_or(Error::Unknown)?;
+            let make = modules::run_script(&ctx, code.core().ok_or(Error::Unknown)?)?;
             let make = make.into_function().ok_or(Error::Unknown)?;
             let natives = Object::new(ctx.clone())?;
             install_natives(&ctx, &natives, host, &timers, &rejections)?;
             natives::install(&ctx, &natives)?;
-            intl::install(&ctx, &natives)?;
+            encoding::install(&ctx, &natives)?;
+            install_parts(&ctx, &natives, host, code)?;
             let made: Object = make.call((natives,))?;
             let keep = |name: &str| -> Result<Persistent<Function<'static>>> {
                 Ok(Persistent::save(&ctx, made.get::<_, Function>(name)?))
@@ -240,6 +249,29 @@ fn install_natives<'js>(
         })?,
     )?;
     Ok(())
+}
+
+/// The native that gives the core another part of the prelude.
+fn install_parts<'js>(
+    ctx: &Ctx<'js>,
+    natives: &Object<'js>,
+    host: &Rc<Host>,
+    code: PreludeCode,
+) -> Result<()> {
+    let owner = Rc::clone(host);
+    // The core hands its natives back: a closure that held them would be a cycle the collector cannot see.
+    let load = move |ctx: Ctx<'js>, name: String, natives: Object<'js>| {
+        match name.as_str() {
+            "intl" => intl::install(&ctx, &natives)?,
+            "subtle" => subtle::install(&ctx, &natives, &owner)?,
+            _ => {}
+        }
+        match code.part(&name) {
+            Some(bytecode) => modules::run_script(&ctx, bytecode),
+            None => Err(Exception::throw_message(&ctx, &format!("the prelude has no part `{name}`"))),
+        }
+    };
+    natives.set("part", Function::new(ctx.clone(), load)?)
 }
 
 /// The namespace of an ES module for a synchronous `require`.

@@ -10,11 +10,12 @@ use std::ptr::NonNull;
 
 use rquickjs::{Ctx, Error, Exception, Result, Value, qjs};
 
+use super::code::CodeWithSource;
 use crate::protocol::{ModuleCode, ModuleKind};
 
 struct Entry {
     kind: ModuleKind,
-    bytecode: &'static [u8],
+    code: CodeWithSource,
     links: BTreeMap<String, String>,
     module: Option<NonNull<qjs::JSModuleDef>>,
 }
@@ -36,15 +37,20 @@ pub(super) fn register(modules: Vec<ModuleCode>) {
     TABLE.with_borrow_mut(|table| {
         for module in modules {
             // The engine reads bytecode in place, and a worker lives for one run: the bytes may stay for good.
-            let bytecode: &'static [u8] = module.bytecode.leak();
+            let code = CodeWithSource::read(module.bytecode.leak());
             let links = module.links.into_iter().collect();
-            table.entries.insert(module.id, Entry { kind: module.kind, bytecode, links, module: None });
+            table.entries.insert(module.id, Entry { kind: module.kind, code, links, module: None });
         }
     });
 }
 
 pub(super) fn kind_of(id: &str) -> Option<ModuleKind> {
     TABLE.with_borrow(|table| table.entries.get(id).map(|entry| entry.kind))
+}
+
+/// The JavaScript that a module's bytecode was made from; empty for libraries.
+pub(super) fn source_of(id: &str) -> &'static str {
+    TABLE.with_borrow(|table| table.entries.get(id).map_or("", |entry| entry.code.source))
 }
 
 pub(super) fn resolve(base: &str, specifier: &str) -> Option<String> {
@@ -88,7 +94,11 @@ pub(super) fn run_script<'js>(ctx: &Ctx<'js>, bytecode: &'static [u8]) -> Result
 /// The CommonJS wrapper function of a module.
 pub(super) fn common_js<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
     let bytecode = TABLE.with_borrow(|table| {
-        table.entries.get(id).filter(|entry| entry.kind == ModuleKind::CommonJs).map(|entry| entry.bytecode)
+        table
+            .entries
+            .get(id)
+            .filter(|entry| entry.kind == ModuleKind::CommonJs)
+            .map(|entry| entry.code.bytecode)
     });
     match bytecode {
         Some(bytecode) => run_script(ctx, bytecode),
@@ -198,7 +208,7 @@ fn load(ctx: &Ctx<'_>, id: &str) -> Result<NonNull<qjs::JSModuleDef>> {
             .entries
             .get(id)
             .filter(|entry| entry.kind == ModuleKind::Module)
-            .map(|entry| (entry.module, entry.bytecode))
+            .map(|entry| (entry.module, entry.code.bytecode))
     });
     let Some((module, bytecode)) = known else {
         return Err(Exception::throw_message(ctx, &format!("module `{id}` is not part of this program")));

@@ -1,4 +1,4 @@
-//! Natives that need nothing but their arguments: UTF-8, URLs, random bytes.
+//! Natives that need nothing but their arguments: URLs and random bytes.
 #![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
 use rquickjs::{Ctx, Function, Object, Result, TypedArray};
@@ -7,15 +7,6 @@ use url::Url;
 use url::form_urlencoded;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
-    natives.set(
-        "utf8Encode",
-        // A copy, so that the engine owns the bytes and its cap counts them.
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| {
-            TypedArray::<u8>::new_copy(ctx, text.as_bytes())
-        })?,
-    )?;
-    natives.set("utf8Decode", Function::new(ctx.clone(), utf8_decode)?)?;
-    natives.set("utf8Tail", Function::new(ctx.clone(), utf8_tail)?)?;
     natives.set(
         "randomBytes",
         Function::new(ctx.clone(), |ctx: Ctx<'js>, count: usize| {
@@ -41,28 +32,10 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> 
     Ok(())
 }
 
-fn utf8_decode(bytes: TypedArray<'_, u8>, fatal: bool) -> Option<String> {
-    let bytes = copy_of(&bytes);
-    match String::from_utf8(bytes) {
-        Ok(text) => Some(text),
-        Err(_) if fatal => None,
-        Err(error) => Some(String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    }
-}
-
 /// The bytes of a typed array; none when its buffer is detached.
-fn copy_of(array: &TypedArray<'_, u8>) -> Vec<u8> {
+pub(super) fn copy_of(array: &TypedArray<'_, u8>) -> Vec<u8> {
     // SAFETY: the pointer describes the array's live bytes, and no JavaScript runs while they are copied.
     array.as_raw().map_or_else(Vec::new, |bytes| unsafe { bytes.as_ref().to_vec() })
-}
-
-/// How many bytes at the end belong to a character that is not complete yet.
-fn utf8_tail(bytes: TypedArray<'_, u8>) -> usize {
-    let bytes = copy_of(&bytes);
-    match std::str::from_utf8(&bytes) {
-        Err(error) if error.error_len().is_none() => bytes.len() - error.valid_up_to(),
-        _ => 0,
-    }
 }
 
 fn random_bytes(count: usize) -> Vec<u8> {

@@ -10,9 +10,10 @@ use rquickjs::{Ctx, Error, Function, Promise, Result, Value};
 use serde_json::json;
 
 use super::QuickJs;
-use super::modules;
+use super::{call_names, modules};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, RunOutcome, RunRequest, ToWorker, WorkerStats, read_blocking,
+    CallReply, Failure, FailureKind, RelatedErrors, RunOutcome, RunRequest, ToWorker, WorkerStats,
+    read_blocking,
 };
 use crate::worker::host::{Host, without_lone_surrogates};
 
@@ -38,7 +39,8 @@ pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) ->
 }
 
 fn failure(kind: FailureKind, message: String) -> Failure {
-    Failure { kind, name: String::new(), message, stack: String::new(), code: None }
+    let (name, stack) = (String::new(), String::new());
+    Failure { kind, name, message, stack, code: None, related: Box::default() }
 }
 
 fn drive(
@@ -204,6 +206,7 @@ fn fire(ctx: &Ctx<'_>, engine: &QuickJs, host: &Host, timer: u64) -> std::result
 
 /// The prelude clips what it reads off an error, but a tool can replace the function it does that with.
 const MAX_ERROR_TEXT: usize = 32 * 1024;
+const MAX_INNER_ERRORS: usize = 16;
 
 fn clipped(text: &str) -> String {
     tgp_text::head(text, MAX_ERROR_TEXT).to_owned()
@@ -224,12 +227,14 @@ fn thrown<'js>(ctx: &Ctx<'js>, engine: &QuickJs, error: Value<'js>) -> Failure {
     };
     let text =
         |key: &str| clipped(described.get(key).and_then(serde_json::Value::as_str).unwrap_or_default());
+    let texts = |key: &str| {
+        let listed = described.get(key).and_then(serde_json::Value::as_array);
+        let lines = listed.into_iter().flatten().filter_map(serde_json::Value::as_str);
+        lines.take(MAX_INNER_ERRORS).map(clipped).collect()
+    };
     let code = Some(text("code")).filter(|code| !code.is_empty());
-    Failure {
-        kind: FailureKind::Thrown,
-        name: text("name"),
-        message: text("message"),
-        stack: text("stack"),
-        code,
-    }
+    let (name, stack) = (text("name"), text("stack"));
+    let message = call_names::name_expression(&name, &text("message"), &stack);
+    let related = Box::new(RelatedErrors { causes: texts("causes"), errors: texts("errors") });
+    Failure { kind: FailureKind::Thrown, name, message, stack, code, related }
 }

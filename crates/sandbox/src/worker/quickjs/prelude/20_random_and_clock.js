@@ -40,10 +40,13 @@ function randomBytes(count) {
   return bytes;
 }
 
+const typedArrayTag = Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get;
+
 install('crypto', {
   getRandomValues(array) {
-    if (!ArrayBuffer.isView(array) || array instanceof Float64Array || array instanceof Float32Array) {
-      throw new TypeError('crypto.getRandomValues takes an integer typed array');
+    const tag = ArrayBuffer.isView(array) ? apply(typedArrayTag, array, []) : undefined;
+    if (tag === undefined || tag.startsWith('Float')) {
+      throw new DOMException('crypto.getRandomValues takes an integer typed array', 'TypeMismatchError');
     }
     if (array.byteLength > MAX_RANDOM_BYTES) {
       throw new DOMException(`crypto.getRandomValues gives at most ${MAX_RANDOM_BYTES} bytes`, 'QuotaExceededError');
@@ -58,10 +61,36 @@ install('crypto', {
     const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   },
+  get subtle() {
+    return part('subtle').subtle;
+  },
+});
+
+// What the parts of the prelude read the time from. The engine's clock counts from the start of the machine, which is
+// none of a tool's business; this one counts from the start of the run.
+const engineClock = globalThis.performance;
+const engineNow = engineClock.now;
+const realNow = Date.now;
+let frozenAt;
+let clockStart = 0;
+let timeOrigin = 0;
+const now = () => (frozenAt === undefined ? apply(engineNow, engineClock, []) - clockStart : 0);
+const currentTime = () => frozenAt ?? realNow();
+function startClock() {
+  clockStart = apply(engineNow, engineClock, []);
+  timeOrigin = realNow();
+}
+install('performance', {
+  now,
+  get timeOrigin() {
+    return frozenAt ?? timeOrigin;
+  },
+  toJSON: () => ({ timeOrigin: frozenAt ?? timeOrigin }),
 });
 
 /** Stops the clock at one moment; only then is `Date` replaced. */
 function freezeClock(milliseconds) {
+  frozenAt = milliseconds;
   const FrozenDate = function Date(...parts) {
     if (!new.target) return new RealDate(milliseconds).toString();
     const made = parts.length === 0 ? new RealDate(milliseconds) : new RealDate(...parts);
@@ -76,5 +105,4 @@ function freezeClock(milliseconds) {
   defineProperty(FrozenDate, 'length', { value: 7 });
   defineProperty(RealDate.prototype, 'constructor', { value: FrozenDate, writable: true, configurable: true });
   install('Date', FrozenDate);
-  install('performance', { now: () => 0, timeOrigin: milliseconds });
 }

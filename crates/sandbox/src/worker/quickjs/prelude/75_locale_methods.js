@@ -1,27 +1,5 @@
-// `Intl` and the methods that need it. They are loaded at their first use: most tools never need them.
-let loadedIntl;
-
-function intl() {
-  if (loadedIntl === undefined) {
-    const make = host.loadIntl();
-    loadedIntl = make(host.intlNatives(), { apply, construct, defineProperty, parse, setPrototypeOf, stringify });
-  }
-  return loadedIntl;
-}
-
-defineProperty(globalThis, 'Intl', {
-  __proto__: null,
-  get() {
-    const { Intl } = intl();
-    install('Intl', Intl);
-    return Intl;
-  },
-  set(value) {
-    install('Intl', value);
-  },
-  configurable: true,
-  enumerable: false,
-});
+// Methods that need `Intl`, which is loaded at its first use: most tools never need it.
+const intl = () => part('intl');
 
 const { toLowerCase, toUpperCase } = String.prototype;
 
