@@ -362,3 +362,18 @@ fn bug_a_link_led_a_confirmed_database_or_remote_elsewhere() {
         assert!(ignored(), "{name}: another end of the link is another value");
     }
 }
+
+#[test]
+fn bug_rows_went_to_the_embedded_database_while_the_named_one_was_not_confirmed() {
+    let project = Project::initialised();
+    project.run(&["sql", "CREATE TABLE t (n INTEGER)"]).expect_code(0);
+    project.write("tgp.config.ts", "export default { db: { url: 'postgres://u:p@127.0.0.1:1/x' } };\n");
+    let refused = project.run(&["sql", "INSERT INTO t VALUES (1)"]).expect_code(2);
+    assert!(refused.stderr.contains("`db.url` was not confirmed"), "{refused:?}");
+    assert!(refused.stderr.contains("tgp trust"), "{refused:?}");
+    // What needs no database works.
+    project.run(&["list"]).expect_code(0);
+    std::fs::remove_file(project.file("tgp.config.ts")).unwrap();
+    let rows = project.run(&["--json", "sql", "SELECT count(*) AS n FROM t"]).expect_code(0).document();
+    assert_eq!(rows["data"]["rows"][0]["n"], 0, "{rows}");
+}

@@ -47,7 +47,7 @@ impl Kernel {
             Some(database) => {
                 (Arc::clone(database), format!("{} (of the embedding program)", database.dialect()))
             }
-            None => settings::database(&config.db, project, root).await?,
+            None => settings::database(config, project, root).await?,
         };
         let workspace = Workspace::open(
             project,

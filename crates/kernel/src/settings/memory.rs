@@ -11,8 +11,9 @@ use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
 use tgp_sql::{DatabaseUrl, SqlOptions};
 use tgp_tool_runtime::STATE_DIRECTORY;
 
+use super::unconfirmed_database::UnconfirmedDatabase;
 use crate::boot::Environment;
-use crate::config::{Config, DatabaseConfig, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
+use crate::config::{Config, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
 
 /// The embedded database, in the kernel's own state.
 const DATABASE_FILE: &str = "data.sqlite";
@@ -24,10 +25,14 @@ pub(crate) fn state_directory(root: &Path) -> PathBuf {
 
 /// The database of the configuration, and its name without a password; a file of the kernel's own when none is named.
 pub(crate) async fn database(
-    config: &DatabaseConfig,
+    config: &Config,
     project: &Path,
     root: &Path,
 ) -> Result<(Arc<dyn Database>, String), ToolError> {
+    if config.ignored.contains(&"db.url") {
+        return Ok((Arc::new(UnconfirmedDatabase), "db.url, which was not confirmed".to_owned()));
+    }
+    let config = &config.db;
     let url = match &config.url {
         Some(text) => DatabaseUrl::parse(text)?.below(project),
         None => DatabaseUrl::sqlite(state_directory(root).join(DATABASE_FILE)),

@@ -4,6 +4,7 @@ mod commands;
 mod credentials;
 mod memory;
 mod policy;
+mod unconfirmed_database;
 
 pub(crate) use commands::{process_options, readable_paths, readable_place};
 pub(crate) use memory::{database, git_options, searcher, state_directory};
