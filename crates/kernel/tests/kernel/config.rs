@@ -54,7 +54,10 @@ async fn without_a_file_the_defaults_hold() {
     let kernel = project.boot().await.unwrap();
     assert_eq!(*kernel.config(), Config::default());
     let limits = kernel.config().sandbox.limits;
-    assert_eq!((limits.heap_bytes >> 20, limits.cpu.as_millis(), limits.wall.as_millis()), (64, 50, 5_000));
+    assert_eq!(
+        (limits.heap_bytes >> 20, limits.cpu.as_millis(), limits.wall.as_millis()),
+        (64, 1_000, 10_000)
+    );
     kernel.shutdown().await;
     // What `tgp init` writes are the defaults, too.
     let fresh = tempfile::tempdir().unwrap();

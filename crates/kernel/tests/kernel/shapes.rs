@@ -175,9 +175,9 @@ async fn unit_plan_2_memory_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unit_plan_2_timeout_of_50_ms_by_default() {
+async fn unit_plan_2_timeout_of_50_ms() {
     let project = Project::new();
-    let kernel = project.boot().await.unwrap();
+    let kernel = project.kernel(json!({ "sandbox": { "cpuMs": 50 } })).await;
     let answer = run(&kernel, &project, "while (true) {}", json!({})).await;
     assert_eq!(code(&answer), "ERR_ISOLATE_TIMEOUT");
     assert!(error(&answer).message.contains("50 ms"), "{}", error(&answer).message);
