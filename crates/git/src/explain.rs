@@ -113,7 +113,7 @@ fn connection(lines: &[&str], endpoint: &Endpoint) -> Option<String> {
     let host = endpoint.host_and_port();
     let any = |words: &[&str]| words.iter().any(|word| found(lines, &[word]).is_some());
     let cause = if any(&["Could not resolve hostname", "unable to look up"]) {
-        format!("the name of {host} cannot be resolved; check `git.url` and the network")
+        format!("{host} cannot be found: its name cannot be resolved; check `git.url` and the network")
     } else if any(&["Connection refused"]) {
         format!(
             "{host} refused the connection; see that the server runs and that `git.url` has the right port"

@@ -39,7 +39,7 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
     }
     if any(&["Could not resolve host"]) {
         return format!(
-            "the name of {host} cannot be resolved; check `git.url` and the network. {RETRY_LATER}"
+            "{host} cannot be found: its name cannot be resolved; check `git.url` and the network. {RETRY_LATER}"
         );
     }
     if any(&["imed out"]) || any(&["Timeout was reached"]) {

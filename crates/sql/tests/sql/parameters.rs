@@ -49,8 +49,8 @@ async fn wrong_parameters_are_named() {
         let mut transaction = place.begin().await;
         let cases = [
             ("SELECT ?", json!([]), ""),
-            ("SELECT ?", json!([1, 2]), "2 values"),
-            ("SELECT 1", json!([1]), "1 values"),
+            ("SELECT ?", json!([1, 2]), "2 given"),
+            ("SELECT 1", json!([1]), "1 given"),
             ("SELECT :a", json!({"b": 1}), ":a"),
             ("SELECT :a", json!({"a": "1", "b": 1}), "`b`"),
             ("SELECT :a", json!(null), ":a"),
