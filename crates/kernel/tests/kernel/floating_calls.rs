@@ -73,13 +73,35 @@ async fn bug_a_lost_race_does_not_hold_the_run_up() {
     let config = json!({ "allowedFetchUrls": [url], "sandbox": { "cpuMs": 5_000, "wallMs": 60_000 } });
     let kernel = project.kernel(config).await;
     for method in ["GET", "HEAD"] {
-        let source = "export default ({ url, method }: { url: string; method: string }) => Promise.race([\n  tgp.fetch(url, { method }),\n  new Promise((resolve) => setTimeout(() => resolve('timer'), 50)),\n]);";
-        let answer = run(&kernel, &project, source, json!({ "url": url, "method": method })).await;
-        assert_eq!(result(&answer), json!("timer"));
+        for entry in [
+            "tgp.fetch(url, { method })",
+            "tgp.fetch(url, { method }).then((r) => r.text())",
+            "(async () => (await tgp.fetch(url, { method })).text())()",
+        ] {
+            let source = format!(
+                "export default ({{ url, method }}: {{ url: string; method: string }}) => Promise.race([\n  {entry},\n  new Promise((resolve) => setTimeout(() => resolve('timer'), 50)),\n]);"
+            );
+            let answer = run(&kernel, &project, &source, json!({ "url": url, "method": method })).await;
+            assert_eq!(result(&answer), json!("timer"), "{entry}");
+        }
     }
     // A request whose signal fired is cancelled, whatever it would change.
     let source = "export default ({ url }: { url: string }) => {\n  tgp.fetch(url, { method: 'POST', signal: AbortSignal.timeout(20) }).catch(() => undefined);\n  return 'done';\n};";
     assert_eq!(result(&run(&kernel, &project, source, json!({ "url": url })).await), json!("done"));
+    kernel.shutdown().await;
+}
+
+/// What follows from a request that was not awaited belongs to the run, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_what_followed_from_a_request_was_lost_when_it_was_not_awaited() {
+    let (project, server) = (Project::new(), Server::start());
+    let kernel = project.kernel(json!({ "allowedFetchUrls": [server.url("/api")] })).await;
+    let source = "export default ({ url }: { url: string }) => {\n  ['a', 'b'].forEach(async (name) => {\n    const answer = await tgp.fetch(url);\n    await tgp.write_file(`tmp/${name}`, await answer.text());\n  });\n  return 'done';\n};";
+    let answer = run(&kernel, &project, source, json!({ "url": server.url("/api/slow") })).await;
+    assert_eq!(result(&answer), json!("done"));
+    for name in ["a", "b"] {
+        assert_eq!(std::fs::read_to_string(project.file(&format!("tmp/{name}"))).unwrap(), "slow");
+    }
     kernel.shutdown().await;
 }
 

@@ -15,15 +15,17 @@ use crate::protocol::{FailureKind, FrameError, FromWorker, LogLevel, RunRequest,
 /// Whether a run waits for a call that its tool did not await.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallKind {
-    /// It may change something: the run ends when it has an answer.
-    Effect,
-    /// A request that changes nothing, such as one that lost a race: it is cancelled at the end of the run.
-    Lookup,
+    /// The run ends when it has an answer.
+    Awaited,
+    /// The same, for a request that changes nothing, sent in the job of this number.
+    Lookup(u32),
+    /// A request that changes nothing and lost a race: it is cancelled at the end of the run.
+    Released,
 }
 
 impl CallKind {
-    fn of(name: &str, arguments: &str) -> Self {
-        if name == "fetch" && is_lookup(arguments) { Self::Lookup } else { Self::Effect }
+    fn of(name: &str, arguments: &str, job: u32) -> Self {
+        if name == "fetch" && is_lookup(arguments) { Self::Lookup(job) } else { Self::Awaited }
     }
 }
 
@@ -54,6 +56,8 @@ pub(super) struct Host {
     log_bytes_left: Cell<u64>,
     calls_left: Cell<u64>,
     next_call: Cell<u32>,
+    /// Counts the jobs of the engine, so that requests of one job are known.
+    job: Cell<u32>,
     /// Calls without an answer yet.
     open_calls: RefCell<BTreeMap<u32, CallKind>>,
     pub(super) output_bytes: Cell<u64>,
@@ -78,6 +82,7 @@ impl Host {
             log_bytes_left: Cell::new(u64::MAX),
             calls_left: Cell::new(0),
             next_call: Cell::new(1),
+            job: Cell::new(0),
             open_calls: RefCell::default(),
             output_bytes: Cell::new(0),
         })
@@ -162,7 +167,7 @@ impl Host {
         self.calls_left.set(left - 1);
         let call = self.next_call.get();
         self.next_call.set(call.saturating_add(1));
-        self.open_calls.borrow_mut().insert(call, CallKind::of(&name, &arguments));
+        self.open_calls.borrow_mut().insert(call, CallKind::of(&name, &arguments, self.job.get()));
         self.send_or_die(&FromWorker::Call { call, name, arguments });
         call
     }
@@ -172,8 +177,26 @@ impl Host {
     }
 
     /// Whether a call is open that belongs to the run even when the tool did not await it.
-    pub(super) fn has_open_effects(&self) -> bool {
-        self.open_calls.borrow().values().any(|kind| *kind == CallKind::Effect)
+    pub(super) fn has_calls_to_await(&self) -> bool {
+        self.open_calls.borrow().values().any(|kind| *kind != CallKind::Released)
+    }
+
+    /// The number of the job that the engine runs now.
+    pub(super) fn job(&self) -> u32 {
+        self.job.get()
+    }
+
+    pub(super) fn next_job(&self) {
+        self.job.set(self.job.get().wrapping_add(1));
+    }
+
+    /// A race is decided: the requests without effect that its job has sent are no longer waited for.
+    pub(super) fn release_lookups(&self, job: u32) {
+        for kind in self.open_calls.borrow_mut().values_mut() {
+            if *kind == CallKind::Lookup(job) {
+                *kind = CallKind::Released;
+            }
+        }
     }
 
     /// A call is answered or cancelled, whichever comes first.

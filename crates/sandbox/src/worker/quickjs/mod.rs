@@ -209,6 +209,10 @@ fn install_natives<'js>(
         })?,
     )?;
     let owner = Rc::clone(host);
+    natives.set("job", Function::new(ctx.clone(), move || owner.job())?)?;
+    let owner = Rc::clone(host);
+    natives.set("releaseLookups", Function::new(ctx.clone(), move |job: u32| owner.release_lookups(job))?)?;
+    let owner = Rc::clone(host);
     natives.set("outputCap", Function::new(ctx.clone(), move || owner.output_bytes.get() as f64)?)?;
     let owner = Rc::clone(host);
     natives.set("violate", Function::new(ctx.clone(), move |text: String| owner.violate(text))?)?;

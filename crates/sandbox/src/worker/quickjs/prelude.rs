@@ -4,10 +4,11 @@
 //! with bytecode of its own that is read when a tool first names one of its globals.
 
 /// The core's files, in the order they depend on each other. They share one function scope.
-const CORE: [&str; 8] = [
+const CORE: [&str; 9] = [
     include_str!("prelude/00_keep.js"),
     include_str!("prelude/20_random_and_clock.js"),
     include_str!("prelude/40_timers.js"),
+    include_str!("prelude/45_races.js"),
     include_str!("prelude/60_modules.js"),
     include_str!("prelude/70_bridge.js"),
     include_str!("prelude/75_locale_methods.js"),

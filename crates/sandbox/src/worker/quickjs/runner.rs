@@ -61,8 +61,8 @@ fn drive(
                     _ => return Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
                 };
                 // What the tool has begun belongs to its run, awaited or not, and so does what follows from it. Only a
-                // request that changes nothing is dropped with the run.
-                while host.has_open_effects() {
+                // request that changes nothing and lost a race is dropped with the run.
+                while host.has_calls_to_await() {
                     wait_for_something(ctx, engine, host)?;
                     run_jobs(ctx, host)?;
                 }
@@ -89,7 +89,9 @@ fn drive(
 }
 
 fn run_jobs(ctx: &Ctx<'_>, host: &Host) -> std::result::Result<(), Failure> {
+    host.next_job();
     while ctx.execute_pending_job() {
+        host.next_job();
         if host.must_stop() {
             break;
         }
