@@ -345,6 +345,25 @@ async fn no_statement_reaches_a_server_before_somebody_has_agreed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_dry_run_read_the_database_without_an_approval() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| false);
+    let kernel = boot(&project, json!({}), &approver).await;
+    for sql in ["CREATE TABLE users (id INTEGER, hash TEXT)", "INSERT INTO users VALUES (1, 'secret')"] {
+        data(&kernel.call("exec_sql", json!({ "sql": sql })).await);
+    }
+    for sql in ["SELECT * FROM users", "UPDATE users SET id = 2 RETURNING *", "DELETE FROM users"] {
+        for dry_run in [false, true] {
+            let context = CallContext { dry_run, ..context(Consent::Ask) };
+            let answer = kernel.call_with(call("exec_sql", json!({ "sql": sql })), context).await;
+            assert_eq!(code(&answer), "EAPPROVAL", "{sql}: {answer:?}");
+        }
+    }
+    assert_eq!(approver.take().len(), 6);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_statement_leaves_a_sequence_of_postgresql_untouched() {
     let Ok(url) = std::env::var("TGP_TEST_POSTGRES_URL") else {
         println!("skipped: postgresql (TGP_TEST_POSTGRES_URL is not set)");
@@ -581,7 +600,8 @@ async fn nobody_is_asked_and_nothing_is_shown_with_consent_or_in_a_dry_run() {
     let router = Arc::new(router.unwrap());
     for definition in router.definitions().cloned().collect::<Vec<_>>() {
         let tool = definition.name.as_str();
-        if definition.dry_run && definition.effect == Effect::Write {
+        // The dry run of a statement shows rows, so it is asked for.
+        if definition.dry_run && definition.effect == Effect::Write && tool != "exec_sql" {
             let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
             assert!(router.call(call(tool, arguments(tool)), dry).await.is_ok(), "{tool}");
         }

@@ -66,9 +66,9 @@ pub(super) fn must_ask(
         return true;
     }
     // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
-    // of a statement may leave something, and a rule that asks must be obeyed.
+    // of a statement shows rows or may leave something, and a rule that asks must be obeyed.
     let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
-        && subject != Subject::Call(DryRunSafety::Leaves);
+        && !matches!(subject, Subject::Call(DryRunSafety::Undone | DryRunSafety::Leaves));
     if request.context.dry_run && previews && !requirements.iter().any(ApprovalRequirement::is_rule) {
         note(verdicts, "dry-run");
         return false;
