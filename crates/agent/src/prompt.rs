@@ -75,9 +75,9 @@ const STANDARDS: &str = "\
 const HEALING: &str = "\
 ## When a call fails
 Read the whole error: `code`, `message`, `place` (file, line, column), `logs` and `help`. Find the cause before you change \
-anything, fix the smallest piece that is wrong, and run it again. Change something before you \
-repeat a failed call: the session ends when the same call fails in the same way three times. A result that begins with `not executed` changed nothing. Long texts of a \
-result follow its JSON, between fences. `recall` shows a shortened result in full.";
+anything, fix the smallest piece that is wrong, and run it again. Change something before you repeat a failed call: the \
+session ends when the same call fails in the same way three times. A result that begins with `not executed` changed nothing. \
+Long texts of a result follow its JSON, between fences. `recall` shows a shortened result in full.";
 
 const KNOWLEDGE: &str = "\
 ## Code, decisions and invariants

@@ -85,7 +85,7 @@ pub async fn resume(
         let id = &session.head.id;
         return Err(ToolError::new(
             Code::Validation,
-            format!("session `{id}` has ended and cannot be resumed"),
+            format!("session `{id}` has ended; it continues only with a new message"),
         )
         .help(format!("say what is to be done next: `tgp run --resume {id} \"…\"`")));
     }
