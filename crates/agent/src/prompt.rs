@@ -1,6 +1,8 @@
 //! The system prompt: the protocol, the standards, the state of the tests, what the project's owner wishes, and the
 //! forged tools. The kernel's own tools are described by their schemas, which the provider sends along.
 
+use std::time::Duration;
+
 use tgp_contract::{TddMode, TddState};
 use tgp_text::head;
 
@@ -14,6 +16,10 @@ const MAX_LINE_BYTES: usize = 200;
 
 /// What is shown of the project's own notes: some pages. Longer ones are a document, which can be read like any other.
 const MAX_NOTES_BYTES: usize = 16 << 10;
+/// The library that comes with the kernel.
+const STANDARD_LIBRARY: &str = "@tgp/std";
+/// Packages, addresses and folders that are named.
+const MAX_NAMES: usize = 8;
 /// A name, a date or a platform: one word of a sentence.
 const MAX_WORD_BYTES: usize = 100;
 
@@ -23,6 +29,22 @@ pub struct ForgedTool {
     pub path: String,
     pub description: String,
     pub signature: String,
+}
+
+/// What this project lets a tool use.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolPlatform<'a> {
+    /// Packages that tools may import.
+    pub packages: &'a [String],
+    /// Where tools may send requests.
+    pub fetch_urls: &'a [String],
+    /// Folders of the project that tools may read.
+    pub read_dirs: &'a [String],
+    /// Folders of the project that tools may write.
+    pub write_dirs: &'a [String],
+    pub cpu: Duration,
+    pub wall: Duration,
+    pub memory_bytes: u64,
 }
 
 /// What the prompt is made of.
@@ -41,6 +63,7 @@ pub struct PromptFacts<'a> {
     pub project: &'a str,
     /// What the project's owner has written for agents: the name of the file, and its text.
     pub notes: Option<(&'a str, &'a str)>,
+    pub platform_of_tools: ToolPlatform<'a>,
 }
 
 const WHO: &str = "\
@@ -70,7 +93,16 @@ const STANDARDS: &str = "\
 5. Reusable: write a doc comment for searches; do not use `any`.
 6. General: give every parameter a type, and let the caller decide what varies.
 7. No hard-coded values: no addresses, ids, keys or credentials in the source.
-8. Orchestrator-capable: import only tools, `@tgp/std` and allowed packages, by constant names.";
+8. Orchestrator-capable: import only tools, `@tgp/std` and allowed packages, by constant names.
+`// tgp-allow RULE: reason` above a line keeps what a rule of `check_tool` reports there.";
+
+const IN_A_TOOL: &str = "\
+## In a tool
+Call `tgp.read_file(path)`, `tgp.write_file(path, content)`, `tgp.list_files(dir)`, `tgp.exec_tool(path, args)`, \
+`tgp.exec_sql(sql, params)`, `tgp.query(sql, params)` for many rows, `tgp.fetch(url, init)` and `tgp.log(text)`. Await every \
+call, pass SQL values as parameters, and leave arguments unchanged. \
+There are ES2025, `Intl`, `URL`, `fetch`, streams, `crypto.subtle`, `Buffer`, `TextDecoder`, timers and `console`; no Node \
+modules, processes, threads, DOM, WebAssembly or code from text. `read_file` of `tgp.d.ts` shows every declaration.";
 
 const HEALING: &str = "\
 ## When a call fails
@@ -107,6 +139,7 @@ pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
         place(facts),
         PROTOCOL.to_owned(),
         STANDARDS.to_owned(),
+        in_a_tool(&facts.platform_of_tools),
         tdd(facts.mode, facts.state),
         HEALING.to_owned(),
         KNOWLEDGE.to_owned(),
@@ -136,10 +169,41 @@ pub fn step_prompt(has_tools: bool, wishes: Option<&str>) -> String {
     parts.join("\n\n")
 }
 
+/// A word of a sentence, on one line and without an end of code.
+fn word(text: &str) -> String {
+    one_line(text, MAX_WORD_BYTES).replace('`', "'")
+}
+
 fn place(facts: &PromptFacts<'_>) -> String {
-    let word = |text: &str| one_line(text, MAX_WORD_BYTES).replace('`', "'");
     let (project, platform, date) = (word(facts.project), word(facts.platform), word(facts.date));
     format!("The project is `{project}`, on {platform}; today is {date}.")
+}
+
+/// What a tool finds, what it does not find, and what the project's configuration lets it use.
+fn in_a_tool(platform: &ToolPlatform<'_>) -> String {
+    let ToolPlatform { packages, fetch_urls, read_dirs, write_dirs, cpu, wall, memory_bytes } = *platform;
+    let or_none = |names| names_as_code(names).unwrap_or_else(|| "none".to_owned());
+    let (mut imports, requests) = (or_none(packages), or_none(fetch_urls));
+    if packages.iter().any(|name| name == STANDARD_LIBRARY) {
+        imports += " (`@tgp/std` has functions for lists, statistics, text and CSV)";
+    }
+    let after =
+        |start: &str, names| names_as_code(names).map_or_else(String::new, |names| format!("{start}{names}"));
+    let (write, read) = (after(", ", write_dirs), after(", to read only ", read_dirs));
+    let (cpu, wall, memory) = (cpu.as_secs_f64(), wall.as_secs_f64(), memory_bytes >> 20);
+    format!(
+        "{IN_A_TOOL}\nImports where installed: {imports}. Requests: {requests}. Files: the tools, `/tmp` of the run{write}{read}. \
+         Limits: {cpu} s CPU, {wall} s, {memory} MB."
+    )
+}
+
+/// The first of some names, as code.
+fn names_as_code(names: &[String]) -> Option<String> {
+    let shown = names.iter().take(MAX_NAMES).map(|name| format!("`{}`", word(name)));
+    let more = names.len().saturating_sub(MAX_NAMES);
+    let rest = (more > 0).then(|| format!("{more} more"));
+    let list: Vec<String> = shown.chain(rest).collect();
+    (!list.is_empty()).then(|| list.join(", "))
 }
 
 /// What the owner of the project wishes. A file can be written by anybody, so it says what it is.

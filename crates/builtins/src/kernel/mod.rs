@@ -103,9 +103,17 @@ async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -
 /// The folders of a tool repository that people and agents write to.
 const TOOL_FOLDERS: [&str; 7] = ["tools", "bin", "lib", "policy", "types", "data", "docs"];
 
-/// Refuses a path that looks like one of the project's files: in the tool repository it would be another file. The gates
-/// have judged it by then, so that a protected path is refused as such.
-fn refuse_project_path(path: &RelativePath) -> Result<(), ToolError> {
+/// Files of a tool repository that the kernel writes: they say what tools have, and another text would not change that.
+const GENERATED_FILES: [&str; 2] = ["tgp.d.ts", "tsconfig.json"];
+
+/// Refuses a path that looks like one of the project's files, where in the tool repository it would be another file, and
+/// what the kernel generates. The gates have judged it by then, so that a protected path is refused as such.
+fn refuse_foreign_path(path: &RelativePath) -> Result<(), ToolError> {
+    if GENERATED_FILES.contains(&path.as_str()) {
+        let message = format!("`{path}` is made by the kernel: it describes what tools can use");
+        return Err(ToolError::new(Code::Validation, message)
+            .help("declare types of your own in the tools, or in a file below `types/`"));
+    }
     let mut parts = path.parts();
     let (first, has_folder) = (parts.next().unwrap_or_default(), parts.next().is_some());
     if !has_folder || first.starts_with('.') || TOOL_FOLDERS.contains(&first) {

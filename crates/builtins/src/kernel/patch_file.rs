@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolError};
 
-use super::{ToolWrite, preview, refuse_project_path, written_file};
+use super::{ToolWrite, preview, refuse_foreign_path, written_file};
 use tgp_router::files::{Replacement, patch};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 use tgp_tool_runtime::ToolLibrary;
@@ -53,7 +53,7 @@ impl Tool for PatchFile {
     ) -> Result<ToolOutcome<ToolWrite>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         refuse_derived(&path)?;
-        refuse_project_path(&path)?;
+        refuse_foreign_path(&path)?;
         let files = &invocation.workspace.tools;
         // Whether a text occurs in a file is a matter of who may read it.
         invocation.visible_tools().await.read(&path)?;

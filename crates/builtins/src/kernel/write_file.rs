@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tgp_contract::{Effect, ExecutionPath, RelativePath, Root, Target, ToolError};
 
-use super::{ToolWrite, preview, refuse_project_path, written_file};
+use super::{ToolWrite, preview, refuse_foreign_path, written_file};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 use tgp_tool_runtime::ToolLibrary;
 use tgp_tool_runtime::memory::{WriteOptions, refuse_derived};
@@ -56,7 +56,7 @@ impl Tool for WriteFile {
     ) -> Result<ToolOutcome<ToolWrite>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         refuse_derived(&path)?;
-        refuse_project_path(&path)?;
+        refuse_foreign_path(&path)?;
         let files = &invocation.workspace.tools;
         let override_similar: Vec<RelativePath> =
             args.override_similar.iter().map(|path| RelativePath::new(path)).collect::<Result<_, _>>()?;

@@ -16,7 +16,7 @@ use tgp_tool_runtime::ToolLibrary;
 
 use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
-use crate::{config, sessions, settings, trust};
+use crate::{config, scaffold, sessions, settings, trust};
 pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
 pub use options::{BootOptions, Environment, SecretsListener};
@@ -72,9 +72,9 @@ impl Kernel {
         let parts =
             gates::GateParts { forge: &forge, tools: tools.clone(), state: &state, audit: &audit, tokens };
         let mut armed = gates::arm(&ground, &options, &workspace, parts).await?;
-        opening.notices.extend(ground.notice.clone());
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
-        opening.notices.extend(rules);
+        opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
+        scaffold::refresh(root);
         let recorder = gates::recorder(&audit, &armed.policy, options.recorder);
         let recorder = knowledge.recorder(recorder);
         armed.gates.push(knowledge.gate());

@@ -1,5 +1,7 @@
 //! `tgp init`: an empty folder becomes a project an agent can work in. Run twice it changes nothing.
 
+mod generated;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,11 +11,10 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 use tgp_registry::Index;
 
+pub(crate) use generated::refresh;
+
 const CONFIG: &str = include_str!("templates/tgp.config.ts");
-const DECLARATIONS: &str =
-    concat!(include_str!("templates/tgp.d.ts"), include_str!("templates/platform.d.ts"));
 const TOOL_GITIGNORE: &str = "# What is not source stays on this machine.\n/.state/\n.tgp-tmp-*\n";
-const TOOL_TSCONFIG: &str = include_str!("templates/tsconfig.json");
 
 /// What was done and what was there already, as paths relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,8 +62,9 @@ pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
     work.directory(".tgp/bin")?;
     work.file(".tgp/meta.json", &String::from_utf8_lossy(&Index::default().to_bytes()))?;
     work.file(".tgp/.gitignore", TOOL_GITIGNORE)?;
-    work.file(".tgp/tgp.d.ts", DECLARATIONS)?;
-    work.file(".tgp/tsconfig.json", TOOL_TSCONFIG)?;
+    for file in &generated::FILES {
+        work.file(&format!(".tgp/{}", file.name), &file.text())?;
+    }
     work.repository(".tgp")?;
     work.gitignore()?;
     work.gitattributes()?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tgp_agent::{AgentClock, ForgedTool, PromptFacts};
+use tgp_agent::{AgentClock, ForgedTool, PromptFacts, ToolPlatform};
 use tgp_contract::{Actor, CallContext, Consent, FileFilter, Root, TddState, ToolCall, Visibility};
 use tgp_registry::Index;
 
@@ -46,6 +46,12 @@ impl Kernel {
         let visible = visible.unwrap_or_else(|_| Visibility::new(Some(nothing), None));
         let (forged, total) = self.forged(&visible);
         let tdd = self.state().tdd();
+        let config = self.config();
+        let shown = |names: &[String]| -> Vec<String> {
+            let names = names.iter().map(|name| name.trim_start_matches("./"));
+            names.filter(|name| visible.shows_named(name)).map(str::to_owned).collect()
+        };
+        let write_dirs = shown(&config.fs.allowed_dirs);
         tgp_agent::system_prompt(&PromptFacts {
             mode: tdd.mode(),
             state: tdd.state(&tgp_tdd::Scope::Project).unwrap_or(TddState::Halted),
@@ -55,6 +61,15 @@ impl Kernel {
             platform: std::env::consts::OS,
             project: &self.project().file_name().unwrap_or_default().to_string_lossy(),
             notes: self.notes(&visible).as_deref().map(|text| (NOTES_FILE, text)),
+            platform_of_tools: ToolPlatform {
+                packages: &config.allowed_imports,
+                fetch_urls: &config.allowed_fetch_urls,
+                read_dirs: &[],
+                write_dirs: &write_dirs,
+                cpu: config.sandbox.limits.cpu,
+                wall: config.sandbox.limits.wall,
+                memory_bytes: config.sandbox.limits.heap_bytes,
+            },
         })
     }
 

@@ -15,6 +15,7 @@ mod escapes;
 mod fetch_bridge;
 mod floating_calls;
 mod gates;
+mod generated_files;
 mod inner_calls;
 mod knowledge;
 mod large_projects;

@@ -340,7 +340,7 @@ async fn bad_calls_run_nothing_and_are_recorded() {
         ("write_file", json!({ "path": "tools/x.ts" }), "EVALIDATION"),
         ("write_file", json!({ "path": ".git/hooks/pre-commit", "content": "x" }), "EPOLICY"),
         ("write_file", json!({ "path": "/etc/x", "content": "x" }), "ESECURITY"),
-        ("patch_file", json!({ "path": "tsconfig.json", "search": "absent", "replace": "" }), "EVALIDATION"),
+        ("patch_file", json!({ "path": ".gitignore", "search": "absent", "replace": "" }), "EVALIDATION"),
         ("check_tool", json!({ "path": "tools/none.ts" }), "ENOTFOUND"),
         ("list_files", json!({ "dir": "none" }), "ENOTFOUND"),
     ] {

@@ -1,4 +1,4 @@
-// What a tool finds in the sandbox. Written by `tgp init`; the kernel does not read it, the type checker does.
+// What a tool finds in the sandbox: for the type checker, editors and agents. The kernel does not read it.
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
