@@ -94,7 +94,7 @@ const STANDARDS: &str = "\
 6. General: give every parameter a type, and let the caller decide what varies.
 7. No hard-coded values: no addresses, ids, keys or credentials in the source.
 8. Orchestrator-capable: import only tools, `@tgp/std` and allowed packages, by constant names.
-`// tgp-allow RULE: reason` above a line keeps what a rule of `check_tool` reports there.";
+`// tgp-allow RULE: reason` above a line allows a warning there; errors cannot be allowed.";
 
 const IN_A_TOOL: &str = "\
 ## In a tool
