@@ -2,13 +2,15 @@
 //!
 //! Loading bytecode is as good as loading native code, so the directory must be the user's own: it is made with mode
 //! 0700, one that others could write to is not used, and the cache never goes near git.
+//!
+//! The files are spread over folders by the first digit of their key. A folder is listed by a thread of its own, now and
+//! then after a write, so that starting and running a tool costs the same however much is kept.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -17,8 +19,15 @@ use tgp_contract::canonical;
 
 /// Bytes kept in memory before everything is forgotten and rebuilt from disk or source.
 const MAX_MEMORY_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes kept on disk, give or take a quarter; beyond that the oldest files go.
-const MAX_DISK_BYTES: u64 = 128 * 1024 * 1024;
+/// Bytes and files kept in each of the 16 folders, give or take what comes between two looks; beyond that the oldest go.
+const MAX_FOLDER_BYTES: u64 = 8 * 1024 * 1024;
+const MAX_FOLDER_FILES: usize = 512;
+/// A write whose key has one of these as its second digit looks whether its folder is full: one in eight.
+const LOOK_AT: [&str; 2] = ["0", "8"];
+/// Digits of a key, a SHA-256 hash.
+const KEY_DIGITS: usize = 64;
+/// Files of earlier versions, which had one folder for all, that one look removes.
+const MAX_EARLIER_FILES: usize = 2_000;
 
 /// A compiled source with its bytecode.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,19 +49,15 @@ pub struct BytecodeCache {
     build: String,
     directory: Option<PathBuf>,
     memory: Mutex<Memory>,
-    /// Bytes written since the directory was last cleaned, so that a long-lived kernel keeps its bound too.
-    written: AtomicU64,
 }
 
 impl BytecodeCache {
-    /// `worker` is the program that makes and loads the bytecode. `directory` is made when it is missing; when it is not safe to use, the cache lives in memory only.
+    /// `worker` is the program that makes and loads the bytecode. `directory` is made when it is missing; when it is not
+    /// safe to use, the cache lives in memory only.
     #[must_use]
     pub fn new(directory: Option<PathBuf>, worker: &Path) -> Self {
         let directory = directory.filter(|directory| is_private(directory));
-        if let Some(directory) = &directory {
-            evict(directory);
-        }
-        Self { build: build_id(worker), directory, memory: Mutex::default(), written: AtomicU64::new(0) }
+        Self { build: build_id(worker), directory, memory: Mutex::default() }
     }
 
     /// The key of some parts. Another build of the engine gives other keys.
@@ -116,21 +121,20 @@ impl BytecodeCache {
 
     /// A file begins with the hash of what follows, so that a torn or rotten one is never loaded.
     fn read(&self, key: &str) -> Option<Vec<u8>> {
-        let bytes = fs::read(self.directory.as_ref()?.join(key)).ok()?;
+        let bytes = fs::read(self.directory.as_ref()?.join(folder_of(key)?).join(key)).ok()?;
         let (hash, content) = bytes.split_at_checked(64)?;
         (canonical::sha256_hex(content).as_bytes() == hash).then(|| content.to_vec())
     }
 
     /// Failing to keep something costs time later and nothing else, so errors end here.
     fn write(&self, key: &str, parts: &[&[u8]]) {
-        let Some(directory) = &self.directory else { return };
-        let content = parts.concat();
-        let written = self.written.fetch_add(content.len() as u64, Ordering::Relaxed) + content.len() as u64;
-        if written > MAX_DISK_BYTES / 4 {
-            self.written.store(0, Ordering::Relaxed);
-            evict(directory);
+        let (Some(directory), Some(name)) = (&self.directory, folder_of(key)) else { return };
+        let folder = directory.join(name);
+        if !is_private(&folder) {
+            return;
         }
-        let temporary = directory.join(format!("tgp-{key}.{}", std::process::id()));
+        let content = parts.concat();
+        let temporary = folder.join(format!("tgp-{key}.{}", std::process::id()));
         let written = fs::OpenOptions::new()
             .write(true)
             .create(true)
@@ -141,9 +145,17 @@ impl BytecodeCache {
                 file.write_all(canonical::sha256_hex(&content).as_bytes())?;
                 file.write_all(&content)
             })
-            .and_then(|()| fs::rename(&temporary, directory.join(key)));
+            .and_then(|()| fs::rename(&temporary, folder.join(key)));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
+        }
+        if key.get(1..2).is_some_and(|digit| LOOK_AT.contains(&digit)) {
+            let directory = directory.clone();
+            // Without a thread the next write that looks will do it.
+            let _ = std::thread::Builder::new().name("tgp-cache".to_owned()).spawn(move || {
+                evict(&folder, MAX_FOLDER_BYTES, MAX_FOLDER_FILES);
+                remove_earlier_files(&directory);
+            });
         }
     }
 }
@@ -166,26 +178,51 @@ fn is_private(directory: &Path) -> bool {
     })
 }
 
-fn evict(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
+/// Whether a file is one of this cache: the directory is the user's choice and may hold others.
+fn is_ours(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    let key = name.strip_prefix("tgp-").and_then(|rest| rest.split('.').next()).unwrap_or(&name);
+    key.len() == KEY_DIGITS && key.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The folder of a key: its first digit.
+fn folder_of(key: &str) -> Option<&str> {
+    key.get(..1)
+}
+
+/// Removes the oldest files of a full folder until half of it is free, so that the next looks find nothing to do.
+fn evict(folder: &Path, max_bytes: u64, max_files: usize) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
     let mut files: Vec<_> = entries
         .filter_map(Result::ok)
+        .filter(is_ours)
         .filter_map(|entry| {
             let metadata = entry.metadata().ok()?;
             Some((metadata.modified().ok()?, metadata.len(), entry.path()))
         })
         .collect();
-    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-    if total <= MAX_DISK_BYTES {
+    let (mut bytes, mut count) = (files.iter().map(|(_, size, _)| size).sum::<u64>(), files.len());
+    if bytes <= max_bytes && count <= max_files {
         return;
     }
     files.sort();
+    // The newest stays whatever its size: it was just written.
+    files.pop();
     for (_, size, path) in files {
-        if total <= MAX_DISK_BYTES / 2 {
+        if bytes <= max_bytes / 2 && count <= max_files / 2 {
             return;
         }
-        total = total.saturating_sub(size);
+        (bytes, count) = (bytes.saturating_sub(size), count.saturating_sub(1));
         let _ = fs::remove_file(path);
+    }
+}
+
+/// Earlier versions kept all files in one folder, which nobody reads any more.
+fn remove_earlier_files(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for file in entries.filter_map(Result::ok).filter(is_ours).take(MAX_EARLIER_FILES) {
+        let _ = fs::remove_file(file.path());
     }
 }
 
@@ -195,4 +232,68 @@ fn build_id(worker: &Path) -> String {
     let (size, seconds, nanoseconds, inode) =
         metadata.map_or((0, 0, 0, 0), |file| (file.size(), file.mtime(), file.mtime_nsec(), file.ino()));
     format!("tgp-{}-{size}-{seconds}-{nanoseconds}-{inode}", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::{Duration, SystemTime};
+
+    use super::{evict, remove_earlier_files};
+
+    fn key(number: u64) -> String {
+        format!("{number:064x}")
+    }
+
+    /// A folder with files of ten bytes, the last of which is the newest.
+    fn folder(count: u64) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..count {
+            let path = folder.path().join(key(number));
+            fs::write(&path, [0; 10]).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(number);
+            fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+        folder
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_full_folder_loses_its_oldest_half() {
+        for (max_bytes, max_files, left) in [(1_000, 8, 6..10), (60, 100, 7..10)] {
+            let folder = folder(10);
+            evict(folder.path(), max_bytes, max_files);
+            assert_eq!(names(folder.path()), left.map(key).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_folder_within_its_bounds_and_a_newest_file_beyond_them_stay() {
+        let within = folder(10);
+        evict(within.path(), 100, 10);
+        assert_eq!(names(within.path()).len(), 10);
+        let beyond = folder(1);
+        evict(beyond.path(), 5, 0);
+        assert_eq!(names(beyond.path()), [key(0)]);
+    }
+
+    #[test]
+    fn files_of_earlier_versions_go_and_others_stay() {
+        let directory = folder(3);
+        fs::create_dir(directory.path().join("a")).unwrap();
+        fs::write(directory.path().join("a/kept"), "x").unwrap();
+        fs::write(directory.path().join("notes.txt"), "x").unwrap();
+        remove_earlier_files(directory.path());
+        assert_eq!(names(directory.path()), ["a", "notes.txt"]);
+        assert_eq!(names(&directory.path().join("a")), ["kept"]);
+    }
 }
