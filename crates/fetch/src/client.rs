@@ -23,6 +23,34 @@ use super::{AllowList, FetchLimits, FetchRequest, FetchResponse, NameResolver, R
 const IDLE_CONNECTIONS_PER_HOST: usize = 4;
 const IDLE_CONNECTION_LIFE: Duration = Duration::from_secs(20);
 
+/// How far a request that may change something has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// No such request has left.
+    Nothing,
+    /// It may have reached a server, and what that made of it is not known.
+    Sent,
+    /// The server that it was for has answered.
+    Answered,
+}
+
+impl Progress {
+    fn answered(&mut self) {
+        if *self == Self::Sent {
+            *self = Self::Answered;
+        }
+    }
+
+    /// A caller must not send a request again because it failed, if it was only the answer that did.
+    fn mark(self, error: ToolError) -> ToolError {
+        match self {
+            Self::Nothing => error,
+            Self::Sent => error.of_unknown_outcome(),
+            Self::Answered => error.after_effect(),
+        }
+    }
+}
+
 /// Carries out the fetches of tools under one allow list.
 ///
 /// Making one costs nothing: the HTTP clients inside are built by the first fetch that needs them. There are two,
@@ -102,19 +130,32 @@ impl FetchClient {
         request: FetchRequest,
         judge: &dyn HopJudge,
     ) -> Result<FetchResponse, ToolError> {
+        let mut progress = Progress::Nothing;
+        let followed = self.follow(request, judge, &mut progress).await;
+        followed.map_err(|error| progress.mark(error))
+    }
+
+    /// Sends the request and follows where it leads; `progress` says how far it came.
+    async fn follow(
+        &self,
+        request: FetchRequest,
+        judge: &dyn HopJudge,
+        progress: &mut Progress,
+    ) -> Result<FetchResponse, ToolError> {
         let mut clock = Clock::new(&request.url, self.limits.timeout);
         let start = self.admit(&request.url, None)?;
         let redirects = request.redirect;
         let mut request = request.prepare(&self.limits)?;
         let mut url = start.clone();
         for hops in 0..=self.limits.max_redirects {
-            let response = clock.run(self.send(&request, &url)).await?;
+            let response = clock.run(self.send(&request, &url, progress)).await?;
             let status = response.status();
             if status.is_informational() {
                 return Err(bad_response(&url, "the server switched to another protocol"));
             }
             let location = response.headers().get(LOCATION).filter(|_| is_redirect(status));
             let Some(location) = location.filter(|_| redirects != Redirects::Manual) else {
+                progress.answered();
                 return clock.run(self.receive(response, &url, hops > 0)).await;
             };
             if redirects == Redirects::Error {
@@ -168,12 +209,26 @@ impl FetchClient {
         self.admit(target.as_str(), Some(from))
     }
 
-    async fn send(&self, request: &Prepared, url: &Url) -> Result<reqwest::Response, ToolError> {
+    async fn send(
+        &self,
+        request: &Prepared,
+        url: &Url,
+        progress: &mut Progress,
+    ) -> Result<reqwest::Response, ToolError> {
         let client = self.client_for(url).await?;
         let mut outgoing = reqwest::Request::new(request.method.clone(), url.clone());
         *outgoing.headers_mut() = request.headers.clone();
         *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
-        let response = client.execute(outgoing).await.map_err(|error| transport(&error, url))?;
+        let before = *progress;
+        if !request.is_safe() {
+            *progress = Progress::Sent;
+        }
+        let response = client.execute(outgoing).await.map_err(|error| {
+            if error.is_connect() || error.is_builder() {
+                *progress = before;
+            }
+            transport(&error, url)
+        })?;
         self.check_headers(response.headers())?;
         Ok(response)
     }

@@ -138,7 +138,23 @@ pub(super) struct Prepared {
     pub(super) body: Option<Vec<u8>>,
 }
 
+/// Methods that ask and change nothing, as far as a client can know.
+const SAFE_METHODS: [&str; 2] = ["GET", "HEAD"];
+
+impl Prepared {
+    /// Whether it only asks.
+    pub(super) fn is_safe(&self) -> bool {
+        SAFE_METHODS.iter().any(|method| method.eq_ignore_ascii_case(self.method.as_str()))
+    }
+}
+
 impl FetchRequest {
+    /// Whether it only asks, as far as its method says.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        SAFE_METHODS.iter().any(|method| method.eq_ignore_ascii_case(self.method.as_str()))
+    }
+
     /// A plain `GET`.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {

@@ -13,9 +13,6 @@ use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 pub(super) struct Fetch(pub(super) Arc<FetchClient>);
 
-/// Methods that ask and change nothing, as far as a client can know.
-const SAFE_METHODS: [&str; 2] = ["GET", "HEAD"];
-
 #[async_trait]
 impl Tool for Fetch {
     type Args = FetchArgs;
@@ -41,11 +38,11 @@ impl Tool for Fetch {
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<FetchResponse>, ToolError> {
         let request = FetchRequest::try_from(args)?;
-        if invocation.context.dry_run && !SAFE_METHODS.contains(&request.method.as_str()) {
+        if invocation.context.dry_run && !request.is_safe() {
             let message = format!("a dry run changes nothing, so it sends no {} request", request.method);
             return Err(ToolError::new(Code::Permission, message).help("run it without dry_run"));
         }
-        if !SAFE_METHODS.contains(&request.method.as_str()) {
+        if !request.is_safe() {
             invocation.testify()?;
         }
         let host = url::Url::parse(&request.url).ok().and_then(|url| url.host_str().map(str::to_owned));

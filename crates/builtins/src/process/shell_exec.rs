@@ -156,15 +156,26 @@ impl Tool for ShellExec {
                 .detail("field", "command")
                 .help("write such bytes with printf inside the command"));
         }
-        let dry_run = invocation.context.dry_run;
-        if dry_run && args.network {
+        if invocation.context.dry_run && args.network {
             return Err(ToolError::new(Code::Permission, "a dry run changes nothing, so it has no network")
                 .help("run it without dry_run, or without network"));
         }
         if args.network {
             // What a command sends is sent, whatever becomes of the files it changes.
             invocation.testify()?;
+            return self.run_command(args, invocation).await.map_err(ToolError::of_unknown_outcome);
         }
+        self.run_command(args, invocation).await
+    }
+}
+
+impl ShellExec {
+    async fn run_command(
+        &self,
+        args: ShellExecArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<ToolOutcome<CommandResult>, ToolError> {
+        let dry_run = invocation.context.dry_run;
         let build = args.template == Some(CommandTemplate::Build);
         let wanted = CommandRequest {
             template: if build { Template::Build } else { Template::Shell },

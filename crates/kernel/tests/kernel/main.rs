@@ -28,6 +28,7 @@ mod prompt_budget;
 mod review;
 mod router;
 mod runs_later;
+mod sent_requests;
 mod server;
 mod sessions;
 mod settings;

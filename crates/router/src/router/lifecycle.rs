@@ -36,6 +36,8 @@ struct State {
     unwanted: bool,
     /// The tool began to run.
     started: bool,
+    /// Something was done that no cancellation undoes.
+    exposed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,13 @@ impl CallLifecycle {
             recorder.upgrade().ok_or_else(ended)?.check()?;
         }
         self.witness.as_ref().map_or(Ok(()), |witness| witness())
+    }
+
+    /// The same for something that comes before the point of no return, and stays whatever becomes of the call.
+    pub(super) fn expose(&self) -> Result<(), ToolError> {
+        self.testify()?;
+        self.state().exposed = true;
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -133,6 +142,7 @@ impl CallLifecycle {
         match (state.started, state.stage) {
             (false, _) => Execution::NotStarted,
             (true, Stage::Committing) => Execution::Unknown,
+            (true, Stage::Open | Stage::Cancelled) if state.exposed => Execution::Unknown,
             (true, Stage::Open | Stage::Cancelled) => Execution::RolledBack,
         }
     }
@@ -143,13 +153,17 @@ impl CallLifecycle {
     }
 
     /// The result of a call that did not end by itself. Only the end of its runtime can interrupt one that
-    /// takes effect.
+    /// takes effect; what a call has sent before is out of reach of both.
     pub(super) fn broken_off(&self) -> (ToolError, Execution) {
         let execution = self.interrupted();
         if execution != Execution::Unknown {
             return (cancelled(), execution);
         }
-        let message = "the kernel ended while the call took effect: what it has changed is not known";
+        let message = if self.state().stage == Stage::Committing {
+            "the kernel ended while the call took effect: what it has changed is not known"
+        } else {
+            "the call was cancelled after it had sent something: what that has changed is not known"
+        };
         let error = ToolError::new(Code::Runtime, message)
             .of_unknown_outcome()
             .help("look at what it would have changed before you make it again");

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use tgp_contract::Execution;
+
 use super::{CallLifecycle, PointOfNoReturn};
 
 #[test]
@@ -18,6 +20,18 @@ fn whichever_comes_first_decides() {
     assert!(point.commit().is_ok() && point.commit().is_ok(), "an effect may have parts");
     assert!(!committed.cancel());
     assert!(point.commit().is_ok());
+}
+
+#[test]
+fn what_was_sent_before_a_cancellation_is_not_rolled_back() {
+    let lifecycle = CallLifecycle::default();
+    lifecycle.start();
+    assert_eq!(lifecycle.broken_off().1, Execution::RolledBack);
+    lifecycle.expose().unwrap();
+    assert!(lifecycle.cancel());
+    let (error, execution) = lifecycle.broken_off();
+    assert_eq!(execution, Execution::Unknown);
+    assert!(error.is_of_unknown_outcome(), "{error:?}");
 }
 
 #[tokio::test]

@@ -78,7 +78,7 @@ impl Invocation<'_> {
     /// # Errors
     /// When a witness of the call fails; then it must not happen.
     pub fn testify(&self) -> Result<(), ToolError> {
-        self.lifecycle.testify()
+        self.lifecycle.expose()
     }
 
     /// For the calls that this one makes while it runs.

@@ -22,6 +22,8 @@ pub const TESTS: &[Test] = &[
     ("platform_polluted_prototypes_do_not_change_a_request", polluted),
     ("platform_frozen_clock_and_seed_reach_everything", frozen),
     ("platform_a_replaced_global_stays_replaced", replaced),
+    ("bug_a_setter_of_a_tool_got_the_natives", natives),
+    ("bug_a_race_of_no_list_threw_instead_of_failing", races),
 ];
 
 fn language(workers: &Workers) -> Tested {
@@ -225,6 +227,7 @@ fn frozen(workers: &Workers) -> Tested {
         return [
             (await crypto.subtle.exportKey('jwk', privateKey)).d, Buffer.from(signed).toString('hex'), crypto.randomUUID(),
             new File([], 'a').lastModified, performance.now(), performance.timeOrigin, new Event('x').timeStamp, Date.now(),
+            new Intl.DateTimeFormat('en', { timeStyle: 'medium' }).format(),
         ];
     })()";
     let options = ToolRunOptions { limits: limits(), seed: Some(7), frozen_clock_ms: Some(1_000.0) };
@@ -234,7 +237,8 @@ fn frozen(workers: &Workers) -> Tested {
         return Err(format!("a seeded run did not repeat:\n{first}\n{second}").into());
     }
     let times: Vec<&Value> = first.as_array().into_iter().flatten().skip(3).collect();
-    if times == [&json!(1000), &json!(0), &json!(1000), &json!(0), &json!(1000)] {
+    let time = json!("12:00:01\u{202f}AM");
+    if times == [&json!(1000), &json!(0), &json!(1000), &json!(0), &json!(1000), &time] {
         Ok(())
     } else {
         Err(format!("the clock was not stopped: {times:?}").into())
@@ -247,4 +251,31 @@ fn replaced(workers: &Workers) -> Tested {
         &json!([5, 6]),
     )?;
     workers.check("(() => { delete globalThis.Blob; return 'Blob' in globalThis; })()", &json!(false))
+}
+
+/// Parts that are loaded later add natives to an object which no tool may see.
+fn natives(workers: &Workers) -> Tested {
+    for (name, load) in [
+        ("intl", "(1).toLocaleString('de')"),
+        ("digest", "crypto.subtle.digest('SHA-256', new Uint8Array(1))"),
+        ("date", "new Date(0).toLocaleString('de')"),
+        ("part", "new URL('http://a.b')"),
+    ] {
+        let code = format!(
+            "(() => {{ let got = 'nothing'; const {{ prototype }} = Object; \
+             Object.defineProperty(prototype, '{name}', {{ set(value) {{ got = Object.keys(this); \
+             Object.defineProperty(this, '{name}', {{ value }}); }}, configurable: true }}); \
+             try {{ {load}; }} finally {{ delete prototype.{name}; }} return got; }})()"
+        );
+        workers.check(&code, &json!("nothing"))?;
+    }
+    Ok(())
+}
+
+fn races(workers: &Workers) -> Tested {
+    for name in ["race", "any"] {
+        let code = format!("Promise.{name}(5).catch((error) => error.name)");
+        workers.check(&code, &json!("TypeError"))?;
+    }
+    Ok(())
 }

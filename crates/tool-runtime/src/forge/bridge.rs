@@ -17,6 +17,9 @@ use tgp_router::{Invocation, OuterCall, Router};
 /// How many tools one run may have running at a time; those may run one each. Every one is a process with its own
 /// heap, so a tool that starts a thousand must not have them all at once.
 const PARALLEL_TOOLS: usize = 4;
+/// How many requests one run may have open at a time, and how many the runs inside it: each holds a connection and up to
+/// the largest answer in the kernel's memory. The others wait for their turn.
+const PARALLEL_REQUESTS: (usize, usize) = (16, 4);
 
 /// One run's bridge.
 pub(super) struct ToolBridge {
@@ -30,6 +33,7 @@ pub(super) struct ToolBridge {
     /// How long the call had waited for approvals before it ran.
     waited_before: Duration,
     running: Semaphore,
+    requests: Semaphore,
     /// The codes this bridge has really answered with.
     answered: BlockingMutex<BTreeSet<Code>>,
 }
@@ -37,6 +41,10 @@ pub(super) struct ToolBridge {
 impl ToolBridge {
     pub(super) fn new(tool: RelativePath, workspace: Workspace, invocation: Invocation<'_>) -> Self {
         let outer = invocation.as_outer();
+        let (tools, requests) = match invocation.context.depth {
+            0 => (PARALLEL_TOOLS, PARALLEL_REQUESTS.0),
+            _ => (1, PARALLEL_REQUESTS.1),
+        };
         Self {
             tool,
             mounts: Arc::new(Mutex::new(Mounts::new(workspace.clone()))),
@@ -46,7 +54,8 @@ impl ToolBridge {
             router: Arc::clone(invocation.router),
             waited_before: outer.waited(),
             outer,
-            running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
+            running: Semaphore::new(tools),
+            requests: Semaphore::new(requests),
             answered: BlockingMutex::default(),
         }
     }
@@ -103,7 +112,10 @@ impl ToolBridge {
                 let data = self.inner_call("exec_tool", json!({ "path": path, "args": values })).await?;
                 Ok(data.get("result").cloned().unwrap_or_default())
             }
-            "fetch" => self.inner_call("fetch", arguments.next().unwrap_or_default()).await,
+            "fetch" => {
+                let _permit = self.requests.acquire().await;
+                self.inner_call("fetch", arguments.next().unwrap_or_default()).await
+            }
             "exec_sql" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();

@@ -104,12 +104,12 @@ fn decode(decoder: &mut Decoder, bytes: &[u8], fatal: bool, last: bool) -> Optio
     Some(text)
 }
 
-/// A decoder between two chunks of a stream.
-struct StreamDecoder(Decoder);
+/// A decoder between two chunks of a stream; none after the last, which the library must not be asked to go beyond.
+struct StreamDecoder(Option<Decoder>);
 
 impl StreamDecoder {
     fn new(name: &str, ignore_bom: bool) -> Option<Self> {
-        decoder(name, ignore_bom).map(Self)
+        decoder(name, ignore_bom).map(|decoder| Self(Some(decoder)))
     }
 }
 
@@ -138,7 +138,11 @@ fn decode_chunk(
     last: bool,
 ) -> Option<String> {
     let mut stream = stream.try_borrow_mut().ok()?;
-    decode(&mut stream.0, &copy_of(&bytes), fatal, last)
+    let text = decode(stream.0.as_mut()?, &copy_of(&bytes), fatal, last);
+    if last || text.is_none() {
+        stream.0 = None;
+    }
+    text
 }
 
 /// The bytes of a text in one of Node's encodings. Hexadecimal ends at the first pair that is not one, as in Node.

@@ -131,7 +131,7 @@ fn texts(json: &str) -> Answer<Vec<String>> {
 }
 
 fn natives_of(ctx: Ctx<'_>) -> Result<Object<'_>> {
-    let natives = Object::new(ctx.clone())?;
+    let natives = super::natives::object(&ctx)?;
     let formatters = Rc::new(Formatters::default());
     let add = |name: &str, function: fn(&Formatters, &str, &str) -> Answer<String>| -> Result<()> {
         let formatters = Rc::clone(&formatters);

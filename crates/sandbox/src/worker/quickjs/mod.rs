@@ -117,7 +117,7 @@ impl QuickJs {
             let code = PreludeCode::read(prelude_bytecode).ok_or(Error::Unknown)?;
             let make = modules::run_script(&ctx, code.core().ok_or(Error::Unknown)?)?;
             let make = make.into_function().ok_or(Error::Unknown)?;
-            let natives = Object::new(ctx.clone())?;
+            let natives = natives::object(&ctx)?;
             install_natives(&ctx, &natives, host, &timers, &rejections)?;
             natives::install(&ctx, &natives)?;
             encoding::install(&ctx, &natives)?;

@@ -25,6 +25,26 @@ struct Table {
     entries: BTreeMap<String, Entry>,
     /// Modules whose evaluation was started by `evaluate` and has not returned yet.
     evaluating: Vec<String>,
+    /// What each module imports, as the engine has asked for it. What is only required is not among it.
+    imports: BTreeMap<String, BTreeSet<String>>,
+    /// Modules that the engine has linked. It reads memory that is not there when it is asked for the names of another.
+    linked: BTreeSet<String>,
+}
+
+impl Table {
+    /// `start` and every module it reaches by imports.
+    fn imported(&self, start: &str) -> BTreeSet<String> {
+        let mut seen = BTreeSet::from([start.to_owned()]);
+        let mut queue = vec![start.to_owned()];
+        while let Some(id) = queue.pop() {
+            for target in self.imports.get(&id).into_iter().flatten() {
+                if seen.insert(target.clone()) {
+                    queue.push(target.clone());
+                }
+            }
+        }
+        seen
+    }
 }
 
 thread_local! {
@@ -109,22 +129,32 @@ pub(super) fn common_js<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
 /// Starts the evaluation of an ES module and gives its promise.
 pub(super) fn evaluate<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
     let module = load(ctx, id)?;
-    TABLE.with_borrow_mut(|table| table.evaluating.push(id.to_owned()));
+    // The engine asserts that a module is not evaluated inside its own evaluation.
+    if TABLE.with_borrow(|table| table.evaluating.iter().any(|running| running == id)) {
+        return Err(Exception::throw_message(ctx, &format!("module `{id}` is being evaluated")));
+    }
     let raw = ctx.as_raw().as_ptr();
-    // SAFETY: the module pointer stays valid as long as the context; JS_EvalFunction frees the duplicate.
-    let promise = unsafe {
-        let value = qjs::JS_MKPTR(qjs::JS_TAG_MODULE, module.as_ptr().cast());
-        // Bytecode comes without its imports; this loads them by way of the callbacks below.
-        if qjs::JS_ResolveModule(raw, value) < 0 {
-            qjs::JS_EXCEPTION
-        } else {
-            qjs::JS_EvalFunction(raw, qjs::JS_DupValue(raw, value))
-        }
-    };
+    let value = qjs::JS_MKPTR(qjs::JS_TAG_MODULE, module.as_ptr().cast());
+    // Bytecode comes without its imports; this loads them by way of the callbacks below.
+    // SAFETY: the module pointer stays valid as long as the context.
+    if unsafe { qjs::JS_ResolveModule(raw, value) } < 0 {
+        return Err(Error::Exception);
+    }
+    // The engine links before it evaluates, so what runs meanwhile may use these modules.
+    let newly_linked = TABLE.with_borrow_mut(|table| {
+        table.evaluating.push(id.to_owned());
+        let newly: Vec<String> = table.imported(id).difference(&table.linked).cloned().collect();
+        table.linked.extend(newly.iter().cloned());
+        newly
+    });
+    // SAFETY: as above; JS_EvalFunction frees the duplicate.
+    let promise = unsafe { qjs::JS_EvalFunction(raw, qjs::JS_DupValue(raw, value)) };
     TABLE.with_borrow_mut(|table| table.evaluating.pop());
     // SAFETY: the result is owned by the returned Value.
     unsafe {
         if qjs::JS_IsException(promise) {
+            // A module that throws gives a rejected promise: these could not be linked.
+            TABLE.with_borrow_mut(|table| table.linked.retain(|id| !newly_linked.contains(id)));
             Err(Error::Exception)
         } else {
             Ok(Value::from_raw(ctx.clone(), promise))
@@ -135,7 +165,12 @@ pub(super) fn evaluate<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
 /// The namespace object of an ES module.
 pub(super) fn namespace<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
     let module = load(ctx, id)?;
-    // SAFETY: the module pointer stays valid as long as the context.
+    if !TABLE.with_borrow(|table| table.linked.contains(id)) {
+        let text =
+            format!("module `{id}` is not loaded yet; import it, or require it where no cycle leads back");
+        return Err(Exception::throw_message(ctx, &text));
+    }
+    // SAFETY: the module pointer stays valid as long as the context, and the module is linked.
     let value = unsafe { qjs::JS_GetModuleNamespace(ctx.as_raw().as_ptr(), module.as_ptr()) };
     // SAFETY: the result is owned by the returned Value.
     unsafe {
@@ -258,7 +293,9 @@ unsafe extern "C" fn normalize_callback(
             throw(ctx, &format!("cannot import `{name}` here: it is not part of this program"));
             return std::ptr::null_mut();
         };
-        qjs::js_strndup(ctx, target.as_ptr().cast(), target.len() as _)
+        let text = qjs::js_strndup(ctx, target.as_ptr().cast(), target.len() as _);
+        TABLE.with_borrow_mut(|table| table.imports.entry(base.into_owned()).or_default().insert(target));
+        text
     }
 }
 

@@ -32,6 +32,13 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> 
     Ok(())
 }
 
+/// An object for natives. It inherits nothing, so that no setter of a tool sees it when a native is added to it.
+pub(super) fn object<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set_prototype(None)?;
+    Ok(object)
+}
+
 /// The bytes of a typed array; none when its buffer is detached.
 pub(super) fn copy_of(array: &TypedArray<'_, u8>) -> Vec<u8> {
     // SAFETY: the pointer describes the array's live bytes, and no JavaScript runs while they are copied.

@@ -4,6 +4,8 @@ for (const [name, onRejected] of [['race', true], ['any', false]]) {
   const settledFirst = Promise[name];
   const racing = {
     [name](entries) {
+      // What is not a list is refused as the engine refuses it.
+      if (typeof entries?.[Symbol.iterator] !== 'function') return apply(settledFirst, this, [entries]);
       const job = host.job();
       const release = () => {
         host.releaseLookups(job);

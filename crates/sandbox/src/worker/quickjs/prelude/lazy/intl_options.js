@@ -1,5 +1,5 @@
 // What all of `Intl` shares: locales, options and constructors.
-const { apply, construct, defineProperty, parse, setPrototypeOf, stringify } = kit;
+const { apply, construct, currentTime, defineProperty, parse, setPrototypeOf, stringify } = kit;
 const native = host.intl;
 const { getTime } = Date.prototype;
 const bigIntValue = BigInt.prototype.valueOf;
@@ -111,7 +111,7 @@ function toPrimitive(value) {
 
 /** The clock is looked up when it is read: a run may have stopped it after this script was loaded. */
 function timeOf(value) {
-  return value === undefined ? Date.now() : Number(value);
+  return value === undefined ? currentTime() : Number(value);
 }
 
 function hide(target, name, value) {
