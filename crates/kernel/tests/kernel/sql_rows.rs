@@ -156,7 +156,7 @@ async fn recorded(project: &Project) -> (Kernel, Arc<Records>) {
 }
 
 async fn until_recorded(records: &Records, tool: &str) {
-    while !records.take().iter().any(|record: &CallRecord| record.tool == tool) {
+    while !records.take().iter().any(|record: &CallRecord| record.tool.as_deref() == Some(tool)) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -216,7 +216,7 @@ async fn bug_rows_of_an_inner_run_that_was_undone_were_counted() {
     let source = "export default async () => {\n  await tgp.exec_sql('INSERT INTO t VALUES (1)');\n  await tgp.exec_tool('tools/inner.ts', { id: 10, fail: false });\n  await tgp.exec_tool('tools/inner.ts', { id: 20, fail: true }).catch(() => undefined);\n};";
     assert_eq!(result(&run(&kernel, &project, source, json!({})).await), Value::Null);
     let records = records.take();
-    let outer = records.iter().rfind(|record| record.tool == "exec_tool").unwrap();
+    let outer = records.iter().rfind(|record| record.tool.as_deref() == Some("exec_tool")).unwrap();
     assert_eq!(outer.rows_changed, Some(3));
     let count = kernel.call("exec_sql", json!({ "sql": "SELECT count(*) AS n FROM t" })).await;
     assert_eq!(data(&count)["rows"], json!([{ "n": 3 }]));

@@ -103,7 +103,7 @@ impl SavepointScope {
         if self.busy {
             return Err(left_alone());
         }
-        self.close(Cursors::Orphans).await?;
+        self.close_orphans().await?;
         while self.abandoned > 0 {
             self.busy = true;
             if let Some(transaction) = self.transaction() {
@@ -116,26 +116,16 @@ impl SavepointScope {
     }
 }
 
-/// Whose cursors are closed.
-enum Cursors {
-    Own,
-    Orphans,
-}
-
 impl SavepointScope {
-    async fn close(&mut self, which: Cursors) -> Result<(), ToolError> {
-        loop {
-            let cursor = match which {
-                Cursors::Own => self.cursors.pop(),
-                Cursors::Orphans => self.orphans.pop(),
-            };
-            let Some(cursor) = cursor else { return Ok(()) };
+    async fn close_orphans(&mut self) -> Result<(), ToolError> {
+        while let Some(cursor) = self.orphans.pop() {
             self.busy = true;
             if let Some(transaction) = self.transaction() {
                 transaction.close_cursor(cursor).await?;
             }
             self.busy = false;
         }
+        Ok(())
     }
 
     /// Hands what an inner run has left to the outer one, which cleans it up before its next use.

@@ -144,7 +144,8 @@ impl ToolBridge {
     /// The first batch of a query, as a statement that passes the gates and is recorded. Those after it are parts of it.
     async fn query(&self, sql: &str, params: Value, rows: usize) -> Result<Value, ToolError> {
         let Some((view, request)) = self.workspace.sql.in_batches(rows) else { return Err(no_database()) };
-        let workspace = Workspace { sql: view, ..self.workspace.clone() };
+        let mut workspace = self.workspace.clone();
+        workspace.sql = view;
         let arguments = json!({ "sql": sql, "params": params });
         let mut answer = self.inner_call_in(&workspace, "exec_sql", arguments).await?;
         let rows = answer.get_mut("rows").map(Value::take).unwrap_or_else(|| json!([]));

@@ -12,7 +12,6 @@ pub(super) enum Bytes {
     Octets { name: &'static str, content: Vec<u8> },
     /// A typed array whose elements are not bytes.
     Numbers(&'static str),
-    View,
 }
 
 /// Built-in objects whose state is not in their properties.

@@ -252,7 +252,6 @@ impl<'a, 'js> Encoder<'a, 'js> {
             return Err(match bytes {
                 Bytes::Octets { name, .. } => refused(name, "Buffer.from({}).toString('base64')"),
                 Bytes::Numbers(name) => refused(name, "[...{}]"),
-                Bytes::View => refused("a DataView", "its numbers as a list"),
             });
         }
         let value = match self.to_json(&value)? {
@@ -331,7 +330,6 @@ impl<'a, 'js> Encoder<'a, 'js> {
             Some(Bytes::Numbers(name)) => {
                 Err(refused(name, "[...{}] for its numbers, or new Uint8Array({}.buffer) for its bytes"))
             }
-            Some(Bytes::View) => Err(refused("a DataView", "new Uint8Array({}.buffer)")),
             None => Ok(false),
         }
     }
