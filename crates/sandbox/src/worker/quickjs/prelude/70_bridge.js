@@ -1,11 +1,11 @@
 // The `tgp` global: every call crosses to the kernel as JSON and comes back as a promise.
 const pendingCalls = table();
-const { getTime, toISOString } = Date.prototype;
+const { getTime: timeOfDate, toISOString: textOfDate } = Date.prototype;
 
 /** The exact text of a date; null when it is invalid. */
 function isoOf(date) {
-  const time = apply(getTime, date, []);
-  return time === time ? apply(toISOString, date, []) : null;
+  const time = apply(timeOfDate, date, []);
+  return time === time ? apply(textOfDate, date, []) : null;
 }
 
 function bridge(name, values, signal) {
