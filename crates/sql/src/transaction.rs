@@ -47,8 +47,14 @@ pub(crate) enum SessionCommand {
 pub(crate) enum SessionWork {
     Statement(SqlStatement),
     /// Gives the columns, and no rows yet.
-    OpenCursor { cursor: u64, statement: SqlStatement },
-    Fetch { cursor: u64, rows: usize },
+    OpenCursor {
+        cursor: u64,
+        statement: SqlStatement,
+    },
+    Fetch {
+        cursor: u64,
+        rows: usize,
+    },
 }
 
 /// What a caller does with savepoints.
@@ -279,8 +285,7 @@ impl TransactionState {
     }
 
     pub fn pointed(&mut self, kind: SavepointKind) {
-        self.marks =
-            if kind == SavepointKind::Mark { self.marks + 1 } else { self.marks.saturating_sub(1) };
+        self.marks = if kind == SavepointKind::Mark { self.marks + 1 } else { self.marks.saturating_sub(1) };
     }
 }
 

@@ -57,7 +57,9 @@ impl UtcTime {
             return None;
         }
         let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<u16>().ok();
-        let small = |range, most| number(range).and_then(|value| u8::try_from(value).ok()).filter(|value| *value <= most);
+        let small = |range, most| {
+            number(range).and_then(|value| u8::try_from(value).ok()).filter(|value| *value <= most)
+        };
         Some(Self {
             text: text.to_owned(),
             year: number(0..4)?,

@@ -127,14 +127,20 @@ async fn a_query_only_reads_and_passes_the_gates() {
     for shop in Shop::all(json!({})).await {
         shop.fill(3).await;
         let ask = async |sql: &str| {
-            let source =
-                format!("export default async () => {{\n  for await (const row of tgp.query(`{sql}`)) return row;\n}};");
+            let source = format!(
+                "export default async () => {{\n  for await (const row of tgp.query(`{sql}`)) return row;\n}};"
+            );
             shop.run(&source).await
         };
         let deleted = ask("DELETE FROM {t}").await;
         assert_eq!(code(&deleted), "ESQL", "{}", shop.dialect);
         assert!(error(&deleted).message.contains("only reads"), "{}", error(&deleted).message);
-        assert_eq!(result(&ask("SELECT id FROM {t} ORDER BY id").await), json!({ "id": 1 }), "{}", shop.dialect);
+        assert_eq!(
+            result(&ask("SELECT id FROM {t} ORDER BY id").await),
+            json!({ "id": 1 }),
+            "{}",
+            shop.dialect
+        );
         let rule = "version: 1\nrules:\n  - {id: none, effect: deny, tools: exec_sql, where: {statement: select}, reason: no}\n";
         shop.project.put("tgp.policy.yaml", rule);
         assert_eq!(code(&ask("SELECT id FROM {t}").await), "EPOLICY", "{}", shop.dialect);
@@ -170,7 +176,10 @@ async fn bug_a_run_that_had_only_selected_kept_writers_waiting() {
         "reads.ts",
         "export default async () => {\n  const before = await tgp.exec_sql('SELECT count(*) AS n FROM t');\n  while (!(await tgp.list_files('tmp')).includes('tmp/go')) await new Promise((resolve) => setTimeout(resolve, 20));\n  const after = await tgp.exec_sql('SELECT count(*) AS n FROM t');\n  return [before[0].n, after[0].n];\n};",
     );
-    project.tool("writes.ts", "export default async () => (await tgp.exec_sql('INSERT INTO t VALUES (1)')).changed;");
+    project.tool(
+        "writes.ts",
+        "export default async () => (await tgp.exec_sql('INSERT INTO t VALUES (1)')).changed;",
+    );
     let write = async {
         until_recorded(&records, "exec_sql").await;
         let written = exec(&kernel, "tools/writes.ts", json!({})).await;

@@ -29,11 +29,20 @@ const REFUSED: [(&str, &str); 32] = [
     ("({ answer: new Response('a') })", ".answer is a Response without properties of its own"),
     ("({ keys: new Map().keys() })", "without properties of its own"),
     ("({ weak: new WeakMap() })", ".weak is a WeakMap without properties of its own"),
-    ("new (class Secret { #a = 1; get a() { return this.#a; } })()", "a Secret without properties of its own"),
+    (
+        "new (class Secret { #a = 1; get a() { return this.#a; } })()",
+        "a Secret without properties of its own",
+    ),
     ("({ text: Object('a') })", ".text is a boxed primitive: return text.valueOf()"),
     ("({ big: Object(1n) })", ".big is a BigInt without properties of its own"),
-    ("(() => { const a: any = { b: {} }; a.b.c = a; return a; })()", ".b.c is an object that contains itself"),
-    ("(() => { let a: any = 1; for (let n = 0; n < 200; n += 1) a = [a]; return a; })()", "nested more than 100 levels deep"),
+    (
+        "(() => { const a: any = { b: {} }; a.b.c = a; return a; })()",
+        ".b.c is an object that contains itself",
+    ),
+    (
+        "(() => { let a: any = 1; for (let n = 0; n < 200; n += 1) a = [a]; return a; })()",
+        "nested more than 100 levels deep",
+    ),
     ("({ 'odd key': 1n })", "[\"odd key\"] is a bigint: return String(value)"),
     ("12n", "not a bigint: return String(value)"),
     ("new Map()", "not a Map: return Object.fromEntries(value)"),
@@ -46,7 +55,8 @@ async fn bug_values_that_json_does_not_have_were_changed_without_an_error() {
     let project = Project::new();
     let kernel = project.kernel(json!({})).await;
     for (expression, expected) in REFUSED {
-        let source = format!("export default () => {{\n  const value: any = {expression};\n  return value;\n}};");
+        let source =
+            format!("export default () => {{\n  const value: any = {expression};\n  return value;\n}};");
         let answer = run(&kernel, &project, &source, json!({})).await;
         assert_eq!(code(&answer), "ERUNTIME", "{expression}");
         let message = &error(&answer).message;
@@ -61,13 +71,32 @@ async fn what_json_has_is_returned_exactly() {
     let project = Project::new();
     let kernel = project.kernel(json!({})).await;
     let exact = [
-        ("[0, -1, 1.5, 1e300, 5e-324, 0.1, 2 ** 31, -(2 ** 31), 9007199254740991, 10 / 2]",
-         json!([0, -1, 1.5, 1e300, 5e-324, 0.1, 2_147_483_648_i64, -2_147_483_648_i64, 9_007_199_254_740_991_i64, 5])),
+        (
+            "[0, -1, 1.5, 1e300, 5e-324, 0.1, 2 ** 31, -(2 ** 31), 9007199254740991, 10 / 2]",
+            json!([
+                0,
+                -1,
+                1.5,
+                1e300,
+                5e-324,
+                0.1,
+                2_147_483_648_i64,
+                -2_147_483_648_i64,
+                9_007_199_254_740_991_i64,
+                5
+            ]),
+        ),
         ("[2 ** 53, 2 ** 60]", json!([9_007_199_254_740_992_i64, 1_152_921_504_606_846_976_i64])),
-        ("['', 'a\"b\\\\c\\n\\t\\u0001\\u2028', 'ä😀', '\\ud800']", json!(["", "a\"b\\c\n\t\u{1}\u{2028}", "ä😀", "\u{fffd}"])),
+        (
+            "['', 'a\"b\\\\c\\n\\t\\u0001\\u2028', 'ä😀', '\\ud800']",
+            json!(["", "a\"b\\c\n\t\u{1}\u{2028}", "ä😀", "\u{fffd}"]),
+        ),
         ("({ a: undefined, b: null, [Symbol('c')]: 1, 'ä ö': true })", json!({ "b": null, "ä ö": true })),
         ("new Date(0)", json!("1970-01-01T00:00:00.000Z")),
-        ("({ at: new Date(1e12), url: new URL('https://example.com/a') })", json!({ "at": "2001-09-09T01:46:40.000Z", "url": "https://example.com/a" })),
+        (
+            "({ at: new Date(1e12), url: new URL('https://example.com/a') })",
+            json!({ "at": "2001-09-09T01:46:40.000Z", "url": "https://example.com/a" }),
+        ),
         ("({ money: { toJSON: () => ({ cents: 5 }) } })", json!({ "money": { "cents": 5 } })),
         ("new (class Point { x = 1; y = 2; get sum() { return 3; } })()", json!({ "x": 1, "y": 2 })),
         ("Object.assign(Object.create(null), { a: 1 })", json!({ "a": 1 })),
@@ -78,7 +107,8 @@ async fn what_json_has_is_returned_exactly() {
         ("({}) && []", json!([])),
     ];
     for (expression, expected) in exact {
-        let source = format!("export default () => {{\n  const value: any = {expression};\n  return value;\n}};");
+        let source =
+            format!("export default () => {{\n  const value: any = {expression};\n  return value;\n}};");
         let answer = run(&kernel, &project, &source, json!({})).await;
         assert_eq!(result(&answer), expected, "{expression}");
     }
@@ -105,9 +135,15 @@ async fn arguments_of_calls_are_exact_or_refused_where_the_call_is() {
     let kernel = project.kernel(json!({})).await;
     project.tool("echo.ts", "export default (args: any) => args;");
     for (call, expected) in [
-        ("tgp.exec_tool('tools/echo.ts', { when: new Map() })", "tgp.exec_tool: args.when is a Map: pass Object.fromEntries(when)"),
+        (
+            "tgp.exec_tool('tools/echo.ts', { when: new Map() })",
+            "tgp.exec_tool: args.when is a Map: pass Object.fromEntries(when)",
+        ),
         ("tgp.exec_tool('tools/echo.ts', { n: [1n] })", "args.n[0] is a bigint: pass String(value)"),
-        ("tgp.exec_sql('SELECT ?', [NaN])", "tgp.exec_sql: params[0] is NaN: pass null or a string in its place"),
+        (
+            "tgp.exec_sql('SELECT ?', [NaN])",
+            "tgp.exec_sql: params[0] is NaN: pass null or a string in its place",
+        ),
         ("tgp.exec_sql('SELECT ?', [undefined])", "params[0] is undefined: pass null instead"),
         ("tgp.exec_sql('SELECT :a', { a: undefined })", "params.a is undefined: pass null instead"),
         ("tgp.exec_sql('SELECT ?', [() => 1])", "params[0] is a function"),
@@ -123,7 +159,8 @@ async fn arguments_of_calls_are_exact_or_refused_where_the_call_is() {
         assert!(error(&answer).message.contains(expected), "{call}: {}", error(&answer).message);
         assert!(place(&answer).starts_with("tools/under_test.ts:2:"), "{call}: {}", place(&answer));
     }
-    let source = "export default () => tgp.exec_tool('tools/echo.ts', { at: new Date(0), left: undefined, n: null });";
+    let source =
+        "export default () => tgp.exec_tool('tools/echo.ts', { at: new Date(0), left: undefined, n: null });";
     let answer = run(&kernel, &project, source, json!({})).await;
     assert_eq!(result(&answer), json!({ "at": "1970-01-01T00:00:00.000Z", "n": null }));
     kernel.shutdown().await;
@@ -137,16 +174,23 @@ async fn bytes_dates_and_integers_are_parameters_of_statements() {
             "mysql" => ("BLOB", "DATETIME(3)"),
             _ => ("BLOB", "TEXT"),
         };
-        shop.sql(&format!("CREATE TABLE {{t}}_kept (id INTEGER, content {bytes}, at {time}, big BIGINT)")).await;
+        shop.sql(&format!("CREATE TABLE {{t}}_kept (id INTEGER, content {bytes}, at {time}, big BIGINT)"))
+            .await;
         let answer = shop
             .run("export default async () => {\n  const sql = 'INSERT INTO {t}_kept VALUES (:id, :content, :at, :big)';\n  const at = new Date('2026-11-17T02:03:04.567Z');\n  const big = 9007199254740993n;\n  await tgp.exec_sql(sql, { id: 1, content: new Uint8Array([0, 255]), at, big });\n  await tgp.exec_sql(sql, { id: 2, content: Buffer.from('hi'), at: null, big: -5n });\n  await tgp.exec_sql(sql, { id: 3, content: new Uint8Array([1, 2, 3]).subarray(1).slice().buffer, at, big: 2n ** 63n - 1n });\n  const found = await tgp.exec_sql('SELECT id FROM {t}_kept WHERE big = ?', [big]);\n  const all = await tgp.exec_sql('SELECT id, content, at, big FROM {t}_kept ORDER BY id');\n  return { found: found.map((row) => row.id), all: [...all] };\n};")
             .await;
         let value = result(&answer);
         assert_eq!(value["found"], json!([1]), "{}", shop.dialect);
-        let contents: Vec<&Value> = value["all"].as_array().unwrap().iter().map(|row| &row["content"]).collect();
+        let contents: Vec<&Value> =
+            value["all"].as_array().unwrap().iter().map(|row| &row["content"]).collect();
         assert_eq!(contents, ["AP8=", "aGk=", "AgM="], "{}", shop.dialect);
         let bigs: Vec<&Value> = value["all"].as_array().unwrap().iter().map(|row| &row["big"]).collect();
-        assert_eq!(bigs, [&json!("9007199254740993"), &json!(-5), &json!("9223372036854775807")], "{}", shop.dialect);
+        assert_eq!(
+            bigs,
+            [&json!("9007199254740993"), &json!(-5), &json!("9223372036854775807")],
+            "{}",
+            shop.dialect
+        );
         let at = value["all"][0]["at"].as_str().unwrap();
         assert!(at.starts_with("2026-11-17T02:03:04.567"), "{}: {at}", shop.dialect);
         assert_eq!(value["all"][1]["at"], Value::Null, "{}", shop.dialect);

@@ -4,9 +4,7 @@ mod run;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tgp_contract::{
-    Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError, UNKNOWN_KIND,
-};
+use tgp_contract::{Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError, UNKNOWN_KIND};
 
 use crate::router::PointOfNoReturn;
 pub use run::SqlRun;
@@ -54,7 +52,8 @@ impl CursorRequest {
     async fn open(&self, run: &SqlRun, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let kinds = statement.judged.as_ref().map(|judged| judged.kinds.as_slice()).unwrap_or_default();
         if let Some(kind) = kinds.iter().find(|kind| !READING_KINDS.contains(&kind.as_str())) {
-            let what = if kind == UNKNOWN_KIND { "this statement may write" } else { "this statement writes" };
+            let what =
+                if kind == UNKNOWN_KIND { "this statement may write" } else { "this statement writes" };
             let message = format!("tgp.query only reads, and {what} ({kind})");
             return Err(ToolError::new(Code::Sql, message).help("use tgp.exec_sql for it"));
         }

@@ -179,8 +179,7 @@ impl SqlRun {
 
     /// The level, with its transaction open; `access` is what the statement that opens it needs.
     async fn open(&self, access: SqlAccess) -> Result<OwnedMutexGuard<SavepointScope>, ToolError> {
-        let access =
-            if self.0.only_reads.load(Ordering::Relaxed) { access } else { SqlAccess::ReadWrite };
+        let access = if self.0.only_reads.load(Ordering::Relaxed) { access } else { SqlAccess::ReadWrite };
         let mut level = Arc::clone(&self.0.level).lock_owned().await;
         if level.over {
             return Err(ToolError::new(Code::Sql, "the run that this statement belongs to is over"));

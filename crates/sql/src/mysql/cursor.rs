@@ -132,7 +132,8 @@ async fn stream(
 }
 
 fn cells(row: mysql_async::Row, columns: &[(Column, bool)]) -> Result<Vec<Value>, ToolError> {
-    let cells = row.unwrap_raw().into_iter().map(|cell| cell.unwrap_or(mysql_async::Value::NULL)).zip(columns);
+    let cells =
+        row.unwrap_raw().into_iter().map(|cell| cell.unwrap_or(mysql_async::Value::NULL)).zip(columns);
     cells
         .map(|(cell, (column, is_json))| match read(cell, column)? {
             Value::String(text) if *is_json => Ok(json(&text)),

@@ -71,7 +71,6 @@ impl MySqlSession {
         self.connection.as_mut().ok_or_else(|| Failure::gone(rolled_back()))
     }
 
-
     pub async fn begin(&mut self) -> Result<(), Failure> {
         let order = match self.access {
             SqlAccess::ReadOnly => "START TRANSACTION READ ONLY",

@@ -163,7 +163,8 @@ impl<'a> PostgresSession<'a> {
         let failure = |error: Error| self.failure(&error, bound, sql);
         let mut batch = batches.next(rows);
         while batch.capacity() == Capacity::Left {
-            let stream = transaction.query_portal_raw(portal, CURSOR_ROWS_AT_A_TIME).await.map_err(failure)?;
+            let stream =
+                transaction.query_portal_raw(portal, CURSOR_ROWS_AT_A_TIME).await.map_err(failure)?;
             let mut stream = pin!(stream);
             while let Some(row) = stream.try_next().await.map_err(failure)? {
                 batch.push(cells(&row)?);
@@ -240,7 +241,8 @@ fn encoded(statement: &Statement, bound: &Bound) -> Result<Vec<encode::TextValue
 }
 
 fn cells(row: &Row) -> Result<Vec<Value>, ToolError> {
-    let cell = |index| row.try_get::<_, Decoded>(index).map(|cell| cell.0).map_err(|error| unreadable(&error));
+    let cell =
+        |index| row.try_get::<_, Decoded>(index).map(|cell| cell.0).map_err(|error| unreadable(&error));
     (0..row.len()).map(cell).collect()
 }
 

@@ -11,9 +11,7 @@ use super::session::{ReadColumn, SqliteSession, columns_of};
 use crate::answer::{Batches, Capacity};
 use crate::failure::{Failure, esql};
 use crate::text::{Dialect, Script};
-use crate::transaction::{
-    Ending, SessionCommand, SessionWork, TransactionState, no_cursor, room_for_cursor,
-};
+use crate::transaction::{Ending, SessionCommand, SessionWork, TransactionState, no_cursor, room_for_cursor};
 
 /// A statement whose rows are read in batches.
 struct Cursor<'a> {

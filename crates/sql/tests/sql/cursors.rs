@@ -35,25 +35,34 @@ async fn drain(transaction: &mut dyn SqlTransaction, cursor: u64, size: usize) -
 
 #[tokio::test]
 async fn a_cursor_gives_every_row_once_whatever_the_caps_of_an_answer_are() {
-    each_with("cursor", |options| options.max_rows = 7, async |place| {
-        fill(place, 40).await;
-        let all: Vec<i64> = (1..=40).collect();
-        let mut transaction = place.begin().await;
-        for (size, expected) in [(7, 6), (100, 6), (5, 8), (1, 40)] {
-            let cursor =
-                transaction.open_cursor(&statement("SELECT id, name FROM users ORDER BY id")).await.unwrap();
-            let (ids, batches) = drain(&mut *transaction, cursor, size).await;
-            assert_eq!((&ids, batches), (&all, expected), "{:?} {size}", place.kind);
-            let ended = transaction.fetch(cursor, size).await.unwrap_err();
-            assert_eq!(ended.code, Code::Sql, "{:?}", place.kind);
-        }
-        // The caps of a statement hold again, and the transaction is as good as before.
-        let capped = run(&mut *transaction, "SELECT id FROM users", json!(null)).await.unwrap();
-        assert_eq!((capped.rows.len(), capped.truncated), (7, true), "{:?}", place.kind);
-        place.insert(&mut *transaction, 41).await.unwrap();
-        transaction.commit().await.unwrap();
-        assert_eq!(place.call("SELECT id FROM users WHERE id = 41", json!(null)).await.unwrap().rows.len(), 1);
-    })
+    each_with(
+        "cursor",
+        |options| options.max_rows = 7,
+        async |place| {
+            fill(place, 40).await;
+            let all: Vec<i64> = (1..=40).collect();
+            let mut transaction = place.begin().await;
+            for (size, expected) in [(7, 6), (100, 6), (5, 8), (1, 40)] {
+                let cursor = transaction
+                    .open_cursor(&statement("SELECT id, name FROM users ORDER BY id"))
+                    .await
+                    .unwrap();
+                let (ids, batches) = drain(&mut *transaction, cursor, size).await;
+                assert_eq!((&ids, batches), (&all, expected), "{:?} {size}", place.kind);
+                let ended = transaction.fetch(cursor, size).await.unwrap_err();
+                assert_eq!(ended.code, Code::Sql, "{:?}", place.kind);
+            }
+            // The caps of a statement hold again, and the transaction is as good as before.
+            let capped = run(&mut *transaction, "SELECT id FROM users", json!(null)).await.unwrap();
+            assert_eq!((capped.rows.len(), capped.truncated), (7, true), "{:?}", place.kind);
+            place.insert(&mut *transaction, 41).await.unwrap();
+            transaction.commit().await.unwrap();
+            assert_eq!(
+                place.call("SELECT id FROM users WHERE id = 41", json!(null)).await.unwrap().rows.len(),
+                1
+            );
+        },
+    )
     .await;
 }
 
@@ -91,7 +100,8 @@ async fn a_closed_cursor_leaves_the_transaction_usable() {
         let mut transaction = place.begin().await;
         place.insert(&mut *transaction, 5_000).await.unwrap();
         for _ in 0..3 {
-            let cursor = transaction.open_cursor(&statement("SELECT id FROM users ORDER BY id")).await.unwrap();
+            let cursor =
+                transaction.open_cursor(&statement("SELECT id FROM users ORDER BY id")).await.unwrap();
             assert_eq!(transaction.fetch(cursor, 2).await.unwrap().rows.len(), 2, "{:?}", place.kind);
             transaction.close_cursor(cursor).await.unwrap();
             transaction.close_cursor(cursor).await.unwrap();
@@ -184,24 +194,38 @@ async fn a_cursor_is_for_statements_that_read_and_its_errors_are_the_statements(
 
 #[tokio::test]
 async fn a_row_that_fits_in_no_batch_is_an_error() {
-    each_with("cursor_large", |options| options.max_bytes = 1_000, async |place| {
-        place.call("CREATE TABLE texts (id INTEGER, content TEXT)", json!(null)).await.unwrap();
-        for id in 1..=9 {
-            let content = "x".repeat(if id == 9 { 2_000 } else { 300 });
-            place.call("INSERT INTO texts VALUES (?, ?)", json!([id, content])).await.unwrap();
-        }
-        let mut transaction = place.begin().await;
-        let small = statement("SELECT id, content FROM texts WHERE id < 9 ORDER BY id");
-        let cursor = transaction.open_cursor(&small).await.unwrap();
-        // Three rows fill a batch, whatever was asked for.
-        assert_eq!(drain(&mut *transaction, cursor, 100).await, ((1..=8).collect(), 3), "{:?}", place.kind);
-        let large = statement("SELECT id, content FROM texts WHERE id = 9");
-        let cursor = transaction.open_cursor(&large).await.unwrap();
-        let refused = transaction.fetch(cursor, 1).await.unwrap_err();
-        assert!(refused.message.contains("larger than the bytes"), "{:?}: {}", place.kind, refused.message);
-        assert_eq!(run(&mut *transaction, "SELECT 1 AS one", json!(null)).await.unwrap().rows.len(), 1);
-        transaction.rollback().await;
-    })
+    each_with(
+        "cursor_large",
+        |options| options.max_bytes = 1_000,
+        async |place| {
+            place.call("CREATE TABLE texts (id INTEGER, content TEXT)", json!(null)).await.unwrap();
+            for id in 1..=9 {
+                let content = "x".repeat(if id == 9 { 2_000 } else { 300 });
+                place.call("INSERT INTO texts VALUES (?, ?)", json!([id, content])).await.unwrap();
+            }
+            let mut transaction = place.begin().await;
+            let small = statement("SELECT id, content FROM texts WHERE id < 9 ORDER BY id");
+            let cursor = transaction.open_cursor(&small).await.unwrap();
+            // Three rows fill a batch, whatever was asked for.
+            assert_eq!(
+                drain(&mut *transaction, cursor, 100).await,
+                ((1..=8).collect(), 3),
+                "{:?}",
+                place.kind
+            );
+            let large = statement("SELECT id, content FROM texts WHERE id = 9");
+            let cursor = transaction.open_cursor(&large).await.unwrap();
+            let refused = transaction.fetch(cursor, 1).await.unwrap_err();
+            assert!(
+                refused.message.contains("larger than the bytes"),
+                "{:?}: {}",
+                place.kind,
+                refused.message
+            );
+            assert_eq!(run(&mut *transaction, "SELECT 1 AS one", json!(null)).await.unwrap().rows.len(), 1);
+            transaction.rollback().await;
+        },
+    )
     .await;
 }
 

@@ -74,8 +74,12 @@ impl RowOptions {
 
 fn cut(found: usize, wanted: Option<usize>, changed: u64) -> ToolError {
     let more = match wanted {
-        Some(most) => format!("maxRows asks for {most} rows, and the caps db.maxRows and db.maxBytes end at {found}"),
-        None => format!("the statement has more rows than the caps db.maxRows and db.maxBytes allow: {found} were read"),
+        Some(most) => {
+            format!("maxRows asks for {most} rows, and the caps db.maxRows and db.maxBytes end at {found}")
+        }
+        None => format!(
+            "the statement has more rows than the caps db.maxRows and db.maxBytes allow: {found} were read"
+        ),
     };
     let done = if changed > 0 { " The rows that it changed stay changed in this run." } else { "" };
     let next = "read all of them with `for await (const row of tgp.query(sql, params))`, add a LIMIT, or pass \
@@ -96,7 +100,10 @@ pub(super) fn batch_size(value: Option<Value>) -> Result<usize, ToolError> {
 }
 
 pub(super) fn cursor_number(value: Option<Value>) -> Result<u64, ToolError> {
-    value.as_ref().and_then(Value::as_u64).ok_or_else(|| ToolError::new(Code::Validation, "there is no such query"))
+    value
+        .as_ref()
+        .and_then(Value::as_u64)
+        .ok_or_else(|| ToolError::new(Code::Validation, "there is no such query"))
 }
 
 pub(super) fn no_database() -> ToolError {

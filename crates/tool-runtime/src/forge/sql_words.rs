@@ -30,8 +30,8 @@ pub(super) fn may_write(source: &str) -> bool {
         let next = |count: usize| words.iter().skip(at + 1).take(count);
         *word == RUNS_TOOLS
             || (*word == "update" && next(UPDATE_WORDS).any(|word| *word == "set"))
-            || BEGINNINGS.iter().any(|(first, seconds)| {
-                word == first && next(1).any(|word| seconds.contains(word))
-            })
+            || BEGINNINGS
+                .iter()
+                .any(|(first, seconds)| word == first && next(1).any(|word| seconds.contains(word)))
     })
 }

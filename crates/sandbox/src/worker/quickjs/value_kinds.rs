@@ -9,7 +9,10 @@ const LONGEST_KEY: usize = 60;
 
 /// Binary data.
 pub(super) enum Bytes {
-    Octets { name: &'static str, content: Vec<u8> },
+    Octets {
+        name: &'static str,
+        content: Vec<u8>,
+    },
     /// A typed array whose elements are not bytes.
     Numbers(&'static str),
 }
@@ -90,6 +93,26 @@ pub(super) fn special(value: &Value<'_>) -> Option<Special> {
             () => None,
         }
     }
+}
+
+/// Proxies around each other that are looked through for a list.
+const MAX_PROXIES: usize = 8;
+
+/// Whether a value is a list, or a proxy of one.
+pub(super) fn is_list(value: &Value<'_>) -> bool {
+    let mut value = value.clone();
+    for _ in 0..MAX_PROXIES {
+        if !value.is_proxy() {
+            break;
+        }
+        let ctx = value.ctx().clone();
+        // SAFETY: the value is a live proxy, and what the engine gives belongs to the new handle.
+        value = unsafe {
+            let target = qjs::JS_GetProxyTarget(ctx.as_raw().as_ptr(), value.as_raw());
+            Value::from_raw(ctx, target)
+        };
+    }
+    value.is_array()
 }
 
 /// Appends a text as JSON, unless it has more than `room` bytes: then it gives false. Half a surrogate pair, which no UTF-8

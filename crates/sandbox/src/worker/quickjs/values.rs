@@ -11,11 +11,14 @@ use std::rc::Rc;
 use rquickjs::object::Filter;
 use rquickjs::{Array, Atom, Ctx, Error, Exception, Function, Object, Result, String as JsString, Value};
 
-use super::value_kinds::{Bytes, Special, bytes_of, json_text, shown_key, special};
+use super::value_kinds::{Bytes, Special, bytes_of, is_list, json_text, shown_key, special};
 use crate::worker::host::Host;
 
 /// Lists and objects inside each other. The kernel's parser takes 128 levels, its own around the value included.
 const MAX_DEPTH: usize = 100;
+
+/// Characters of a path in a message.
+const LONGEST_PATH: usize = 80;
 
 /// What a parameter of a statement may be in addition to JSON.
 const BYTES_KEY: &str = "$base64";
@@ -150,8 +153,13 @@ struct RefusedValue {
 }
 
 impl RefusedValue {
+    /// The whole path, or the end of a long one: the engine cuts its messages off.
     fn path(&self) -> String {
-        self.path.iter().rev().map(String::as_str).collect()
+        let path: String = self.path.iter().rev().map(String::as_str).collect();
+        match path.char_indices().rev().nth(LONGEST_PATH) {
+            Some((at, _)) => format!("…{}", path.get(at..).unwrap_or_default()),
+            None => path,
+        }
     }
 
     /// `.total is a bigint: return String(total)`.
@@ -258,7 +266,10 @@ impl<'a, 'js> Encoder<'a, 'js> {
             // What it gives is written as it is, without another `toJSON`.
             Some(Converted::Invalid) => return Err(refused("an invalid Date", "null instead")),
             Some(Converted::Value(json)) if json.is_undefined() => {
-                return Err(refused("an object whose toJSON gives undefined", "null instead, or leave it out"));
+                return Err(refused(
+                    "an object whose toJSON gives undefined",
+                    "null instead, or leave it out",
+                ));
             }
             Some(Converted::Value(json)) if !json.is_object() && !json.is_big_int() => {
                 return self.write(json, Place::Json);
@@ -295,7 +306,7 @@ impl<'a, 'js> Encoder<'a, 'js> {
         }
         self.ancestors.push(identity);
         let inner = if place == Place::Parameters { Place::Parameter } else { Place::Json };
-        let written = if value.is_array() { self.list(object, inner) } else { self.object(object, inner) };
+        let written = if is_list(&value) { self.list(object, inner) } else { self.object(object, inner) };
         self.ancestors.pop();
         written
     }
@@ -404,7 +415,8 @@ impl<'a, 'js> Encoder<'a, 'js> {
         if prototype == plain {
             return None;
         }
-        let class = object.get::<_, Object<'js>>("constructor").and_then(|class| class.get::<_, String>("name"));
+        let class =
+            object.get::<_, Object<'js>>("constructor").and_then(|class| class.get::<_, String>("name"));
         match class {
             Ok(name) if !name.is_empty() => {
                 Some(format!("a {} without properties of its own", tgp_text::head(&name, 60)))
