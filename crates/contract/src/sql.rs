@@ -88,6 +88,9 @@ pub struct SqlRows {
 pub enum SqlAccess {
     ReadOnly,
     ReadWrite,
+    /// It may write, and takes what a writer has to wait for only at its first statement that writes. That statement
+    /// fails with `details.retry: true` when the database cannot let it write on what it has read.
+    ReadFirst,
 }
 
 /// A database. An embedding program can bring its own.
@@ -123,6 +126,33 @@ pub trait SqlTransaction: Send {
     /// As [`Database::inspect`], with the tables that this transaction has made so far.
     async fn inspect(&mut self, _sql: &str) -> Option<SqlClass> {
         None
+    }
+
+    /// Begins to read the rows of one statement in batches, and gives the number of the cursor. The statement must only
+    /// read.
+    ///
+    /// # Errors
+    /// `ESQL`, also when too many cursors are open.
+    async fn open_cursor(&mut self, _statement: &SqlStatement) -> Result<u64, ToolError> {
+        Err(ToolError::new(Code::Sql, "this database does not read in batches")
+            .help("read the rows with tgp.exec_sql, in pages"))
+    }
+
+    /// The next rows of a cursor, at most `rows` of them; `truncated` says that there are more. The last batch closes
+    /// the cursor, and so does an error.
+    ///
+    /// # Errors
+    /// `ESQL`.
+    async fn fetch(&mut self, cursor: u64, _rows: usize) -> Result<SqlRows, ToolError> {
+        Err(ToolError::new(Code::Sql, format!("there is no open cursor {cursor}")))
+    }
+
+    /// Closes a cursor. One that is closed already stays so.
+    ///
+    /// # Errors
+    /// `ESQL` when the transaction is lost.
+    async fn close_cursor(&mut self, _cursor: u64) -> Result<(), ToolError> {
+        Ok(())
     }
 
     /// Marks a point to return to. Points nest.

@@ -24,6 +24,9 @@ pub(crate) const END_GRACE: Duration = Duration::from_secs(10);
 /// A caller waits for each answer, so there is never more than one order under way, and one that ends it all.
 const ORDERS: usize = 2;
 
+/// Cursors open at a time in one transaction: as many as loops inside each other.
+pub(crate) const MAX_CURSORS: usize = 4;
+
 /// As deep as nested tools go, with room to spare; a bound keeps savepoints from piling up in a server.
 const MAX_MARKS: usize = 64;
 
@@ -31,11 +34,27 @@ type ReplySender<T> = oneshot::Sender<Result<T, ToolError>>;
 pub(crate) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(crate) enum SessionCommand {
-    Execute(SqlStatement, ReplySender<SqlRows>),
+    Execute(SessionWork, ReplySender<SqlRows>),
+    CloseCursor(u64, ReplySender<()>),
     Inspect(String, oneshot::Sender<SqlClass>),
     Point(SavepointKind, ReplySender<()>),
     Commit(ReplySender<()>),
     Rollback(oneshot::Sender<()>),
+}
+
+/// Work of a caller that takes time and gives rows.
+#[derive(Clone, Debug)]
+pub(crate) enum SessionWork {
+    Statement(SqlStatement),
+    /// Gives the columns, and no rows yet.
+    OpenCursor {
+        cursor: u64,
+        statement: SqlStatement,
+    },
+    Fetch {
+        cursor: u64,
+        rows: usize,
+    },
 }
 
 /// What a caller does with savepoints.
@@ -64,7 +83,8 @@ pub(crate) enum Ending {
 /// A connection inside a transaction.
 #[async_trait]
 pub(crate) trait Session: Send {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure>;
+    async fn perform(&mut self, work: &SessionWork) -> Result<SqlRows, Failure>;
+    async fn close_cursor(&mut self, cursor: u64) -> Result<(), Failure>;
     /// What a statement would do, found out without running it.
     async fn inspect(&mut self, sql: &str) -> SqlClass;
     async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure>;
@@ -107,13 +127,14 @@ impl Drop for CancelOnDrop<'_> {
 pub(crate) struct Handle {
     orders: mpsc::Sender<SessionCommand>,
     abandoned: CancelFlag,
+    last_cursor: u64,
 }
 
 /// The two ends of a new transaction.
 pub(crate) fn channel() -> (Handle, mpsc::Receiver<SessionCommand>, CancelFlag) {
     let (sender, receiver) = mpsc::channel(ORDERS);
     let abandoned = CancelFlag::default();
-    (Handle { orders: sender, abandoned: abandoned.clone() }, receiver, abandoned)
+    (Handle { orders: sender, abandoned: abandoned.clone(), last_cursor: 0 }, receiver, abandoned)
 }
 
 impl Handle {
@@ -128,6 +149,20 @@ impl Handle {
         result
     }
 
+    async fn perform(&self, work: SessionWork) -> Result<SqlRows, ToolError> {
+        let started = Instant::now();
+        let answer = self.ask(|answer| SessionCommand::Execute(work, answer)).await;
+        let answer = answer.unwrap_or_else(|| Err(worker_lost()));
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &answer {
+            Ok(found) => {
+                tracing::debug!(target: "sql", rows = found.rows.len(), changed = found.changed, ms, "executed");
+            }
+            Err(error) => tracing::debug!(target: "sql", ms, "{}", error.message),
+        }
+        answer
+    }
+
     async fn point(&self, kind: SavepointKind) -> Result<(), ToolError> {
         self.ask(|answer| SessionCommand::Point(kind, answer)).await.unwrap_or_else(|| Err(worker_lost()))
     }
@@ -140,19 +175,26 @@ fn worker_lost() -> ToolError {
 #[async_trait]
 impl SqlTransaction for Handle {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
-        let statement = statement.clone();
-        let started = Instant::now();
         tracing::trace!(target: "sql", sql = %statement.sql, "statement");
-        let answer = self.ask(|answer| SessionCommand::Execute(statement, answer)).await;
-        let answer = answer.unwrap_or_else(|| Err(worker_lost()));
-        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        match &answer {
-            Ok(found) => {
-                tracing::debug!(target: "sql", rows = found.rows.len(), changed = found.changed, ms, "executed");
-            }
-            Err(error) => tracing::debug!(target: "sql", ms, "{}", error.message),
-        }
-        answer
+        self.perform(SessionWork::Statement(statement.clone())).await
+    }
+
+    async fn open_cursor(&mut self, statement: &SqlStatement) -> Result<u64, ToolError> {
+        tracing::trace!(target: "sql", sql = %statement.sql, "cursor");
+        self.last_cursor += 1;
+        let cursor = self.last_cursor;
+        self.perform(SessionWork::OpenCursor { cursor, statement: statement.clone() }).await?;
+        Ok(cursor)
+    }
+
+    async fn fetch(&mut self, cursor: u64, rows: usize) -> Result<SqlRows, ToolError> {
+        self.perform(SessionWork::Fetch { cursor, rows }).await
+    }
+
+    async fn close_cursor(&mut self, cursor: u64) -> Result<(), ToolError> {
+        self.ask(|answer| SessionCommand::CloseCursor(cursor, answer))
+            .await
+            .unwrap_or_else(|| Err(worker_lost()))
     }
 
     async fn inspect(&mut self, sql: &str) -> Option<SqlClass> {
@@ -201,12 +243,57 @@ impl Drop for Handle {
     }
 }
 
-/// What the worker knows of its transaction.
+/// The state of a transaction: its savepoints, and whether it is still there.
+pub(crate) struct TransactionState {
+    marks: usize,
+    transaction: Transaction,
+}
+
+impl TransactionState {
+    pub fn new() -> Self {
+        Self { marks: 0, transaction: Transaction::Open }
+    }
+
+    pub fn settle<T>(&mut self, result: Result<T, Failure>) -> Result<T, ToolError> {
+        result.map_err(|failure| {
+            if failure.transaction == Transaction::Gone {
+                self.transaction = Transaction::Gone;
+                return failure.error.detail("transaction", "rolled back");
+            }
+            failure.error
+        })
+    }
+
+    pub fn open(&self) -> Result<(), ToolError> {
+        match self.transaction {
+            Transaction::Open => Ok(()),
+            Transaction::Gone => Err(rolled_back()),
+        }
+    }
+
+    /// The next savepoint order, which the caller reports with [`Self::pointed`] when it is done.
+    pub fn point(&self, kind: SavepointKind) -> Result<SavepointOp, ToolError> {
+        self.open()?;
+        if kind == SavepointKind::Mark && self.marks >= MAX_MARKS {
+            return Err(esql(format!("a transaction has at most {MAX_MARKS} marks")));
+        }
+        if kind != SavepointKind::Mark && self.marks == 0 {
+            return Err(esql("there is no mark to return to"));
+        }
+        let number = if kind == SavepointKind::Mark { self.marks + 1 } else { self.marks };
+        Ok(SavepointOp { kind, name: format!("tgp_mark_{number}") })
+    }
+
+    pub fn pointed(&mut self, kind: SavepointKind) {
+        self.marks = if kind == SavepointKind::Mark { self.marks + 1 } else { self.marks.saturating_sub(1) };
+    }
+}
+
+/// A worker of a server's transaction.
 struct Worker<'a, S> {
     session: &'a mut S,
     timeout: Duration,
-    marks: usize,
-    transaction: Transaction,
+    state: TransactionState,
     ending: Ending,
 }
 
@@ -216,14 +303,16 @@ pub(crate) async fn serve<S: Session>(
     mut orders: mpsc::Receiver<SessionCommand>,
     timeout: Duration,
 ) -> Ending {
-    let mut worker =
-        Worker { session, timeout, marks: 0, transaction: Transaction::Open, ending: Ending::Ended };
+    let mut worker = Worker { session, timeout, state: TransactionState::new(), ending: Ending::Ended };
     while let Some(order) = orders.recv().await {
         // A caller that does not wait for the answer any more has said all there is to say.
         match order {
-            SessionCommand::Execute(statement, mut answer) => {
-                let result = worker.execute(&statement, &mut answer).await;
+            SessionCommand::Execute(work, mut answer) => {
+                let result = worker.perform(&work, &mut answer).await;
                 let _ = answer.send(result);
+            }
+            SessionCommand::CloseCursor(cursor, answer) => {
+                let _ = answer.send(worker.close_cursor(cursor).await);
             }
             SessionCommand::Inspect(sql, answer) => {
                 let _ = answer.send(worker.session.inspect(&sql).await);
@@ -251,39 +340,22 @@ pub(crate) async fn serve<S: Session>(
 }
 
 impl<S: Session> Worker<'_, S> {
-    fn settle<T>(&mut self, result: Result<T, Failure>) -> Result<T, ToolError> {
-        result.map_err(|failure| {
-            if failure.transaction == Transaction::Gone {
-                self.transaction = Transaction::Gone;
-                return failure.error.detail("transaction", "rolled back");
-            }
-            failure.error
-        })
-    }
-
-    fn open(&self) -> Result<(), ToolError> {
-        match self.transaction {
-            Transaction::Open => Ok(()),
-            Transaction::Gone => Err(rolled_back()),
-        }
-    }
-
-    async fn execute(
+    async fn perform(
         &mut self,
-        statement: &SqlStatement,
+        work: &SessionWork,
         answer: &mut ReplySender<SqlRows>,
     ) -> Result<SqlRows, ToolError> {
-        self.open()?;
+        self.state.open()?;
         let Some(stop) = self.session.stopper() else {
-            let result = self.session.execute(statement).await;
-            return self.settle(result);
+            let result = self.session.perform(work).await;
+            return self.state.settle(result);
         };
-        let mut work = self.session.execute(statement);
+        let mut work = self.session.perform(work);
         let (deadline, error) = tokio::select! {
             biased;
             result = &mut work => {
                 drop(work);
-                return self.settle(result);
+                return self.state.settle(result);
             }
             () = answer.closed() => (false, abandoned()),
             () = tokio::time::sleep(self.timeout + SERVER_GRACE) => (true, timed_out(self.timeout)),
@@ -301,37 +373,39 @@ impl<S: Session> Worker<'_, S> {
                 Err(Failure::gone(error))
             }
         };
-        self.settle(result)
+        self.state.settle(result)
+    }
+
+    async fn close_cursor(&mut self, cursor: u64) -> Result<(), ToolError> {
+        self.state.open()?;
+        let result = tokio_timeout(self.timeout + STOP_GRACE, self.session.close_cursor(cursor)).await;
+        self.ended_in_time(result)
     }
 
     async fn point(&mut self, kind: SavepointKind) -> Result<(), ToolError> {
-        self.open()?;
-        if kind == SavepointKind::Mark && self.marks >= MAX_MARKS {
-            return Err(esql(format!("a transaction has at most {MAX_MARKS} marks")));
-        }
-        if kind != SavepointKind::Mark && self.marks == 0 {
-            return Err(esql("there is no mark to return to"));
-        }
-        let number = if kind == SavepointKind::Mark { self.marks + 1 } else { self.marks };
-        let point = SavepointOp { kind, name: format!("tgp_mark_{number}") };
+        let point = self.state.point(kind)?;
         let result = tokio_timeout(self.timeout + STOP_GRACE, self.session.point(&point)).await;
+        self.ended_in_time(result)?;
+        self.state.pointed(kind);
+        Ok(())
+    }
+
+    fn ended_in_time(&mut self, result: Option<Result<(), Failure>>) -> Result<(), ToolError> {
         if result.is_none() {
             self.ending = Ending::Broken;
         }
         let result = result.unwrap_or_else(|| Err(Failure::gone(timed_out(self.timeout))));
-        self.settle(result)?;
-        self.marks = if kind == SavepointKind::Mark { number } else { number - 1 };
-        Ok(())
+        self.state.settle(result)
     }
 
     async fn commit(&mut self) -> Result<(), ToolError> {
-        self.open()?;
+        self.state.open()?;
         let result = tokio_timeout(END_GRACE, self.session.commit()).await;
         if result.is_none() {
             self.ending = Ending::Broken;
         }
         let result = result.unwrap_or_else(|| Err(Failure::gone(unknown_outcome("no answer"))));
-        self.settle(result)
+        self.state.settle(result)
     }
 
     async fn rollback(&mut self) {
@@ -350,4 +424,17 @@ async fn tokio_timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Opt
         return Some(result);
     }
     tokio::time::timeout(limit, work).await.ok()
+}
+
+/// Refuses another cursor than a transaction may have.
+pub(crate) fn room_for_cursor(open: usize) -> Result<(), ToolError> {
+    if open < MAX_CURSORS {
+        return Ok(());
+    }
+    Err(esql(format!("{MAX_CURSORS} queries are being read already"))
+        .help("end a loop over tgp.query before the next one begins, or join the tables in one statement"))
+}
+
+pub(crate) fn no_cursor() -> ToolError {
+    esql("this query has been read to its end, or was closed")
 }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use tgp_contract::ToolError;
 
 use crate::failure::esql;
@@ -10,8 +10,11 @@ use crate::failure::esql;
 /// Beyond this a JavaScript number skips integers.
 const LARGEST_EXACT: i64 = 1 << 53;
 
-/// The key of the one way to pass bytes: `{"$base64": "aGk="}`.
+/// The keys of values that JSON does not have: `{"$base64": "aGk="}` is bytes, `{"$bigint": "9007199254740993"}` an integer
+/// of 64 bits, `{"$date": "2026-11-17T02:00:00.000Z"}` a moment.
 const BYTES_KEY: &str = "$base64";
+const INTEGER_KEY: &str = "$bigint";
+const TIME_KEY: &str = "$date";
 
 /// A parameter as the databases see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +27,50 @@ pub(crate) enum Parameter {
     Float(f64),
     Text(String),
     Bytes(Vec<u8>),
+    Time(UtcTime),
     /// An array or an object.
     Json(Value),
+}
+
+/// A moment with its text, which has the form `2026-11-17T02:00:00.000Z`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UtcTime {
+    pub text: String,
+    pub year: u16,
+    pub month: u8,
+    pub day: u8,
+    pub hour: u8,
+    pub minute: u8,
+    pub second: u8,
+    pub millisecond: u16,
+}
+
+impl UtcTime {
+    fn parse(text: &str) -> Option<Self> {
+        const FORM: &str = "0000-00-00T00:00:00.000Z";
+        let fits = text.len() == FORM.len()
+            && text.bytes().zip(FORM.bytes()).all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                form => byte == form,
+            });
+        if !fits {
+            return None;
+        }
+        let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<u16>().ok();
+        let small = |range, most| {
+            number(range).and_then(|value| u8::try_from(value).ok()).filter(|value| *value <= most)
+        };
+        Some(Self {
+            text: text.to_owned(),
+            year: number(0..4)?,
+            month: small(5..7, 12).filter(|month| *month > 0)?,
+            day: small(8..10, 31).filter(|day| *day > 0)?,
+            hour: small(11..13, 23)?,
+            minute: small(14..16, 59)?,
+            second: small(17..19, 59)?,
+            millisecond: number(20..23)?,
+        })
+    }
 }
 
 impl Parameter {
@@ -43,16 +88,41 @@ impl Parameter {
                 }
             },
             Value::String(text) => Self::Text(text.clone()),
-            Value::Object(fields) if fields.len() == 1 && fields.contains_key(BYTES_KEY) => {
-                let encoded =
-                    fields.get(BYTES_KEY).and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
-                Self::Bytes(encoded.ok_or_else(|| {
-                    esql(format!("the bytes of parameter {name} are not base64"))
-                        .help("pass bytes as {\"$base64\": \"aGk=\"}")
-                })?)
-            }
+            Value::Object(fields) if fields.len() == 1 => match Self::tagged(fields, name) {
+                Some(tagged) => tagged?,
+                None => Self::Json(value.clone()),
+            },
             Value::Array(_) | Value::Object(_) => Self::Json(value.clone()),
         })
+    }
+}
+
+impl Parameter {
+    /// A value that JSON does not have; nothing when `fields` is an object of the caller's.
+    fn tagged(fields: &Map<String, Value>, name: &str) -> Option<Result<Self, ToolError>> {
+        let (key, value) = fields.iter().next()?;
+        let text = value.as_str();
+        let (read, what, form) = match key.as_str() {
+            BYTES_KEY => {
+                let content = text.and_then(|text| STANDARD.decode(text).ok());
+                (content.map(Self::Bytes), "bytes are not base64", r#"{"$base64": "aGk="}"#)
+            }
+            INTEGER_KEY => {
+                let signed = text.and_then(|text| text.parse().ok()).map(Self::Integer);
+                let unsigned = || text.and_then(|text| text.parse().ok()).map(Self::Unsigned);
+                let form = r#"{"$bigint": "9007199254740993"}"#;
+                (signed.or_else(unsigned), "integer does not have 64 bits", form)
+            }
+            TIME_KEY => {
+                let time = text.and_then(UtcTime::parse).map(Self::Time);
+                let form = r#"{"$date": "2026-11-17T02:00:00.000Z"}"#;
+                (time, "date is not a moment of the years 0 to 9999", form)
+            }
+            _ => return None,
+        };
+        Some(read.ok_or_else(|| {
+            esql(format!("parameter {name} cannot be read: its {what}")).help(format!("pass it as {form}"))
+        }))
     }
 }
 

@@ -34,6 +34,7 @@ mod sessions;
 mod settings;
 mod shapes;
 mod sql;
+mod sql_rows;
 mod statements;
 mod support;
 mod tdd;
@@ -42,6 +43,7 @@ mod tool_library;
 mod tool_tests;
 mod transactions;
 mod trust;
+mod values;
 mod visibility;
 mod worker_lock;
 

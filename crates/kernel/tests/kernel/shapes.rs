@@ -65,13 +65,8 @@ async fn results_are_json() {
             json!({}),
             json!("2026-01-02T03:04:05.000Z"),
         ),
-        (
-            "export default () => ({ a: undefined, b: () => 1, c: NaN, d: [undefined] });",
-            json!({}),
-            json!({ "c": null, "d": [null] }),
-        ),
+        ("export default () => ({ a: undefined, b: null });", json!({}), json!({ "b": null })),
         ("export default () => ({ toJSON: () => 'mine' });", json!({}), json!("mine")),
-        ("export default () => new Map([[1, 2]]);", json!({}), json!({})),
         ("export default () => 9007199254740991;", json!({}), json!(9_007_199_254_740_991_u64)),
         (
             "export default () => [0.1 + 0.2, 1e21, -0, 1e-7];",
@@ -89,7 +84,7 @@ async fn results_that_are_not_json_are_told() {
     let kernel = project.kernel(json!({})).await;
     for (source, word) in [
         ("export default () => 1n;", "BigInt"),
-        ("const a: unknown[] = [];\na.push(a);\nexport default () => a;", "circular"),
+        ("const a: unknown[] = [];\na.push(a);\nexport default () => a;", "contains itself"),
         ("export default () => () => 1;", "function"),
         ("export default () => Symbol('x');", "symbol"),
     ] {

@@ -13,18 +13,18 @@ use tgp::contract::{
 use crate::support::{Project, code, data, error, exec, result, run};
 
 /// A kernel on one database, with its own table.
-struct Shop {
-    project: Project,
-    kernel: Kernel,
+pub struct Shop {
+    pub project: Project,
+    pub kernel: Kernel,
     table: String,
-    dialect: &'static str,
+    pub dialect: &'static str,
 }
 
 static TABLES: AtomicUsize = AtomicUsize::new(0);
 
 impl Shop {
     /// One for each database there is: SQLite always, the servers where their variables name them.
-    async fn all(config: Value) -> Vec<Self> {
+    pub async fn all(config: Value) -> Vec<Self> {
         let mut shops = vec![Self::open("sqlite", None, config.clone()).await];
         for (dialect, variable) in [("postgresql", "TGP_TEST_POSTGRES_URL"), ("mysql", "TGP_TEST_MYSQL_URL")]
         {
@@ -36,7 +36,7 @@ impl Shop {
         shops
     }
 
-    async fn open(dialect: &'static str, url: Option<String>, mut config: Value) -> Self {
+    pub async fn open(dialect: &'static str, url: Option<String>, mut config: Value) -> Self {
         let project = Project::new();
         config["db"]["url"] = json!(url);
         if url.is_none() {
@@ -50,29 +50,29 @@ impl Shop {
         shop
     }
 
-    fn text(&self, template: &str) -> String {
+    pub fn text(&self, template: &str) -> String {
         template.replace("{t}", &self.table)
     }
 
-    async fn sql(&self, template: &str) -> Value {
+    pub async fn sql(&self, template: &str) -> Value {
         let answer = self.kernel.call("exec_sql", json!({ "sql": self.text(template) })).await;
         data(&answer).clone()
     }
 
-    async fn count(&self) -> i64 {
+    pub async fn count(&self) -> i64 {
         self.sql("SELECT count(*) AS n FROM {t}").await["rows"][0]["n"].as_i64().unwrap()
     }
 
-    fn tool(&self, name: &str, template: &str) -> &Self {
+    pub fn tool(&self, name: &str, template: &str) -> &Self {
         self.project.tool(name, &self.text(template));
         self
     }
 
-    async fn run(&self, template: &str) -> tgp::contract::ToolResult {
+    pub async fn run(&self, template: &str) -> tgp::contract::ToolResult {
         run(&self.kernel, &self.project, &self.text(template), json!({})).await
     }
 
-    async fn close(self) {
+    pub async fn close(self) {
         self.sql("DROP TABLE {t}").await;
         self.kernel.shutdown().await;
     }

@@ -2,9 +2,9 @@
 
 mod run;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tgp_contract::{Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError};
+use tgp_contract::{Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError, UNKNOWN_KIND};
 
 use crate::router::PointOfNoReturn;
 pub use run::SqlRun;
@@ -12,6 +12,10 @@ pub use run::{SqlNote, SqlNotes};
 
 /// How the embedded database calls what it speaks.
 const EMBEDDED: &str = "sqlite";
+
+/// The kinds of a statement that can be read in batches. The gates have seen all of them.
+const READING_KINDS: [&str; 10] =
+    ["select", "with", "values", "table", "show", "describe", "explain", "pragma", "call", "lock"];
 
 /// What becomes of a statement that succeeded.
 pub enum StatementEnd {
@@ -28,6 +32,35 @@ pub enum Sql {
     Each(Arc<dyn Database>),
     /// A statement is part of a run's transaction.
     Run(SqlRun),
+    /// The same for one query that is read in batches; the statement gives the first of them.
+    Batches(SqlRun, CursorRequest),
+}
+
+/// A query whose rows are asked for in batches, and the cursor of those after the first.
+#[derive(Clone)]
+pub struct CursorRequest {
+    rows: usize,
+    opened: Arc<Mutex<Option<u64>>>,
+}
+
+impl CursorRequest {
+    /// The cursor of the rows after the first batch, if there are any.
+    pub fn cursor(&self) -> Option<u64> {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn open(&self, run: &SqlRun, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
+        let kinds = statement.judged.as_ref().map(|judged| judged.kinds.as_slice()).unwrap_or_default();
+        if let Some(kind) = kinds.iter().find(|kind| !READING_KINDS.contains(&kind.as_str())) {
+            let what =
+                if kind == UNKNOWN_KIND { "this statement may write" } else { "this statement writes" };
+            let message = format!("tgp.query only reads, and {what} ({kind})");
+            return Err(ToolError::new(Code::Sql, message).help("use tgp.exec_sql for it"));
+        }
+        let (rows, cursor) = run.open_cursor(statement, self.rows).await?;
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
+        Ok(rows)
+    }
 }
 
 impl Sql {
@@ -36,15 +69,21 @@ impl Sql {
         match self {
             Self::Absent => Self::Absent,
             Self::Each(database) => Self::Run(SqlRun::on_database(Arc::clone(database))),
-            Self::Run(outer) => Self::Run(SqlRun::inside(outer.clone())),
+            Self::Run(outer) | Self::Batches(outer, _) => Self::Run(SqlRun::inside(outer.clone())),
         }
     }
 
     pub fn run(&self) -> Option<&SqlRun> {
         match self {
-            Self::Run(run) => Some(run),
+            Self::Run(run) | Self::Batches(run, _) => Some(run),
             Self::Absent | Self::Each(_) => None,
         }
+    }
+
+    /// The view in which a run's statement gives its first `rows`, and what tells how to read on; only for a run.
+    pub fn in_batches(&self, rows: usize) -> Option<(Self, CursorRequest)> {
+        let request = CursorRequest { rows, opened: Arc::default() };
+        self.run().map(|run| (Self::Batches(run.clone(), request.clone()), request))
     }
 
     /// Whether a statement that is rolled back has certainly left nothing. A server has sequences, functions and
@@ -53,7 +92,7 @@ impl Sql {
         match self {
             Self::Absent => true,
             Self::Each(database) => database.dialect() == EMBEDDED,
-            Self::Run(run) => run.database().dialect() == EMBEDDED,
+            Self::Run(run) | Self::Batches(run, _) => run.database().dialect() == EMBEDDED,
         }
     }
 
@@ -62,7 +101,7 @@ impl Sql {
         match self {
             Self::Absent => None,
             Self::Each(database) => database.inspect(sql).await,
-            Self::Run(run) => run.inspect(sql).await,
+            Self::Run(run) | Self::Batches(run, _) => run.inspect(sql).await,
         }
     }
 
@@ -72,6 +111,7 @@ impl Sql {
             Self::Absent => Err(ToolError::new(Code::Sql, "no database is configured")
                 .help("this kernel has no database; pass the rows as arguments")),
             Self::Run(run) => run.execute(statement).await,
+            Self::Batches(run, request) => request.open(run, statement).await,
             Self::Each(database) => {
                 // What was judged as a read is never given the chance to write. It waits for no writer, either.
                 let reads = statement.judged.as_ref().is_some_and(|judged| judged.reads);

@@ -3,6 +3,7 @@
 //! INVARIANT: a level that was dropped without an end is undone before its transaction is used again. The future of
 //! an inner run can be dropped at any await, when the outer tool returns without waiting for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
 use schemars::JsonSchema;
@@ -23,6 +24,8 @@ struct Shared {
     /// what two runs do must not interleave.
     level: Arc<Mutex<SavepointScope>>,
     notes: BlockingMutex<SqlNotes>,
+    /// Nothing says that the run will write, so its first read need not wait for writers.
+    only_reads: AtomicBool,
 }
 
 enum Source {
@@ -39,6 +42,23 @@ pub struct SqlNotes {
     /// Rows they changed, all together.
     #[serde(skip)]
     pub changed: u64,
+}
+
+impl SqlNotes {
+    fn add(&mut self, note: SqlNote) {
+        self.count += 1;
+        self.changed += note.changed;
+        if self.statements.len() < MAX_NOTES {
+            self.statements.push(note);
+        }
+    }
+
+    fn add_all(&mut self, more: SqlNotes) {
+        self.count += more.count;
+        self.changed += more.changed;
+        let room = MAX_NOTES.saturating_sub(self.statements.len());
+        self.statements.extend(more.statements.into_iter().take(room));
+    }
 }
 
 /// One statement of a run.
@@ -58,6 +78,10 @@ struct SavepointScope {
     busy: bool,
     /// Marks of inner runs that ended without commit or rollback.
     abandoned: u32,
+    /// Queries that this run is reading in batches.
+    cursors: Vec<u64>,
+    /// The same of inner runs that ended without commit or rollback.
+    orphans: Vec<u64>,
     over: bool,
 }
 
@@ -79,6 +103,7 @@ impl SavepointScope {
         if self.busy {
             return Err(left_alone());
         }
+        self.close_orphans().await?;
         while self.abandoned > 0 {
             self.busy = true;
             if let Some(transaction) = self.transaction() {
@@ -91,11 +116,31 @@ impl SavepointScope {
     }
 }
 
+impl SavepointScope {
+    async fn close_orphans(&mut self) -> Result<(), ToolError> {
+        while let Some(cursor) = self.orphans.pop() {
+            self.busy = true;
+            if let Some(transaction) = self.transaction() {
+                transaction.close_cursor(cursor).await?;
+            }
+            self.busy = false;
+        }
+        Ok(())
+    }
+
+    /// Hands what an inner run has left to the outer one, which cleans it up before its next use.
+    fn leave_to(&mut self, outer: &mut SavepointScope) {
+        outer.orphans.append(&mut self.cursors);
+        outer.orphans.append(&mut self.orphans);
+        outer.abandoned += 1 + self.abandoned;
+        outer.busy |= self.busy;
+    }
+}
+
 impl Drop for SavepointScope {
     fn drop(&mut self) {
-        if let Some(TxHandle::Outer(outer)) = &mut self.hold {
-            outer.abandoned += 1 + self.abandoned;
-            outer.busy |= self.busy;
+        if let Some(TxHandle::Outer(mut outer)) = self.hold.take() {
+            self.leave_to(&mut outer);
         }
     }
 }
@@ -110,7 +155,18 @@ impl SqlRun {
     }
 
     fn new(source: Source) -> Self {
-        Self(Arc::new(Shared { source, level: Arc::default(), notes: BlockingMutex::default() }))
+        Self(Arc::new(Shared {
+            source,
+            level: Arc::default(),
+            notes: BlockingMutex::default(),
+            only_reads: AtomicBool::new(false),
+        }))
+    }
+
+    /// Says that nothing in the run's sources writes. It may write all the same; then its first statement that does can
+    /// fail, if another run has changed the database since this one has read.
+    pub fn expect_reads(&self) {
+        self.0.only_reads.store(true, Ordering::Relaxed);
     }
 
     /// Where its statements go in the end.
@@ -121,8 +177,9 @@ impl SqlRun {
         }
     }
 
-    /// The level, with its transaction open.
-    async fn open(&self) -> Result<OwnedMutexGuard<SavepointScope>, ToolError> {
+    /// The level, with its transaction open; `access` is what the statement that opens it needs.
+    async fn open(&self, access: SqlAccess) -> Result<OwnedMutexGuard<SavepointScope>, ToolError> {
+        let access = if self.0.only_reads.load(Ordering::Relaxed) { access } else { SqlAccess::ReadWrite };
         let mut level = Arc::clone(&self.0.level).lock_owned().await;
         if level.over {
             return Err(ToolError::new(Code::Sql, "the run that this statement belongs to is over"));
@@ -131,13 +188,13 @@ impl SqlRun {
         if level.hold.is_none() {
             level.hold = Some(match &self.0.source {
                 Source::Database(database) => {
-                    let mut transaction = database.begin(SqlAccess::ReadWrite).await?;
+                    let mut transaction = database.begin(access).await?;
                     // Whatever a run does can be undone, so statements that a database cannot undo are refused.
                     transaction.mark().await?;
                     TxHandle::Own(transaction)
                 }
                 Source::Outer(outer) => {
-                    let mut outer = Box::pin(outer.open()).await?;
+                    let mut outer = Box::pin(outer.open(access)).await?;
                     outer.busy = true;
                     if let Some(transaction) = outer.transaction() {
                         transaction.mark().await?;
@@ -178,11 +235,11 @@ impl SqlRun {
     }
 
     pub(super) async fn execute(&self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
-        let mut level = self.open().await?;
+        let mut level = self.open(needed(statement)).await?;
         level.busy = true;
         let answer = match level.transaction() {
             Some(transaction) => transaction.execute(statement).await,
-            None => Err(ToolError::new(Code::Internal, "the run has no transaction")),
+            None => Err(no_transaction()),
         };
         level.busy = false;
         let answer = answer?;
@@ -190,21 +247,74 @@ impl SqlRun {
         Ok(answer)
     }
 
+    /// Begins to read a statement in batches of `rows`: the first batch, and the cursor of the others if there are any.
+    pub(super) async fn open_cursor(
+        &self,
+        statement: &SqlStatement,
+        rows: usize,
+    ) -> Result<(SqlRows, Option<u64>), ToolError> {
+        let cursor = {
+            let mut level = self.open(needed(statement)).await?;
+            level.busy = true;
+            let opened = match level.transaction() {
+                Some(transaction) => transaction.open_cursor(statement).await,
+                None => Err(no_transaction()),
+            };
+            level.busy = false;
+            let cursor = opened?;
+            level.cursors.push(cursor);
+            cursor
+        };
+        let first = self.fetch(cursor, rows).await?;
+        self.note(SqlNote { sql: statement.sql.clone(), rows: first.rows.len(), changed: 0 });
+        let more = first.truncated.then_some(cursor);
+        Ok((first, more))
+    }
+
+    /// The next rows of a cursor of this run. `truncated` says that there are more.
+    ///
+    /// # Errors
+    /// `ESQL`; then the cursor is closed.
+    pub async fn fetch(&self, cursor: u64, rows: usize) -> Result<SqlRows, ToolError> {
+        let mut level = self.open(SqlAccess::ReadFirst).await?;
+        let Some(at) = level.cursors.iter().position(|open| *open == cursor) else {
+            return Err(ToolError::new(Code::Sql, "this query has been read to its end, or was closed"));
+        };
+        level.busy = true;
+        let batch = match level.transaction() {
+            Some(transaction) => transaction.fetch(cursor, rows).await,
+            None => Err(no_transaction()),
+        };
+        level.busy = false;
+        if !batch.as_ref().is_ok_and(|batch| batch.truncated) {
+            level.cursors.remove(at);
+        }
+        batch
+    }
+
+    /// Closes a cursor of this run; one that is closed already stays so.
+    ///
+    /// # Errors
+    /// `ESQL` when the transaction is lost.
+    pub async fn close_cursor(&self, cursor: u64) -> Result<(), ToolError> {
+        let mut level = self.0.level.lock().await;
+        let Some(at) = level.cursors.iter().position(|open| *open == cursor) else { return Ok(()) };
+        level.cursors.remove(at);
+        level.orphans.push(cursor);
+        level.recover().await
+    }
+
     fn note(&self, note: SqlNote) {
-        if let Source::Outer(outer) = &self.0.source {
-            return outer.note(note);
-        }
-        let mut notes = self.0.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.count += 1;
-        notes.changed += note.changed;
-        if notes.statements.len() < MAX_NOTES {
-            notes.statements.push(note);
-        }
+        self.notes_of().add(note);
+    }
+
+    fn notes_of(&self) -> std::sync::MutexGuard<'_, SqlNotes> {
+        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the statements of this run, and of those inside it, did.
     pub fn notes(&self) -> SqlNotes {
-        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.notes_of().clone()
     }
 
     /// Whether there is anything to commit.
@@ -221,13 +331,20 @@ impl SqlRun {
             None => Ok(()),
             Some(TxHandle::Own(transaction)) => transaction.commit().await,
             Some(TxHandle::Outer(mut outer)) => {
+                outer.orphans.append(&mut level.cursors);
+                outer.recover().await?;
                 outer.busy = true;
                 let kept = match outer.transaction() {
                     Some(transaction) => transaction.keep().await,
                     None => Ok(()),
                 };
                 outer.busy = false;
-                kept
+                kept?;
+                // Only now its statements are part of what the outer run has done.
+                if let Source::Outer(run) = &self.0.source {
+                    run.notes_of().add_all(self.notes());
+                }
+                Ok(())
             }
         }
     }
@@ -240,13 +357,22 @@ impl SqlRun {
             None => {}
             Some(TxHandle::Own(transaction)) => transaction.rollback().await,
             Some(TxHandle::Outer(mut outer)) => {
-                outer.abandoned += 1 + level.abandoned;
-                outer.busy |= level.busy;
+                level.leave_to(&mut outer);
                 // When this fails the outer run finds it out at its next statement or at its end.
                 let _ = outer.recover().await;
             }
         }
     }
+}
+
+/// What a statement needs of the transaction that it opens.
+fn needed(statement: &SqlStatement) -> SqlAccess {
+    let reads = statement.judged.as_ref().is_some_and(|judged| judged.reads);
+    if reads { SqlAccess::ReadFirst } else { SqlAccess::ReadWrite }
+}
+
+fn no_transaction() -> ToolError {
+    ToolError::new(Code::Internal, "the run has no transaction")
 }
 
 fn left_alone() -> ToolError {

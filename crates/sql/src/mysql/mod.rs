@@ -3,6 +3,7 @@
 //! Two things are the server's own. A definition (`CREATE TABLE`…) commits at once and cannot be rolled back, so it is
 //! refused when there is something a commit would seal. And only tables of transactional engines roll back.
 
+mod cursor;
 mod errors;
 mod rules;
 mod session;
@@ -92,18 +93,24 @@ impl MySql {
     }
 }
 
-/// What every session begins with, also after it was reset. The two servers name the statement timeout differently; each
-/// skips the comment of the other.
+/// What every session begins with, also after it was reset.
 fn setup(options: &SqlOptions) -> String {
-    let milliseconds = options.statement_timeout.as_millis();
-    let seconds = options.statement_timeout.as_secs_f64();
     let lock_seconds = options.statement_timeout.as_secs().max(1);
-    let rows = options.max_rows.saturating_add(1);
     format!(
         "SET SESSION sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', \
-         time_zone = '+00:00', innodb_lock_wait_timeout = {lock_seconds}, lock_wait_timeout = {lock_seconds}, \
-         sql_select_limit = {rows} \
-         /*M!100101 , max_statement_time = {seconds} */ /*!50708 , max_execution_time = {milliseconds} */"
+         time_zone = '+00:00', innodb_lock_wait_timeout = {lock_seconds}, lock_wait_timeout = {lock_seconds}, {}",
+        statement_bounds(options.limits())
+    )
+}
+
+/// The server's bounds of one statement. The two servers name the timeout differently; each skips the comment of the other.
+fn statement_bounds(limits: Limits) -> String {
+    let milliseconds = limits.statement_timeout.as_millis();
+    let seconds = limits.statement_timeout.as_secs_f64();
+    let rows = limits.max_rows.saturating_add(1);
+    format!(
+        "sql_select_limit = {rows} /*M!100101 , max_statement_time = {seconds} */ \
+         /*!50708 , max_execution_time = {milliseconds} */"
     )
 }
 
@@ -163,18 +170,21 @@ impl Work {
         // A caller that has gone away drops the handle, and the transaction ends at once.
         let _ = ready.send(Ok(()));
         let ending = transaction::serve(&mut session, orders, self.limits.statement_timeout).await;
+        let number = session.number();
         let mut connection = session.into_connection();
         // The reset clears variables, temporary tables and locks, and sets the session up again.
         if ending == Ending::Ended
-            && let Ok(Ok(true)) = tokio::time::timeout(END_GRACE, connection.reset()).await
+            && let Some(mut clean) = connection.take()
         {
-            self.pool.keep(connection);
-            return;
+            match tokio::time::timeout(END_GRACE, clean.reset()).await {
+                Ok(Ok(true)) => return self.pool.keep(clean),
+                _ => connection = Some(clean),
+            }
         }
         if ending == Ending::Broken {
-            self.connector.kill("CONNECTION", connection.id()).await;
+            self.connector.kill("CONNECTION", number).await;
         }
-        let _ = tokio::time::timeout(KILL_TIMEOUT, connection.disconnect()).await;
+        disconnect(connection).await;
     }
 
     /// Kept connections may have died with their server; a fresh one decides.
@@ -184,13 +194,19 @@ impl Work {
             if let Ok(Ok(())) = tokio::time::timeout(END_GRACE, session.begin()).await {
                 return Ok(session);
             }
-            let _ = tokio::time::timeout(KILL_TIMEOUT, session.into_connection().disconnect()).await;
+            disconnect(session.into_connection()).await;
         }
         let fresh = self.connector.connect().await?;
         let mut session = MySqlSession::new(fresh, self.connector.clone(), self.access, self.limits);
         match tokio::time::timeout(END_GRACE, session.begin()).await {
-            Ok(begun) => begun.map(|()| session).map_err(|error| errors::of_connection(&error)),
+            Ok(begun) => begun.map(|()| session).map_err(|failure| failure.error),
             Err(_) => Err(esql("the database server does not answer")),
         }
+    }
+}
+
+async fn disconnect(connection: Option<Conn>) {
+    if let Some(connection) = connection {
+        let _ = tokio::time::timeout(KILL_TIMEOUT, connection.disconnect()).await;
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn check(script: &Script<'_>, access: SqlAccess) -> Result<Effect, To
         return Err(esql("files of the database server are not allowed").help("use read_file and write_file"));
     }
     match (effect, access) {
-        (Effect::Read, _) | (_, SqlAccess::ReadWrite) => Ok(effect),
+        (Effect::Read, _) | (_, SqlAccess::ReadWrite | SqlAccess::ReadFirst) => Ok(effect),
         // The server refuses writes to tables; the rest would slip through.
         (Effect::Write, SqlAccess::ReadOnly) if script.verb() != "SET" => Ok(effect),
         (_, SqlAccess::ReadOnly) => Err(read_only()),

@@ -23,6 +23,16 @@ pub(crate) fn write(parameter: Parameter) -> MySqlValue {
         Parameter::Float(value) => MySqlValue::Double(value),
         Parameter::Text(text) => MySqlValue::Bytes(text.into_bytes()),
         Parameter::Bytes(content) => MySqlValue::Bytes(content),
+        // The session's zone is UTC.
+        Parameter::Time(time) => MySqlValue::Date(
+            time.year,
+            time.month,
+            time.day,
+            time.hour,
+            time.minute,
+            time.second,
+            u32::from(time.millisecond) * 1_000,
+        ),
         Parameter::Json(value) => MySqlValue::Bytes(value.to_string().into_bytes()),
     }
 }

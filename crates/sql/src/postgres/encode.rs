@@ -62,6 +62,7 @@ pub(crate) fn write(parameter: &Parameter, kind: &Type, number: usize) -> Result
             ))
             .help(format!("write ${number}::bytea")));
         }
+        (Parameter::Time(time), _) => time.text.clone(),
         (Parameter::Json(Value::Array(values)), Kind::Array(member)) => array(values, base(member), number)?,
         (Parameter::Json(value), _) => value.to_string(),
     })))

@@ -1,24 +1,31 @@
 //! A transaction on a PostgreSQL connection.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use futures_util::future::join;
+use serde_json::Value;
 use tgp_contract::{SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Error, Statement, Transaction};
+use tokio_postgres::{Error, Portal, Row, Statement, Transaction};
 
 use super::decode::{Decoded, check_readable};
 use super::{Connector, encode, errors, rules};
-use crate::answer::{Capacity, RowCollector};
+use crate::answer::{Batches, Capacity, RowCollector};
 use crate::failure::{Failure, esql, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
 use crate::text::{Bound, Dialect, Script, bind, classify, count};
-use crate::transaction::{Ending, SavepointKind, SavepointOp, Session, Stop};
+use crate::transaction::{
+    Ending, SavepointKind, SavepointOp, Session, SessionWork, Stop, no_cursor, room_for_cursor,
+};
 
 /// Rows asked for at a time: a large answer is read in pieces and can stop between them.
 const ROWS_AT_A_TIME: i32 = 500;
+
+/// The same for a cursor, whose rows wait here when a batch is full.
+const CURSOR_ROWS_AT_A_TIME: i32 = 100;
 
 /// Around every statement: a failed one would otherwise spoil the whole transaction.
 const STATEMENT: &str = "tgp_statement";
@@ -34,6 +41,15 @@ pub(crate) struct PostgresSession<'a> {
     limits: Limits,
     /// True once the statement savepoint is there; it is replaced, never stacked.
     saved: bool,
+    cursors: BTreeMap<u64, Cursor>,
+}
+
+/// A statement whose rows are read in batches, from a portal of the server.
+struct Cursor {
+    portal: Portal,
+    batches: Batches,
+    bound: Bound,
+    sql: String,
 }
 
 impl<'a> PostgresSession<'a> {
@@ -43,30 +59,56 @@ impl<'a> PostgresSession<'a> {
         access: SqlAccess,
         limits: Limits,
     ) -> Self {
-        Self { transaction: Some(transaction), connector, access, limits, saved: false }
+        Self {
+            transaction: Some(transaction),
+            connector,
+            access,
+            limits,
+            saved: false,
+            cursors: BTreeMap::new(),
+        }
     }
 
     fn transaction(&self) -> Result<&Transaction<'a>, Failure> {
         self.transaction.as_ref().ok_or_else(|| Failure::gone(rolled_back()))
     }
 
+    /// What replaces the savepoint of the statement before.
+    fn savepoint(&self) -> String {
+        let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
+        format!("{release}SAVEPOINT {STATEMENT}; {READING}")
+    }
+
     async fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         let script = Script::read(&statement.sql, Dialect::Postgres)?;
         rules::check(&script)?;
         let bound = bind(&script, Dialect::Postgres, &statement.params)?;
+        let answer = match self.prepare(&script, &bound).await? {
+            Ok(prepared) => self.answer(&prepared, &script, &bound).await,
+            Err(error) => Err(error),
+        };
+        self.undone(answer).await
+    }
+
+    /// Sets the savepoint and prepares a statement. The outer failure is that of the savepoint.
+    async fn prepare(
+        &mut self,
+        script: &Script<'_>,
+        bound: &Bound,
+    ) -> Result<Result<Statement, ToolError>, Failure> {
+        let savepoint = self.savepoint();
         let transaction = self.transaction()?;
-        let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
-        let savepoint = format!("{release}SAVEPOINT {STATEMENT}; {READING}");
         // Both are sent at once, so the savepoint costs no waiting.
         let (saved, prepared) =
             join(transaction.batch_execute(&savepoint), transaction.prepare(&bound.sql)).await;
         saved.map_err(|error| Failure::gone(lost(&error)))?;
-        let answer = match prepared {
-            Ok(prepared) => self.answer(&prepared, &script, &bound).await,
-            Err(error) => Err(self.failure(&error, &bound, script.sql)),
-        };
         self.saved = true;
-        match answer {
+        Ok(prepared.map_err(|error| self.failure(&error, bound, script.sql)))
+    }
+
+    /// Returns to the savepoint after a failure.
+    async fn undone<T>(&self, result: Result<T, ToolError>) -> Result<T, Failure> {
+        match result {
             Ok(answer) => Ok(answer),
             Err(error) => {
                 let undo = format!("ROLLBACK TO SAVEPOINT {STATEMENT}");
@@ -78,6 +120,63 @@ impl<'a> PostgresSession<'a> {
         }
     }
 
+    async fn open_cursor(&mut self, statement: &SqlStatement) -> Result<Cursor, Failure> {
+        room_for_cursor(self.cursors.len())?;
+        let script = Script::read(&statement.sql, Dialect::Postgres)?;
+        rules::check(&script)?;
+        let bound = bind(&script, Dialect::Postgres, &statement.params)?;
+        let opened = match self.prepare(&script, &bound).await? {
+            Ok(prepared) => self.portal(&prepared, &bound, script.sql).await,
+            Err(error) => Err(error),
+        };
+        let (portal, names) = self.undone(opened).await?;
+        let batches = Batches::new(names, self.limits);
+        Ok(Cursor { portal, batches, bound, sql: statement.sql.clone() })
+    }
+
+    async fn portal(
+        &self,
+        statement: &Statement,
+        bound: &Bound,
+        sql: &str,
+    ) -> Result<(Portal, Vec<String>), ToolError> {
+        let values = encoded(statement, bound)?;
+        let transaction = self.transaction().map_err(|failure| failure.error)?;
+        let portal = transaction.bind_raw(statement, &values).await;
+        let portal = portal.map_err(|error| self.failure(&error, bound, sql))?;
+        Ok((portal, statement.columns().iter().map(|column| column.name().to_owned()).collect()))
+    }
+
+    /// The next rows, behind a savepoint of their own: a row that cannot be computed must not spoil the transaction.
+    async fn fetch(&mut self, cursor: &mut Cursor, rows: usize) -> Result<SqlRows, Failure> {
+        let savepoint = self.savepoint();
+        let saved = self.transaction()?.batch_execute(&savepoint).await;
+        saved.map_err(|error| Failure::gone(lost(&error)))?;
+        self.saved = true;
+        let batch = self.read_batch(cursor, rows).await;
+        self.undone(batch).await
+    }
+
+    async fn read_batch(&self, cursor: &mut Cursor, rows: usize) -> Result<SqlRows, ToolError> {
+        let Cursor { portal, batches, bound, sql } = cursor;
+        let transaction = self.transaction().map_err(|failure| failure.error)?;
+        let failure = |error: Error| self.failure(&error, bound, sql);
+        let mut batch = batches.next(rows);
+        while batch.capacity() == Capacity::Left {
+            let stream =
+                transaction.query_portal_raw(portal, CURSOR_ROWS_AT_A_TIME).await.map_err(failure)?;
+            let mut stream = pin!(stream);
+            while let Some(row) = stream.try_next().await.map_err(failure)? {
+                batch.push(cells(&row)?);
+            }
+            // The count comes with the last row of all.
+            if stream.rows_affected().is_some() {
+                break;
+            }
+        }
+        batch.finish()
+    }
+
     async fn answer(
         &self,
         statement: &Statement,
@@ -85,14 +184,7 @@ impl<'a> PostgresSession<'a> {
         bound: &Bound,
     ) -> Result<SqlRows, ToolError> {
         let transaction = self.transaction().map_err(|failure| failure.error)?;
-        count(statement.params().len(), bound.values.len())?;
-        for column in statement.columns() {
-            check_readable(column.type_(), column.name())?;
-        }
-        let values = bound.values.iter().zip(statement.params()).enumerate();
-        let values: Vec<encode::TextValue> = values
-            .map(|(index, (value, kind))| encode::write(value, kind, index + 1))
-            .collect::<Result<_, _>>()?;
+        let values = encoded(statement, bound)?;
         let failure = |error: Error| self.failure(&error, bound, script.sql);
         let names = statement.columns().iter().map(|column| column.name().to_owned());
         let mut collector = RowCollector::new(names, self.limits);
@@ -110,12 +202,7 @@ impl<'a> PostgresSession<'a> {
                 if room == Capacity::Full {
                     continue;
                 }
-                let mut cells = Vec::with_capacity(row.len());
-                for index in 0..row.len() {
-                    let cell = row.try_get::<_, Decoded>(index).map_err(|error| unreadable(&error))?;
-                    cells.push(cell.0);
-                }
-                room = collector.push(cells);
+                room = collector.push(cells(&row)?);
             }
             // The server has done every change with the first rows; the rest is read for its count only. The count at the
             // end is that of the last piece.
@@ -143,6 +230,22 @@ impl<'a> PostgresSession<'a> {
     }
 }
 
+/// The parameters as the statement takes them, if its rows can be read.
+fn encoded(statement: &Statement, bound: &Bound) -> Result<Vec<encode::TextValue>, ToolError> {
+    count(statement.params().len(), bound.values.len())?;
+    for column in statement.columns() {
+        check_readable(column.type_(), column.name())?;
+    }
+    let values = bound.values.iter().zip(statement.params()).enumerate();
+    values.map(|(index, (value, kind))| encode::write(value, kind, index + 1)).collect()
+}
+
+fn cells(row: &Row) -> Result<Vec<Value>, ToolError> {
+    let cell =
+        |index| row.try_get::<_, Decoded>(index).map(|cell| cell.0).map_err(|error| unreadable(&error));
+    (0..row.len()).map(cell).collect()
+}
+
 fn unreadable(error: &Error) -> ToolError {
     let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     esql(format!("a value of the answer cannot be read: {cause}")).help("cast the column to text")
@@ -158,8 +261,29 @@ fn lost(error: &Error) -> ToolError {
 
 #[async_trait]
 impl Session for PostgresSession<'_> {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
-        self.run(statement).await
+    async fn perform(&mut self, work: &SessionWork) -> Result<SqlRows, Failure> {
+        match work {
+            SessionWork::Statement(statement) => self.run(statement).await,
+            SessionWork::OpenCursor { cursor, statement } => {
+                let opened = self.open_cursor(statement).await?;
+                self.cursors.insert(*cursor, opened);
+                Ok(SqlRows::default())
+            }
+            SessionWork::Fetch { cursor, rows } => {
+                let mut open = self.cursors.remove(cursor).ok_or_else(no_cursor)?;
+                let batch = self.fetch(&mut open, *rows).await?;
+                if batch.truncated {
+                    self.cursors.insert(*cursor, open);
+                }
+                Ok(batch)
+            }
+        }
+    }
+
+    /// A portal is closed when it is dropped.
+    async fn close_cursor(&mut self, cursor: u64) -> Result<(), Failure> {
+        self.cursors.remove(&cursor);
+        Ok(())
     }
 
     /// The transaction may write, and the server cannot make one statement of it a read-only one.
@@ -182,6 +306,7 @@ impl Session for PostgresSession<'_> {
     }
 
     async fn commit(&mut self) -> Result<(), Failure> {
+        self.cursors.clear();
         let Some(transaction) = self.transaction.take() else { return Err(Failure::gone(rolled_back())) };
         // Releasing the savepoint proves that this is still the transaction we began.
         let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
@@ -203,6 +328,7 @@ impl Session for PostgresSession<'_> {
     }
 
     async fn rollback(&mut self) -> Ending {
+        self.cursors.clear();
         match self.transaction.take() {
             None => Ending::Ended,
             Some(transaction) => match transaction.rollback().await {

@@ -162,6 +162,7 @@ impl Connection {
         });
         let begun = match access {
             SqlAccess::ReadOnly => self.database.execute_batch("PRAGMA query_only = ON; BEGIN"),
+            SqlAccess::ReadFirst => self.database.execute_batch("PRAGMA query_only = OFF; BEGIN"),
             SqlAccess::ReadWrite => self.database.execute_batch("PRAGMA query_only = OFF; BEGIN IMMEDIATE"),
         };
         begun.map_err(|error| {
@@ -248,6 +249,7 @@ fn install(database: &mut rusqlite::Connection, watch: &Watch, warden: &Authoriz
     database.busy_handler(Some(move |tries| locks.pause(tries)))?;
     let judge = warden.clone();
     database.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| judge.judge(&context)))?;
+    super::math::install(database)?;
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     // A misspelt column in double quotes is an error, not a text.

@@ -9,7 +9,7 @@ use crate::failure::{at, esql, short};
 /// The extended codes a statement can meet; the rest are named by their primary code.
 const EXTENDED: [(i32, &str); 22] = [
     (261, "SQLITE_BUSY_RECOVERY"),
-    (517, "SQLITE_BUSY_SNAPSHOT"),
+    (BUSY_SNAPSHOT, "SQLITE_BUSY_SNAPSHOT"),
     (262, "SQLITE_LOCKED_SHAREDCACHE"),
     (275, "SQLITE_CONSTRAINT_CHECK"),
     (531, "SQLITE_CONSTRAINT_COMMITHOOK"),
@@ -31,6 +31,9 @@ const EXTENDED: [(i32, &str); 22] = [
     (267, "SQLITE_CORRUPT_VTAB"),
     (257, "SQLITE_ERROR_MISSING_COLLSEQ"),
 ];
+
+/// A transaction that has read cannot become a writer, because what it has read is no longer the newest.
+const BUSY_SNAPSHOT: i32 = 517;
 
 /// In the order of their numbers, from 1.
 const PRIMARY: [&str; 26] = [
@@ -91,6 +94,12 @@ pub(crate) fn plain(what: &str, error: &Error) -> ToolError {
 /// A failure of the caller's statement, with the place SQLite names.
 pub(crate) fn of_statement(error: &Error, sql: &str) -> ToolError {
     let (message, code) = parts(error);
+    if code == Some(BUSY_SNAPSHOT) {
+        return esql("another transaction has changed the database since this one first read it, so this one cannot write")
+            .detail("sqlCode", code_name(BUSY_SNAPSHOT))
+            .detail("retry", true)
+            .help("run it again; a run whose first statement writes waits for other writers instead");
+    }
     let mut failure = esql(short(&message));
     if let Some(code) = code {
         failure = failure.detail("sqlCode", code_name(code));

@@ -1,15 +1,19 @@
 //! SQLite: one file, one writer at a time, each transaction on its own thread.
 //!
-//! A transaction that may write takes the write lock when it begins (`BEGIN IMMEDIATE`). One that read first and asked
-//! for the lock later could be refused for good, because another writer has moved on since. Writers of this process
-//! queue for their turn in order; other processes are waited for with a busy handler. Readers do not wait.
+//! A transaction that will write takes the write lock when it begins (`BEGIN IMMEDIATE`). One that reads first takes it at
+//! its first statement that writes, and is refused for good (`SQLITE_BUSY_SNAPSHOT`) when another writer has committed
+//! since its first read: what it would write might rest on what it has read. Writers of this process queue for their
+//! turn in order; other processes are waited for with a busy handler. Readers do not wait.
 
 mod actions;
 mod authorizer;
 mod connection;
 mod errors;
 mod inspector;
+mod math;
+mod serve;
 mod session;
+mod turn;
 mod values;
 
 use std::path::PathBuf;
@@ -27,6 +31,7 @@ use crate::transaction::{self, Ending};
 use connection::Connection;
 use inspector::Inspector;
 use session::SqliteSession;
+use turn::WriterTurn;
 
 pub(crate) struct Sqlite {
     file: PathBuf,
@@ -68,21 +73,22 @@ impl Database for Sqlite {
 
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {
         let access = self.options.access(access);
-        // The turn comes before the slot, so that waiting writers leave the connections to readers.
-        let turn = match access {
-            SqlAccess::ReadOnly => None,
+        // INVARIANT: the holder of the turn never waits for a slot, because those that hold slots may wait for the turn.
+        // The turn is the right to one connection too, so waiting writers leave the others to readers.
+        let (turn, slot) = match access {
+            SqlAccess::ReadOnly | SqlAccess::ReadFirst => (None, Some(self.pool.slot().await?)),
             SqlAccess::ReadWrite => {
                 let waiting = Arc::clone(&self.writer).acquire_owned();
                 let turn = tokio::time::timeout(self.pool.wait(), waiting).await;
-                Some(turn.map_err(|_| busy(self.pool.wait().as_millis()))?.map_err(|_| busy(0))?)
+                (Some(turn.map_err(|_| busy(self.pool.wait().as_millis()))?.map_err(|_| busy(0))?), None)
             }
         };
-        let slot = self.pool.slot().await?;
         let (handle, orders, abandoned) = transaction::channel();
         let (ready, started) = oneshot::channel();
         let (pool, file, limits) = (Arc::clone(&self.pool), self.file.clone(), self.limits);
         let create = !self.options.read_only;
         let runtime = tokio::runtime::Handle::current();
+        let turn = WriterTurn::new(Arc::clone(&self.writer), self.pool.wait(), runtime, turn);
         tokio::task::spawn_blocking(move || {
             let wait = pool.wait();
             let opened = pool.idle().map_or_else(|| Connection::open(&file, create, wait), Ok);
@@ -90,8 +96,8 @@ impl Database for Sqlite {
                 connection.begin(access, abandoned, wait)?;
                 Ok(connection)
             });
-            let mut session = match begun {
-                Ok(connection) => SqliteSession::new(connection, access, limits),
+            let session = match begun {
+                Ok(connection) => SqliteSession::new(connection, access, limits, turn),
                 Err(error) => {
                     let _ = ready.send(Err(error));
                     return;
@@ -99,9 +105,9 @@ impl Database for Sqlite {
             };
             // A caller that has gone away drops the handle, and the transaction ends at once.
             let _ = ready.send(Ok(()));
-            let ending = runtime.block_on(transaction::serve(&mut session, orders, limits.statement_timeout));
-            let clean = session.into_connection().clean();
-            if let (Ending::Ended, Some(connection)) = (ending, clean) {
+            let ending = serve::serve(&session, orders);
+            let (connection, turn) = session.into_parts();
+            if let (Ending::Ended, Some(connection)) = (ending, connection.clean()) {
                 pool.keep(connection);
             }
             drop(turn);
@@ -113,6 +119,8 @@ impl Database for Sqlite {
 
     async fn finished(&self) {
         self.pool.finished().await;
+        // The semaphore is never closed.
+        let _ = self.writer.acquire().await;
     }
 }
 

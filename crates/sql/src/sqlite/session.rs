@@ -1,14 +1,18 @@
 //! A transaction on a SQLite connection.
 
-use async_trait::async_trait;
+use std::cell::Cell;
+
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::{Batch, Error, ErrorCode, Statement};
+use rusqlite::{Batch, Error, ErrorCode, Row, Statement};
+use serde_json::Value;
 use tgp_contract::{Code, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError};
 
+use super::actions::Actions;
 use super::authorizer::Watch;
 use super::connection::Connection;
 use super::errors::{failed, of_statement, plain};
 use super::inspector::inspect;
+use super::turn::WriterTurn;
 use super::values::{bind, value};
 use crate::answer::{Capacity, RowCollector};
 use crate::failure::{
@@ -16,7 +20,7 @@ use crate::failure::{
 };
 use crate::options::Limits;
 use crate::text::{Dialect, Script};
-use crate::transaction::{Ending, SavepointKind, SavepointOp, Session, Stop};
+use crate::transaction::{Ending, SavepointKind, SavepointOp};
 
 /// Around each statement that writes: `INSERT OR FAIL` would keep the rows before the one that failed.
 const STATEMENT: &str = "tgp_statement";
@@ -29,25 +33,31 @@ enum Steps {
 }
 
 pub(crate) struct SqliteSession {
-    connection: Connection,
+    pub(super) connection: Connection,
     access: SqlAccess,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// The definitions are those of this transaction.
-    is_fresh: bool,
+    is_fresh: Cell<bool>,
+    turn: WriterTurn,
+}
+
+/// A statement that is compiled and has its parameters.
+pub(super) struct Compiled<'a> {
+    pub(super) statement: Statement<'a>,
+    actions: Actions,
 }
 
 impl SqliteSession {
-    pub fn new(connection: Connection, access: SqlAccess, limits: Limits) -> Self {
-        Self { connection, access, limits, is_fresh: false }
+    pub fn new(connection: Connection, access: SqlAccess, limits: Limits, turn: WriterTurn) -> Self {
+        Self { connection, access, limits, is_fresh: Cell::new(false), turn }
     }
 
-    pub fn into_connection(self) -> Connection {
-        self.connection
+    pub fn into_parts(self) -> (Connection, WriterTurn) {
+        (self.connection, self.turn)
     }
 
-    fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
-        // SQLite finds the end of a statement by itself; ours is only asked for the size.
-        let script = Script::read(&statement.sql, Dialect::Sqlite)?;
+    /// Compiles a statement, if it does no more than the rules were shown.
+    pub(super) fn compile<'a>(&'a self, statement: &SqlStatement) -> Result<Compiled<'a>, Failure> {
         self.refresh()?;
         self.watch_caller(Watch::Compiling);
         let mut prepared = self.judged(self.prepare(&statement.sql))?;
@@ -62,6 +72,13 @@ impl SqliteSession {
             must_cover(judged, &actions.kinds(&statement.sql))?;
         }
         bind(&mut prepared, &statement.params)?;
+        Ok(Compiled { statement: prepared, actions })
+    }
+
+    pub(super) fn execute(&self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
+        // SQLite finds the end of a statement by itself; ours is only asked for the size.
+        let script = Script::read(&statement.sql, Dialect::Sqlite)?;
+        let Compiled { statement: mut prepared, actions } = self.compile(statement)?;
         let writes = !prepared.readonly();
         if writes && self.access == SqlAccess::ReadOnly {
             return Err(read_only().into());
@@ -71,6 +88,7 @@ impl SqliteSession {
             let answer = self.read(&mut prepared, &script, Steps::UntilFull);
             return self.judged(answer);
         }
+        self.turn.take(&self.connection)?;
         self.own(&format!("SAVEPOINT {STATEMENT}"))?;
         let before = self.connection.database.total_changes();
         self.watch_caller(Watch::Writing);
@@ -93,11 +111,11 @@ impl SqliteSession {
     }
 
     /// The definitions can change once more between the beginning of a transaction and its first statement.
-    fn refresh(&mut self) -> Result<(), Failure> {
-        if !self.is_fresh {
+    fn refresh(&self) -> Result<(), Failure> {
+        if !self.is_fresh.get() {
             self.connection.start_clock(self.limits.statement_timeout);
             self.connection.refresh().map_err(|error| self.failure(&error, ""))?;
-            self.is_fresh = true;
+            self.is_fresh.set(true);
         }
         Ok(())
     }
@@ -117,13 +135,13 @@ impl SqliteSession {
 
     /// From here on the caller's statement is compiled or run: it has its time, and SQLite asks for every action. Some
     /// are asked for only while it runs, such as a pragma that is used as a table.
-    fn watch_caller(&self, watch: Watch) {
+    pub(super) fn watch_caller(&self, watch: Watch) {
         self.connection.start_clock(self.limits.statement_timeout);
         self.connection.warden.guard(watch);
     }
 
     /// The end of that. A refusal says more than SQLite's own words for it.
-    fn judged<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
+    pub(super) fn judged<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
         let refusal = self.connection.warden.release();
         result.map_err(|failure| match refusal {
             Some(error) => Failure { error, transaction: failure.transaction },
@@ -148,29 +166,35 @@ impl SqliteSession {
         script: &Script<'_>,
         steps: Steps,
     ) -> Result<SqlRows, Failure> {
-        let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
-        let is_json: Vec<bool> = statement
-            .columns()
-            .map(|column| column.decl_type().is_some_and(|declared| declared.eq_ignore_ascii_case("json")))
-            .collect();
-        let mut collector = RowCollector::new(names.iter().cloned(), self.limits);
+        let columns = columns_of(statement);
+        let names = columns.iter().map(|column| column.name.clone());
+        let mut collector = RowCollector::new(names, self.limits);
         let mut full = Capacity::Left;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.failure(&error, script.sql))? {
             if full == Capacity::Full {
                 continue;
             }
-            let mut values = Vec::with_capacity(names.len());
-            for (index, (name, is_json)) in names.iter().zip(&is_json).enumerate() {
-                let cell = row.get_ref(index).map_err(|error| self.failure(&error, script.sql))?;
-                values.push(value(cell, *is_json, name)?);
-            }
-            full = collector.push(values);
+            full = collector.push(self.cells(row, &columns, script.sql)?);
             if full == Capacity::Full && steps == Steps::UntilFull {
                 break;
             }
         }
         Ok(collector.finish(0))
+    }
+
+    /// The values of one row.
+    pub(super) fn cells(
+        &self,
+        row: &Row<'_>,
+        columns: &[ReadColumn],
+        sql: &str,
+    ) -> Result<Vec<Value>, Failure> {
+        let cell = |(index, column): (usize, &ReadColumn)| {
+            let cell = row.get_ref(index).map_err(|error| self.failure(&error, sql))?;
+            Ok(value(cell, column.is_json, &column.name)?)
+        };
+        columns.iter().enumerate().map(cell).collect()
     }
 
     /// Runs one of our own statements.
@@ -185,7 +209,7 @@ impl SqliteSession {
     }
 
     /// SQLite ends the whole transaction after some failures: an interrupted write, `OR ROLLBACK`, a full disk.
-    fn failure(&self, error: &Error, sql: &str) -> Failure {
+    pub(super) fn failure(&self, error: &Error, sql: &str) -> Failure {
         let transaction =
             if self.connection.database.is_autocommit() { Transaction::Gone } else { Transaction::Open };
         if failed(error, ErrorCode::OperationInterrupted) {
@@ -213,21 +237,36 @@ fn must_cover(judged: &SqlClass, kinds: &[String]) -> Result<(), ToolError> {
     Err(ToolError::new(Code::Policy, message).help("nothing was changed; call it again"))
 }
 
-#[async_trait]
-impl Session for SqliteSession {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
-        let result = self.run(statement);
+/// A column as it is read.
+pub(super) struct ReadColumn {
+    pub(super) name: String,
+    is_json: bool,
+}
+
+pub(super) fn columns_of(statement: &Statement<'_>) -> Vec<ReadColumn> {
+    let declared_json = statement
+        .columns()
+        .map(|column| column.decl_type().is_some_and(|declared| declared.eq_ignore_ascii_case("json")))
+        .collect::<Vec<bool>>();
+    let names = statement.column_names();
+    names.zip(declared_json).map(|(name, is_json)| ReadColumn { name: name.to_owned(), is_json }).collect()
+}
+
+/// The ends of a transaction, and the points in it.
+impl SqliteSession {
+    /// A caller that has gone away has not seen what its statement did, so nothing of it may stay.
+    pub(super) fn unless_abandoned<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
         self.connection.stop_clock();
         if self.connection.is_abandoned() { Err(Failure::gone(abandoned())) } else { result }
     }
 
-    async fn inspect(&mut self, sql: &str) -> SqlClass {
+    pub(super) fn inspect(&self, sql: &str) -> SqlClass {
         let found = inspect(&self.connection, sql, self.limits.statement_timeout);
         self.connection.stop_clock();
         found
     }
 
-    async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure> {
+    pub(super) fn point(&self, point: &SavepointOp) -> Result<(), Failure> {
         let name = &point.name;
         self.own(&match point.kind {
             SavepointKind::Mark => format!("SAVEPOINT {name}"),
@@ -236,7 +275,7 @@ impl Session for SqliteSession {
         })
     }
 
-    async fn commit(&mut self) -> Result<(), Failure> {
+    pub(super) fn commit(&self) -> Result<(), Failure> {
         self.connection.forget_caller();
         self.connection.database.execute_batch("COMMIT").map_err(|error| {
             // Deferred foreign keys are checked here.
@@ -244,7 +283,7 @@ impl Session for SqliteSession {
         })
     }
 
-    async fn rollback(&mut self) -> Ending {
+    pub(super) fn rollback(&self) -> Ending {
         self.connection.forget_caller();
         if !self.connection.database.is_autocommit()
             && self.connection.database.execute_batch("ROLLBACK").is_err()
@@ -252,9 +291,5 @@ impl Session for SqliteSession {
             return Ending::Broken;
         }
         Ending::Ended
-    }
-
-    fn stopper(&self) -> Option<Stop> {
-        None
     }
 }

@@ -87,6 +87,7 @@ fn put(statement: &mut Statement<'_>, slot: usize, parameter: Parameter) -> Resu
         Parameter::Float(value) => SqliteValue::Real(value),
         Parameter::Text(text) => SqliteValue::Text(text),
         Parameter::Bytes(bytes) => SqliteValue::Blob(bytes),
+        Parameter::Time(time) => SqliteValue::Text(time.text),
         Parameter::Json(value) => SqliteValue::Text(value.to_string()),
     };
     statement

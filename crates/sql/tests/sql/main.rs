@@ -11,6 +11,7 @@
 
 mod addresses;
 mod classes;
+mod cursors;
 mod differential;
 mod dropped;
 mod errors;

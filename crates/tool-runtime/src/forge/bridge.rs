@@ -11,7 +11,9 @@ use tgp_sandbox::Bridge;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::mounts::Mounts;
+use super::sql_options::{RowOptions, batch_size, cursor_number, no_database};
 use tgp_router::Workspace;
+use tgp_router::database::SqlRun;
 use tgp_router::{Invocation, OuterCall, Router};
 
 /// How many tools one run may have running at a time; those may run one each. Every one is a process with its own
@@ -67,6 +69,15 @@ impl ToolBridge {
 
     /// A call of another tool, through the router like any other, on this run's view of the files.
     async fn inner_call(&self, tool: &str, arguments: Value) -> Result<Value, ToolError> {
+        self.inner_call_in(&self.workspace, tool, arguments).await
+    }
+
+    async fn inner_call_in(
+        &self,
+        workspace: &Workspace,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value, ToolError> {
         let call = ToolCall { id: format!("{}/{tool}", self.call_id), tool: tool.to_owned(), arguments };
         let context = CallContext {
             actor: Actor::Tool(self.tool.clone()),
@@ -75,7 +86,7 @@ impl ToolBridge {
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        Box::pin(self.router.call_in(call, context, &self.workspace, &self.outer)).await.into_result()
+        Box::pin(self.router.call_in(call, context, workspace, &self.outer)).await.into_result()
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
@@ -119,10 +130,42 @@ impl ToolBridge {
             "exec_sql" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
-                self.inner_call("exec_sql", json!({ "sql": sql, "params": params })).await
+                let options = RowOptions::read(arguments.next())?;
+                let answer = self.inner_call("exec_sql", json!({ "sql": sql, "params": params })).await?;
+                options.apply(answer)
+            }
+            "query" => {
+                let sql = text(name, "sql", arguments.next())?;
+                let params = arguments.next().unwrap_or_default();
+                self.query(&sql, params, batch_size(arguments.next())?).await
+            }
+            "query_next" => {
+                let cursor = cursor_number(arguments.next())?;
+                let rows = batch_size(arguments.next())?;
+                let batch = self.sql_run()?.fetch(cursor, rows).await?;
+                Ok(json!({ "rows": batch.rows, "done": !batch.truncated }))
+            }
+            "query_close" => {
+                let cursor = cursor_number(arguments.next())?;
+                self.sql_run()?.close_cursor(cursor).await.map(|()| Value::Null)
             }
             other => Err(ToolError::new(Code::NotFound, format!("tgp.{other} does not exist"))),
         }
+    }
+
+    /// The first batch of a query, as a statement that passes the gates and is recorded. Those after it are parts of it.
+    async fn query(&self, sql: &str, params: Value, rows: usize) -> Result<Value, ToolError> {
+        let Some((view, request)) = self.workspace.sql.in_batches(rows) else { return Err(no_database()) };
+        let mut workspace = self.workspace.clone();
+        workspace.sql = view;
+        let arguments = json!({ "sql": sql, "params": params });
+        let mut answer = self.inner_call_in(&workspace, "exec_sql", arguments).await?;
+        let rows = answer.get_mut("rows").map(Value::take).unwrap_or_else(|| json!([]));
+        Ok(json!({ "rows": rows, "cursor": request.cursor() }))
+    }
+
+    fn sql_run(&self) -> Result<&SqlRun, ToolError> {
+        self.workspace.sql.run().ok_or_else(no_database)
     }
 }
 

@@ -12,6 +12,8 @@ mod prepared;
 mod program;
 mod run_commit;
 mod sources;
+mod sql_options;
+mod sql_words;
 mod testing;
 mod types;
 
@@ -293,6 +295,9 @@ impl ToolRuntime {
         let base = (!inner).then(|| Arc::clone(&workspace.base));
         let point = (!inner).then(|| invocation.point_of_no_return());
         let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base, point };
+        if let Some(sql) = end.sql.as_ref().filter(|_| !prepared.may_write_rows) {
+            sql.expect_reads();
+        }
         let run = workspace.clone();
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };

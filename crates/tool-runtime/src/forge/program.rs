@@ -13,7 +13,7 @@ use tgp_sandbox::{CompileFailure, ModuleCode, Program};
 use super::cache::CachedModule;
 use super::frontend::{FrontendAnswer, FrontendRequest, kind};
 use super::sources::Sources;
-use super::{ToolRuntime, ToolRuntimeError, failure};
+use super::{ToolRuntime, ToolRuntimeError, failure, sql_words};
 
 /// A program and what is needed to explain its failures and to know when it is out of date.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(super) struct CompiledTool {
     /// Size and time of each package file.
     packages: Vec<(PathBuf, Option<Stamp>)>,
     proven: AtomicBool,
+    /// A source names a statement that writes, or runs another tool.
+    pub(super) may_write_rows: bool,
 }
 
 impl CompiledTool {
@@ -96,6 +98,7 @@ pub(super) async fn prepare(
 ) -> Result<CompiledTool, ToolError> {
     let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
     let mut tools = Vec::new();
+    let mut may_write_rows = false;
     loop {
         let units = builder.pending();
         if units.is_empty() {
@@ -107,6 +110,7 @@ pub(super) async fn prepare(
             {
                 sources.meet(&path)?;
                 tools.push((path, canonical::sha256_hex(unit.source.as_bytes())));
+                may_write_rows |= sql_words::may_write(&unit.source);
             }
             let module = module(forge, unit).await?;
             bytecode.insert(module.compiled.id.clone(), Arc::clone(&module));
@@ -141,7 +145,7 @@ pub(super) async fn prepare(
         }));
     }
     let program = Program { entry: graph.entry.clone(), modules };
-    Ok(CompiledTool { program, graph, tools, packages, proven: AtomicBool::new(false) })
+    Ok(CompiledTool { program, graph, tools, packages, proven: AtomicBool::new(false), may_write_rows })
 }
 
 /// One source, compiled now or before.

@@ -123,8 +123,8 @@ pub(super) const GLOBALS: [&str; 118] = [
 ];
 
 /// What a tool can call on `tgp`, as `tgp.d.ts` of the kernel declares it; a test compares them.
-pub(super) const KERNEL_FUNCTIONS: [&str; 7] =
-    ["exec_sql", "exec_tool", "fetch", "list_files", "log", "read_file", "write_file"];
+pub(super) const KERNEL_FUNCTIONS: [&str; 8] =
+    ["exec_sql", "exec_tool", "fetch", "list_files", "log", "query", "read_file", "write_file"];
 
 /// Names that models expect, and where they are.
 pub(super) fn hint(name: &str) -> Option<&'static str> {

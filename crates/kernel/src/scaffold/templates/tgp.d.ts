@@ -17,13 +17,35 @@ declare const tgp: {
   exec_tool<Result = any>(path: string, args?: object): Promise<Result>;
   /**
    * Runs one SQL statement in the run's transaction, which is committed when the tool returns and rolled back when it
-   * throws. A list of parameters is for `?` or `$1`, an object for `:name`.
+   * throws. A list of parameters is for `?` or `$1`, an object for `:name`. More rows than the caps of the database allow
+   * are an error, unless the options say otherwise.
    */
-  exec_sql<Row = any>(sql: string, params?: readonly unknown[] | Record<string, unknown>): Promise<TGPRows<Row>>;
+  exec_sql<Row = any>(
+    sql: string,
+    params?: readonly TGPParameter[] | Record<string, TGPParameter>,
+    options?: {
+      /** At most this many rows; `truncated` says whether there are more. */
+      maxRows?: number;
+      /** As many rows as the caps allow; `truncated` says whether there are more. */
+      allowTruncated?: boolean;
+    },
+  ): Promise<TGPRows<Row>>;
+  /**
+   * Reads any number of rows: `for await (const row of tgp.query(sql, params))`. A batch (500 rows) is one call. Leaving the
+   * loop closes the query.
+   */
+  query<Row = any>(
+    sql: string,
+    params?: readonly TGPParameter[] | Record<string, TGPParameter>,
+    options?: { batch?: number },
+  ): AsyncGenerator<Row, void, void>;
   /** A request to a URL of allowedFetchUrls. */
   fetch(url: string | URL | Request, init?: RequestInit): Promise<Response>;
   log(...values: unknown[]): void;
 };
+
+/** A parameter of a statement: JSON, bytes, a moment, or an integer of 64 bits. */
+type TGPParameter = string | number | bigint | boolean | null | Date | Uint8Array | ArrayBuffer | readonly unknown[] | object;
 
 /** The rows of a statement. */
 interface TGPRows<Row> extends Array<Row> {

@@ -12,6 +12,8 @@ mod rejections;
 mod runner;
 mod subtle;
 mod timers;
+mod value_kinds;
+mod values;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -121,6 +123,7 @@ impl QuickJs {
             install_natives(&ctx, &natives, host, &timers, &rejections)?;
             natives::install(&ctx, &natives)?;
             encoding::install(&ctx, &natives)?;
+            values::install(&ctx, &natives, host)?;
             install_parts(&ctx, &natives, host, code)?;
             let made: Object = make.call((natives,))?;
             let keep = |name: &str| -> Result<Persistent<Function<'static>>> {
@@ -212,10 +215,6 @@ fn install_natives<'js>(
     natives.set("job", Function::new(ctx.clone(), move || owner.job())?)?;
     let owner = Rc::clone(host);
     natives.set("releaseLookups", Function::new(ctx.clone(), move |job: u32| owner.release_lookups(job))?)?;
-    let owner = Rc::clone(host);
-    natives.set("outputCap", Function::new(ctx.clone(), move || owner.output_bytes.get() as f64)?)?;
-    let owner = Rc::clone(host);
-    natives.set("violate", Function::new(ctx.clone(), move |text: String| owner.violate(text))?)?;
 
     let armed = Rc::clone(timers);
     natives

@@ -1,11 +1,16 @@
 // The `tgp` global: every call crosses to the kernel as JSON and comes back as a promise.
 const pendingCalls = table();
+const { getTime: timeOfDate, toISOString: textOfDate } = Date.prototype;
+
+/** The exact text of a date; null when it is invalid. */
+function isoOf(date) {
+  const time = apply(timeOfDate, date, []);
+  return time === time ? apply(textOfDate, date, []) : null;
+}
 
 function bridge(name, values, signal) {
   return new Promise((resolve, reject) => {
-    // Without a prototype the list has no toJSON that a tool may have put there.
-    const text = stringify(setPrototypeOf(values, null));
-    const call = host.call(name, text === undefined ? 'null' : text);
+    const call = host.call(name, host.argumentsJson(name, values, isoOf));
     // Made here, so that its stack says where the tool made the call.
     const error = new Error();
     pendingCalls[call] = { __proto__: null, resolve, reject, error };
@@ -39,11 +44,30 @@ function settle(call, code, text) {
 }
 
 // The rows, and beside them what else a statement says: how many rows it changed, and whether rows were cut off.
-async function rowsOfStatement(sql, params = []) {
-  const { rows, changed, truncated } = await bridge('exec_sql', [sql, params]);
+async function rowsOfStatement(sql, params = [], options = undefined) {
+  const { rows, changed, truncated } = await bridge('exec_sql', [sql, params, options]);
   defineProperty(rows, 'changed', { __proto__: null, value: changed });
   defineProperty(rows, 'truncated', { __proto__: null, value: truncated });
   return rows;
+}
+
+// The rows of a query in batches, each of which is one call. A loop that is left early closes the query.
+async function* rowsInBatches(sql, params, options) {
+  let { rows, cursor } = await bridge('query', [sql, params, options]);
+  try {
+    for (;;) {
+      for (let at = 0; at < rows.length; at += 1) yield rows[at];
+      if (cursor === null) return;
+      // A batch that fails has closed it.
+      const open = cursor;
+      cursor = null;
+      const next = await bridge('query_next', [open, options]);
+      rows = next.rows;
+      if (!next.done) cursor = open;
+    }
+  } finally {
+    if (cursor !== null) await bridge('query_close', [cursor]);
+  }
 }
 
 install('tgp', Object.freeze({
@@ -52,6 +76,7 @@ install('tgp', Object.freeze({
   list_files: (directory = '') => bridge('list_files', [directory]),
   exec_tool: (path, values = {}) => bridge('exec_tool', [path, values]),
   exec_sql: rowsOfStatement,
+  query: (sql, params = [], options = undefined) => rowsInBatches(sql, params, options),
   fetch: (...values) => part('fetch').fetch(...values),
   log: (...values) => part('console').log(...values),
 }));

@@ -24,20 +24,8 @@ async function start(entry, argumentsJson, callDefault, optionsJson) {
   }
   if (callDefault && typeof value === 'function') value = await value(values);
   else value = await value;
-  return finish(value);
-}
-
-/** JSON of the result. Done while the caps still hold, because a getter or toJSON may run tool code. */
-function finish(value) {
-  const json = stringify(value);
-  if (json === undefined) {
-    if (value === undefined) return 'null';
-    throw new TypeError(`a tool's result must be JSON, not a ${typeof value}`);
-  }
-  if (json.length > host.outputCap()) {
-    host.violate(`the result has ${json.length} characters, more than the output cap of ${host.outputCap()}`);
-  }
-  return json;
+  // Done while the caps still hold, because a getter or toJSON may run tool code.
+  return host.resultJson(value);
 }
 
 /** A property of a thrown value as text, as far as it can be asked safely. */
