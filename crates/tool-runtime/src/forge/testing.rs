@@ -145,9 +145,13 @@ impl ToolRuntime {
         file: &RelativePath,
     ) -> Result<Arc<CompiledTool>, ToolError> {
         let tools = &invocation.workspace.tools;
-        let prepared = self.test_program(tools, file, &mut Sources::Judged(invocation)).await?;
-        self.check_packages(invocation, &prepared).await?;
-        Ok(prepared)
+        match self.test_program(tools, file, &mut Sources::Judged(invocation)).await {
+            Ok(prepared) => {
+                self.check_packages(invocation, prepared.package_files()).await?;
+                Ok(prepared)
+            }
+            Err(failure) => Err(self.judged_failure(invocation, failure).await),
+        }
     }
 
     pub(super) async fn test_program(
