@@ -54,10 +54,8 @@ fn refused_source(error: &ToolError, look: Look) -> Option<String> {
         }
         source.push_str(text);
     }
-    let mut screens: Vec<String> = findings
-        .iter()
-        .map(|one| format!("{}\n", finding(one, Some(&source), look).trim_end()))
-        .collect();
+    let mut screens: Vec<String> =
+        findings.iter().map(|one| format!("{}\n", finding(one, Some(&source), look).trim_end())).collect();
     let group = Group::with_title(
         Level::ERROR.primary_title("the tool does not parse, so nothing was written").id(error.code.as_str()),
     );

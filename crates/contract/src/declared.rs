@@ -122,7 +122,8 @@ impl DeclaredTypes {
                 Value::Object(fields.into_iter().filter_map(keep).collect())
             }
             (DeclaredType::OneOf(options), value @ Value::Object(_)) => {
-                let is_object = |option: &&DeclaredType| matches!(self.resolve(option), DeclaredType::Object(_));
+                let is_object =
+                    |option: &&DeclaredType| matches!(self.resolve(option), DeclaredType::Object(_));
                 let mut objects = options.iter().filter(is_object);
                 match (objects.next(), objects.next()) {
                     (Some(only), None) => self.prune(only, value),

@@ -75,8 +75,9 @@ pub fn tool_errors(unit: &Unit, compiled: &CompiledModule) -> Vec<String> {
     if unit.role != SourceRole::Tool || unit.id.ends_with(".json") || is_test_file(&unit.id) {
         return Vec::new();
     }
-    let linted =
-        catch_unwind(AssertUnwindSafe(|| lint(unit, &CheckOptions::default(), compiled.shape))).ok().flatten();
+    let linted = catch_unwind(AssertUnwindSafe(|| lint(unit, &CheckOptions::default(), compiled.shape)))
+        .ok()
+        .flatten();
     let mut findings = linted.unwrap_or_default();
     findings.retain(|finding| finding.rule != "import-not-allowed");
     CheckReport::new(findings, TypeCheck::Skipped).errors

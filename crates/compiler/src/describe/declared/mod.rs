@@ -89,9 +89,11 @@ fn script_type<'a>(statement: &'a Statement<'a>) -> Option<&'a TSType<'a>> {
 fn with_defaults(source: &Source<'_>, parameter: Option<&FormalParameter<'_>>, types: &mut DeclaredTypes) {
     let found: Vec<Read> = match parameter.map(|parameter| &parameter.pattern) {
         Some(BindingPattern::ObjectPattern(pattern)) => pattern_names(pattern),
-        Some(BindingPattern::BindingIdentifier(name)) => {
-            name.symbol_id.get().map(|symbol| reads(source, Subject::Symbol(symbol)).found).unwrap_or_default()
-        }
+        Some(BindingPattern::BindingIdentifier(name)) => name
+            .symbol_id
+            .get()
+            .map(|symbol| reads(source, Subject::Symbol(symbol)).found)
+            .unwrap_or_default(),
         _ => return,
     };
     let names: Vec<String> =
@@ -256,9 +258,7 @@ impl<'a> TypeReader<'_, 'a> {
         let Some(depth) = depth.checked_sub(1) else { return true };
         match self.resolved(ty) {
             DeclaredType::Any | DeclaredType::Absent => true,
-            DeclaredType::OneOf(options) => {
-                options.iter().any(|option| self.is_absent_within(option, depth))
-            }
+            DeclaredType::OneOf(options) => options.iter().any(|option| self.is_absent_within(option, depth)),
             _ => false,
         }
     }
@@ -348,4 +348,3 @@ fn weight(ty: &DeclaredType) -> usize {
 fn static_key(key: &PropertyKey<'_>, computed: bool) -> Option<String> {
     key.static_name().filter(|_| !computed).map(std::borrow::Cow::into_owned)
 }
-

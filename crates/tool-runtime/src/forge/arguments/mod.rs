@@ -225,11 +225,7 @@ impl<'v> ArgumentCheck<'v> {
         format!("{} is {found}, the tool declares {declared}", self.place())
     }
 
-    fn items(
-        &mut self,
-        items: impl Iterator<Item = (&'v DeclaredType, &'v Value)>,
-        found: &mut Found,
-    ) {
+    fn items(&mut self, items: impl Iterator<Item = (&'v DeclaredType, &'v Value)>, found: &mut Found) {
         for (at, (ty, value)) in items.enumerate() {
             self.path.push(Step::Index(at));
             self.value(ty, value, found);
@@ -345,9 +341,11 @@ impl<'v> ArgumentCheck<'v> {
             (DeclaredType::Literal(wanted), value) => is_same(wanted, value),
             (DeclaredType::List(_) | DeclaredType::Tuple { .. }, value) => value.is_array(),
             (DeclaredType::Object(object), Value::Object(fields)) => {
-                object.fields.iter().all(|(name, field)| match (self.types.resolve(&field.ty), fields.get(name)) {
-                    (DeclaredType::Literal(wanted), Some(value)) => is_same(wanted, value),
-                    _ => true,
+                object.fields.iter().all(|(name, field)| {
+                    match (self.types.resolve(&field.ty), fields.get(name)) {
+                        (DeclaredType::Literal(wanted), Some(value)) => is_same(wanted, value),
+                        _ => true,
+                    }
                 })
             }
             _ => false,
