@@ -88,7 +88,10 @@ pub fn describe(path: &RelativePath, source: &str) -> ToolMetadata {
     };
     let unit = Unit { id: path.as_str().to_owned(), source: source.to_owned(), role: SourceRole::Tool };
     // One source that makes the reader fail must not keep the others out of the registry.
-    let read = catch_unwind(AssertUnwindSafe(|| read(&unit, |source| source.metadata(file, blank.clone()))))
+    let described = || {
+        read(&unit, |source| source.metadata(file, blank.clone())).map_err(|failure| failure.explained(&unit))
+    };
+    let read = catch_unwind(AssertUnwindSafe(described))
         .unwrap_or_else(|_| Err("the compiler failed on this source".to_owned()));
     read.unwrap_or_else(|problem| ToolMetadata {
         problem: Some(doc::one_line(&problem, MAX_PROBLEM)),
@@ -101,9 +104,27 @@ pub(crate) fn declared_types(unit: &Unit) -> DeclaredTypes {
     read(unit, declared::declared).unwrap_or_default()
 }
 
-fn read<T>(unit: &Unit, reader: impl FnOnce(&Source<'_>) -> T) -> Result<T, String> {
+/// Why a source cannot be read.
+enum ReadFailure {
+    Runaway(String),
+    /// What the parser says, if anything.
+    Unparsed(Option<String>),
+}
+
+impl ReadFailure {
+    fn explained(self, unit: &Unit) -> String {
+        match self {
+            Self::Runaway(message) => message,
+            Self::Unparsed(message) => {
+                problem(unit).or(message).unwrap_or_else(|| "the source is not TypeScript".to_owned())
+            }
+        }
+    }
+}
+
+fn read<T>(unit: &Unit, reader: impl FnOnce(&Source<'_>) -> T) -> Result<T, ReadFailure> {
     if let Some(finding) = runaway(unit) {
-        return Err(finding.message);
+        return Err(ReadFailure::Runaway(finding.message));
     }
     let text = unit.source.strip_prefix('\u{feff}').unwrap_or(&unit.source);
     let allocator = Allocator::default();
@@ -118,7 +139,7 @@ fn read<T>(unit: &Unit, reader: impl FnOnce(&Source<'_>) -> T) -> Result<T, Stri
     let parsed = Parser::new(&allocator, text, source_type).with_options(options).parse();
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         let message = parsed.diagnostics.iter().next().map(|diagnostic| diagnostic.message.to_string());
-        return Err(problem(unit).or(message).unwrap_or_else(|| "the source is not TypeScript".to_owned()));
+        return Err(ReadFailure::Unparsed(message));
     }
     let program: &Program<'_> = allocator.alloc(parsed.program);
     let scoping = SemanticBuilder::new().build(program).semantic.into_scoping();

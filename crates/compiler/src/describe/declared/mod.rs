@@ -25,13 +25,20 @@ use super::values::literal_type;
 /// arguments have some dozens, and a generated enumeration some hundreds.
 const MAX_TYPES: usize = 4_000;
 
-/// How deep types nest; what is deeper is not checked. Their JSON must stay readable, too.
-const MAX_DEPTH: usize = 16;
+/// How deep a type nests; what is deeper is not checked. Their JSON must stay readable, too.
+const MAX_DEPTH: usize = 12;
+
+/// Types of the file that are read inside of each other; further ones are not checked.
+const MAX_OPEN: usize = 24;
+
+/// Alternatives that are looked at to find out whether a field may be left out. With more of them it may.
+const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The types that a tool declares.
 pub(super) fn declared(source: &Source<'_>) -> DeclaredTypes {
     let tool = Tool::find(source);
-    let mut reader = TypeReader { source, left: MAX_TYPES, named: Vec::new(), known: BTreeMap::new() };
+    let mut reader =
+        TypeReader { source, left: MAX_TYPES, named: Vec::new(), known: BTreeMap::new(), open: 0 };
     let parameter = tool.callable.and_then(|callable| callable.params().items.first());
     let parameters = parameter_type(source, &tool, parameter);
     let parameters = parameters.map_or(DeclaredType::Any, |ty| reader.of(ty, 0));
@@ -77,11 +84,9 @@ fn parameter_type<'a>(
 /// `declare const args: T`
 fn script_type<'a>(statement: &'a Statement<'a>) -> Option<&'a TSType<'a>> {
     let Some(Declaration::VariableDeclaration(variables)) = statement.as_declaration() else { return None };
-    let is_args = |name: oxc::span::Ident<'_>| name == "args";
-    let declarator = variables
-        .declarations
-        .iter()
-        .find(|declarator| variables.declare && declarator.id.get_identifier_name().is_some_and(is_args))?;
+    let declarator = variables.declarations.iter().find(|declarator| {
+        variables.declare && declarator.id.get_identifier_name().is_some_and(|name| name == "args")
+    })?;
     declarator.type_annotation.as_deref().map(|annotation| &annotation.type_annotation)
 }
 
@@ -118,6 +123,8 @@ struct TypeReader<'t, 'a> {
     left: usize,
     named: Vec<DeclaredType>,
     known: BTreeMap<&'a str, usize>,
+    /// How many types of the file are being read.
+    open: usize,
 }
 
 impl<'a> TypeReader<'_, 'a> {
@@ -251,16 +258,16 @@ impl<'a> TypeReader<'_, 'a> {
 
     /// Whether JSON may leave out a value of this type. Of one that is not known it may.
     fn may_be_absent(&self, ty: &DeclaredType) -> bool {
-        self.is_absent_within(ty, MAX_DEPTH)
-    }
-
-    fn is_absent_within(&self, ty: &DeclaredType, depth: usize) -> bool {
-        let Some(depth) = depth.checked_sub(1) else { return true };
-        match self.resolved(ty) {
-            DeclaredType::Any | DeclaredType::Absent => true,
-            DeclaredType::OneOf(options) => options.iter().any(|option| self.is_absent_within(option, depth)),
-            _ => false,
+        let mut rest = vec![ty];
+        for _ in 0..MAX_ALTERNATIVES {
+            match rest.pop().map(|ty| self.resolved(ty)) {
+                None => return false,
+                Some(DeclaredType::Any | DeclaredType::Absent) => return true,
+                Some(DeclaredType::OneOf(options)) => rest.extend(options),
+                Some(_) => {}
+            }
         }
+        true
     }
 
     /// Pays for copies of a type as if each part of them were read; false when that is too much.

@@ -8,7 +8,7 @@ use tgp_contract::{DeclaredField, DeclaredObject, DeclaredType};
 
 use super::super::declarations::TypeDeclaration;
 use super::super::schema::members as enum_members;
-use super::TypeReader;
+use super::{MAX_OPEN, TypeReader};
 
 /// What a name in a type refers to.
 enum Referent {
@@ -29,7 +29,7 @@ impl<'a> TypeReader<'_, 'a> {
     ) -> DeclaredType {
         match name {
             TSTypeName::IdentifierReference(identifier) => match self.referent(identifier) {
-                Referent::File => self.of_file(identifier.name.as_str(), depth),
+                Referent::File => self.of_file(identifier.name.as_str()),
                 Referent::Global => self.built_in(identifier.name.as_str(), arguments, depth),
                 Referent::Other => DeclaredType::Any,
             },
@@ -60,9 +60,12 @@ impl<'a> TypeReader<'_, 'a> {
     }
 
     /// A type of the file. It is read once, so that it may mention itself.
-    fn of_file(&mut self, name: &'a str, depth: usize) -> DeclaredType {
+    fn of_file(&mut self, name: &'a str) -> DeclaredType {
         if let Some(at) = self.known.get(name) {
             return DeclaredType::Named(*at);
+        }
+        if self.open >= MAX_OPEN {
+            return DeclaredType::Any;
         }
         let source = self.source;
         let declared = source.declarations.types(name);
@@ -77,11 +80,13 @@ impl<'a> TypeReader<'_, 'a> {
         let at = self.named.len();
         self.known.insert(name, at);
         self.named.push(DeclaredType::Any);
+        self.open += 1;
         let ty = match declared {
-            [TypeDeclaration::Alias { value, .. }] => self.of(value, depth),
+            [TypeDeclaration::Alias { value, .. }] => self.of(value, 0),
             [TypeDeclaration::Enum(_), ..] => self.enumeration(declared),
-            _ => self.interfaces(declared, depth),
+            _ => self.interfaces(declared),
         };
+        self.open -= 1;
         if let Some(place) = self.named.get_mut(at) {
             place.clone_from(&ty);
         }
@@ -95,11 +100,11 @@ impl<'a> TypeReader<'_, 'a> {
     }
 
     /// Several declarations of one interface are one type.
-    fn interfaces(&mut self, declared: &[TypeDeclaration<'a>], depth: usize) -> DeclaredType {
+    fn interfaces(&mut self, declared: &[TypeDeclaration<'a>]) -> DeclaredType {
         let mut whole = DeclaredObject::default();
         for declaration in declared {
             let TypeDeclaration::Interface(interface) = declaration else { return DeclaredType::Any };
-            match self.interface(interface, depth) {
+            match self.interface(interface) {
                 DeclaredType::Object(object) => {
                     whole.fields.extend(object.fields);
                     whole.others = match (whole.others, object.others) {
@@ -115,11 +120,11 @@ impl<'a> TypeReader<'_, 'a> {
         if whole == DeclaredObject::default() { DeclaredType::Any } else { DeclaredType::Object(whole) }
     }
 
-    fn interface(&mut self, interface: &'a TSInterfaceDeclaration<'a>, depth: usize) -> DeclaredType {
+    fn interface(&mut self, interface: &'a TSInterfaceDeclaration<'a>) -> DeclaredType {
         let mut whole = DeclaredObject::default();
         let mut is_open = false;
         for heritage in &interface.extends {
-            let base = self.reference(&heritage.type_name, heritage.type_arguments.as_deref(), depth + 1);
+            let base = self.reference(&heritage.type_name, heritage.type_arguments.as_deref(), 1);
             match self.copy(&base) {
                 Some(object) => {
                     is_open |= object.others.is_some();
@@ -129,7 +134,7 @@ impl<'a> TypeReader<'_, 'a> {
                 None => is_open = true,
             }
         }
-        match self.members(&interface.body.body, depth) {
+        match self.members(&interface.body.body, 1) {
             DeclaredType::Object(own) => {
                 whole.others = own.others;
                 whole.fields.extend(own.fields);
