@@ -5,10 +5,11 @@ use std::path::Path;
 use super::{findings, has_rule};
 
 fn declarations() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/src/scaffold/templates/tgp.d.ts");
-    let text = std::fs::read_to_string(path).unwrap();
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/src/scaffold/templates");
+    let read = |name: &str| std::fs::read_to_string(templates.join(name)).unwrap();
     // What modules declare is imported, not global.
-    text.split("declare module").next().unwrap().to_owned()
+    let kernel = read("tgp.d.ts").split("declare module").next().unwrap().to_owned();
+    kernel + &read("platform.d.ts")
 }
 
 fn name_of(text: &str) -> &str {
