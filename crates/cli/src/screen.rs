@@ -19,6 +19,9 @@ pub struct Look {
 
 /// An error, with the line it points at when `source` is that file's text.
 pub fn error(error: &ToolError, source: Option<&str>, look: Look) -> String {
+    if let Some(screen) = refused_source(error, look) {
+        return screen;
+    }
     let problems = problems(error);
     let place = error.place_of();
     let mut group =
@@ -35,6 +38,30 @@ pub fn error(error: &ToolError, source: Option<&str>, look: Look) -> String {
     }
     let screen = renderer(look).render(&[group]);
     if source.is_some() && place.is_some() { screen } else { without_gutter(&screen) }
+}
+
+/// A source that was not written because it does not parse: all that is wrong with it, at lines that are on no disk.
+fn refused_source(error: &ToolError, look: Look) -> Option<String> {
+    let findings: Vec<Finding> = serde_json::from_value(error.details.get("findings")?.clone()).ok()?;
+    let mut source = String::new();
+    let mut lines = 1;
+    for excerpt in error.details.get("excerpts")?.as_array()? {
+        let (line, text) = (excerpt.get("line")?.as_u64()?, excerpt.get("text")?.as_str()?);
+        // A file of the tool repository has no more lines than bytes.
+        while lines < line.min(1 << 20) {
+            source.push('\n');
+            lines += 1;
+        }
+        source.push_str(text);
+    }
+    let mut screens: Vec<String> =
+        findings.iter().map(|one| format!("{}\n", finding(one, Some(&source), look).trim_end())).collect();
+    let group = Group::with_title(
+        Level::ERROR.primary_title("the tool does not parse, so nothing was written").id(error.code.as_str()),
+    );
+    let help = note(look, Level::HELP, "help", "correct the source and write it again");
+    screens.push(without_gutter(&renderer(look).render(&[group.element(help)])));
+    Some(screens.join("\n"))
 }
 
 /// The message without what the rest of the screen says: the place, and the problems when they have their own lines.

@@ -15,7 +15,7 @@ mod source;
 mod transpile;
 
 pub use builtin::{is_test_file, test_file, tested_files};
-pub use check::{CheckOptions, check};
+pub use check::{CheckOptions, check, tool_errors};
 pub use describe::describe;
 pub use graph::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError};
 pub use source::{CompileError, MAX_SOURCE_BYTES, SourceRole, Unit};

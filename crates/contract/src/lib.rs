@@ -14,6 +14,7 @@ mod chronicle_files;
 mod chronicle_line;
 mod client;
 mod codes;
+mod declared;
 mod error;
 mod files;
 mod finding;
@@ -47,6 +48,7 @@ pub use chronicle_files::{
 pub use chronicle_line::{EventFormError, LineError, MAX_CHRONICLE_LINE_BYTES, decode_line};
 pub use client::{ClientEntry, ClientId, client_actor, client_session, counted_session, is_command_line};
 pub use codes::Code;
+pub use declared::{DeclaredField, DeclaredObject, DeclaredType, DeclaredTypes};
 pub use error::{SourceLocation, ToolError};
 pub use files::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError};
 pub use finding::{CheckReport, Finding, Severity, TypeCheck};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::RelativePath;
+use crate::{DeclaredTypes, RelativePath};
 
 /// One tool. Equal sources at equal paths give equal metadata, on every machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct ToolMetadata {
     pub parameters: Value,
     /// JSON Schema of the result; `true` when nothing is known of it.
     pub result: Value,
+    /// What its types say, where they can be read: only this may refuse a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<DeclaredTypes>,
     /// Module specifiers, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<String>,

@@ -7,9 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tgp_audit::Audit;
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateDecision,
-    GateRequest, GateVerdict, Recorder, SqlAccess, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, DeclaredTypes, Effect,
+    FileSystem, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, SqlAccess, TddState,
+    ToolCall, ToolDefinition, ToolError, ToolResult,
 };
+use tgp_fs::DiskFs;
 use tgp_git::RepositoryStatus;
 use tgp_policy::{Caveats, Grant, PolicyExplanation};
 use tgp_router::gates::{PolicyGate, StateGate, TokenAuthority};
@@ -129,6 +131,12 @@ impl Kernel {
             || ToolError::new(Code::Sql, format!("no answer within {} s", DATABASE_PATIENCE.as_secs()));
         begun.map_err(|_| late())??.rollback().await;
         Ok(())
+    }
+
+    /// What a forged tool declares of its arguments, when it is there and compiles.
+    pub(crate) async fn declared_types(&self, path: &RelativePath) -> Option<DeclaredTypes> {
+        let tools: Arc<dyn FileSystem> = Arc::new(DiskFs::open(&self.parts.root).ok()?);
+        self.parts.forge.declared_types(&tools, path).await
     }
 
     /// The database of `exec_sql`, without its password.

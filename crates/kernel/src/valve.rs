@@ -114,7 +114,7 @@ impl Actions for KernelActions {
 }
 
 impl KernelActions {
-    /// The tool gets its arguments, and the trigger as `trigger`.
+    /// The tool gets its arguments, and the trigger as `trigger` where it declares that or declares nothing.
     async fn run_tool(
         &self,
         path: &str,
@@ -123,7 +123,9 @@ impl KernelActions {
         cancelled: Cancellation<'_>,
     ) -> Result<ActionReport, ActionFailure> {
         let mut args = args.clone();
-        args.insert("trigger".to_owned(), json!(trigger));
+        if let Some(trigger) = self.declared_trigger(path, trigger).await {
+            args.insert("trigger".to_owned(), trigger);
+        }
         let session = session_of(trigger);
         let token = self.token(&[EXEC_TOOL.to_owned()], &session, trigger).await?;
         let call = ToolCall {
@@ -148,6 +150,19 @@ impl KernelActions {
             }
             ToolResult::Failed(error) => Err(ActionFailure { files, ..error.into() }),
         }
+    }
+
+    /// The trigger as the tool declares it: without fields that it does not have, and nothing where it has no `trigger`.
+    async fn declared_trigger(&self, path: &str, trigger: &Trigger) -> Option<Value> {
+        let path = RelativePath::new(path).ok();
+        let declared = match &path {
+            Some(path) => self.kernel.declared_types(path).await,
+            None => None,
+        };
+        let trigger = json!(trigger);
+        let Some(declared) = declared else { return Some(trigger) };
+        let Some(fields) = declared.only_fields() else { return Some(trigger) };
+        Some(declared.prune(&fields.get("trigger")?.ty, trigger))
     }
 
     /// Inputs of the query that are not given are taken from the trigger, by name.

@@ -52,6 +52,9 @@ pub struct ExecToolResult {
     /// What it wrote with `console`.
     pub logs: Vec<LogLine>,
     pub stats: RunStats,
+    /// What the caller should know: fields that the tool does not declare, errors that the checker finds in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// True when everything was undone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -103,7 +106,7 @@ impl Tool for ExecTool {
         let path = RelativePath::new(&args.path)?;
         refuse_tests(&path)?;
         let tools = &invocation.workspace.tools;
-        let sources = self.0.sources(invocation, &path).await?;
+        let sources = self.0.sources(invocation, &path, &args.args).await?;
         let source = tools.read_text(&path)?;
         let shown = tgp_text::head(&source, MAX_SHOWN_BYTES);
         let hash = canonical::sha256_hex(source.as_bytes());
@@ -154,6 +157,7 @@ impl Tool for ExecTool {
             result: execution.result,
             logs: execution.logs,
             stats: execution.stats,
+            warnings: execution.warnings,
             dry_run,
             changes: dry_run.then_some(previews),
             sql: dry_run.then_some(statements),

@@ -60,6 +60,7 @@ impl Tool for PatchFile {
         let replacement = Replacement { search: args.search, replace: args.replace, all: false };
         if invocation.context.dry_run {
             let (patched, _) = patch(&path, &files.read_text(&path)?, &replacement)?;
+            self.0.check_content(&path, &patched).await?;
             return preview(files.as_ref(), &path, &patched, self.0.remote());
         }
         let meant = path.clone();

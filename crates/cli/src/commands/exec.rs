@@ -41,6 +41,7 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
     }
     let ran: ExecToolResult = result_of(data)?;
     printer.logs(&ran.logs);
+    ran.warnings.iter().for_each(|warning| printer.warn(&visible(warning)));
     for change in ran.changes.into_iter().flatten() {
         let path = visible(change.path.as_str());
         match change.diff {

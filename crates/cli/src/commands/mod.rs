@@ -149,6 +149,9 @@ fn show_write(done: &str, write: &ToolWrite, printer: &Printer) {
             }
         });
     }
+    for error in &write.errors {
+        printer.warn(&format!("the checker finds an error: {}", visible(error)));
+    }
     for similar in &write.similar {
         let (path, why) = (visible(similar.path.as_str()), visible(&similar.why));
         printer.warn(&format!("{path} does this already (score {:.2}: {why})", similar.score));

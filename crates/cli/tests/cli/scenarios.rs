@@ -90,3 +90,59 @@ fn exit_codes_say_who_refused() {
     }
     assert!(!project.path("outside.txt").exists());
 }
+
+#[test]
+fn arguments_that_do_not_fit_are_shown_with_their_places() {
+    let project = Project::initialised();
+    let source = "/** Adds. */\nexport default (args: { items: { price: number }[]; note?: string }): number =>\n  args.items.reduce((sum, item) => sum + item.price, 0);\n";
+    project.run_with_input(&["write", "tools/sum.ts"], source).expect_code(0);
+    let exec = |args: &str| project.run(&["exec", "tools/sum.ts", "--args", args]);
+    let wrong = exec(r#"{"items": [{"price": 1}, {"price": "2"}], "note": 5}"#).expect_code(2);
+    for part in [
+        "error[EVALIDATION]: the arguments of `tools/sum.ts` do not fit",
+        "note: .items[1].price is a string, the tool declares number",
+        "note: .note is a number, the tool declares string",
+        "help: nothing ran; pass what the tool declares: { items: { price: number }[]; note?: string }",
+    ] {
+        assert!(wrong.stderr.contains(part), "{part}: {}", wrong.stderr);
+    }
+    assert_eq!(wrong.stdout, "");
+    let unknown = exec(r#"{"items": [], "nota": "x"}"#).expect_code(0);
+    assert_eq!(unknown.stdout, "0\n");
+    assert!(
+        unknown.stderr.contains(".nota is a field that the tool does not declare; did you mean `note`?"),
+        "{}",
+        unknown.stderr
+    );
+    let call = r#"{"path": "tools/sum.ts", "args": {"items": 1}}"#;
+    let called = project.run(&["call", "exec_tool", call, "--yes"]).expect_code(2);
+    assert!(called.stdout.contains("\"code\":\"EVALIDATION\""), "{}", called.stdout);
+}
+
+#[test]
+fn a_tool_that_does_not_parse_is_shown_and_not_written() {
+    let project = Project::initialised();
+    let broken = "/** Doubles. */\nexport default function double(args: { n: number }): number {\n  return args.n * ;\n}\n";
+    let refused = project.run_with_input(&["write", "tools/double.ts"], broken).expect_code(1);
+    for part in [
+        "error[syntax]:",
+        "--> tools/double.ts:3:19",
+        "3 |   return args.n * ;",
+        "error[ECOMPILE]: the tool does not parse, so nothing was written",
+    ] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert!(!project.file(".tgp/tools/double.ts").exists());
+    let good = broken.replace("* ;", "* 2;");
+    project.run_with_input(&["write", "tools/double.ts"], &good).expect_code(0);
+    let patch = |search: &str, replace: &str| {
+        project.run(&["patch", "tools/double.ts", "--search", search, "--replace", replace])
+    };
+    let refused = patch("* 2;", "* ;").expect_code(1);
+    assert!(refused.stderr.contains("3 |   return args.n * ;"), "{}", refused.stderr);
+    assert_eq!(project.run(&["read", "tools/double.ts"]).stdout, good);
+    // What only the rules are against is written, and said.
+    let warned = patch("{ n: number }", "any").expect_code(0);
+    assert!(warned.stderr.contains("the checker finds an error: tools/double.ts:2:"), "{}", warned.stderr);
+    assert!(warned.stderr.contains("[no-any]"), "{}", warned.stderr);
+}

@@ -167,6 +167,53 @@ personas:
 }
 
 #[test]
+fn a_tool_gets_the_trigger_only_as_it_declares_it() {
+    let personas = "\
+personas:
+  - name: plain
+    filters: [\"src/plain.txt\"]
+    action: {tool: \"tools/plain.ts\", args: {n: 1}}
+  - name: partly
+    filters: [\"src/partly.txt\"]
+    action: {tool: \"tools/partly.ts\"}
+  - name: loose
+    filters: [\"src/loose.txt\"]
+    action: {tool: \"tools/loose.ts\"}
+  - name: wrong
+    filters: [\"src/wrong.txt\"]
+    action: {tool: \"tools/plain.ts\", args: {m: 1}}
+";
+    let project = watched(personas);
+    for (name, source) in [
+        (
+            "plain",
+            "/** Names what it gets. */\nexport default (args: { n: number }): string => Object.keys(args).join();\n",
+        ),
+        (
+            "partly",
+            "type Trigger = { filePath: string; from?: string };\n/** Names what it gets. */\nexport default (args: { trigger?: Trigger }): string => Object.keys(args.trigger ?? {}).join();\n",
+        ),
+        ("loose", "Object.keys(args.trigger).includes('eventId')"),
+    ] {
+        project.run(&["write", &format!("tools/{name}.ts"), "--content", source]).expect_code(0);
+    }
+    project.run(&["valve", "scan"]).expect_code(0);
+    for name in ["plain", "partly", "loose", "wrong"] {
+        project.write(&format!("src/{name}.txt"), "1\n");
+    }
+    let shown = project.run(&["valve", "scan", "--yes"]).expect_code(0);
+    let shown = format!("{}{}", shown.stdout, shown.stderr);
+    for answer in [
+        "tools/plain.ts answered \"n\"",
+        "tools/partly.ts answered \"filePath\"",
+        "tools/loose.ts answered true",
+    ] {
+        assert!(shown.contains(answer), "{answer}: {shown}");
+    }
+    assert!(shown.contains(".n is missing, the tool declares number"), "{shown}");
+}
+
+#[test]
 fn a_deletion_by_hand_is_no_contradiction_once_the_valve_has_told_it() {
     let project = watched(GUARD);
     project.shell("git init --quiet");

@@ -31,10 +31,10 @@ use oxc::parser::{ParseOptions, Parser};
 use oxc::semantic::SemanticBuilder;
 use oxc::span::{SourceType, Span};
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Finding, Severity};
+use tgp_contract::{CheckReport, Finding, Severity, TypeCheck};
 
 use crate::builtin::is_test_file;
-use crate::{SourceRole, ToolShape, Unit, compile};
+use crate::{CompiledModule, SourceRole, ToolShape, Unit, compile};
 use report::{Report, Rule};
 use shape::Shape;
 use tree::Tree;
@@ -66,6 +66,21 @@ pub fn check(unit: &Unit, options: &CheckOptions) -> Vec<Finding> {
         .ok()
         .flatten()
         .unwrap_or_else(|| failed(unit))
+}
+
+/// The errors of a compiled tool as text, as far as they depend on nothing but its source: which imports are allowed is
+/// for the configuration to say.
+#[must_use]
+pub fn tool_errors(unit: &Unit, compiled: &CompiledModule) -> Vec<String> {
+    if unit.role != SourceRole::Tool || unit.id.ends_with(".json") || is_test_file(&unit.id) {
+        return Vec::new();
+    }
+    let linted = catch_unwind(AssertUnwindSafe(|| lint(unit, &CheckOptions::default(), compiled.shape)))
+        .ok()
+        .flatten();
+    let mut findings = linted.unwrap_or_default();
+    findings.retain(|finding| finding.rule != "import-not-allowed");
+    CheckReport::new(findings, TypeCheck::Skipped).errors
 }
 
 /// Applies the rules; `None` when the source does not parse, which [`compile`] has ruled out.

@@ -9,6 +9,7 @@
 //! | `doc` | comments and their tags |
 //! | `declarations` | the types, functions and constants at the top of the file |
 //! | `schema/` | types to JSON Schema |
+//! | `declared/` | the types that a call is checked against |
 //! | `arguments` | the schema of the arguments: types, patterns, tags, reads |
 //! | `reads` | what a body reads of its arguments |
 //! | `values` | literals, and expressions without their wrappers |
@@ -19,6 +20,7 @@
 
 mod arguments;
 mod declarations;
+mod declared;
 mod doc;
 mod entry;
 mod outcome;
@@ -37,7 +39,7 @@ use oxc::parser::{ParseOptions, Parser};
 use oxc::semantic::{Scoping, SemanticBuilder};
 use oxc::span::SourceType;
 use serde_json::Value;
-use tgp_contract::{RelativePath, ToolMetadata, canonical};
+use tgp_contract::{DeclaredTypes, RelativePath, ToolMetadata, canonical};
 
 use self::declarations::Declarations;
 use self::doc::{Doc, Docs};
@@ -77,6 +79,7 @@ pub fn describe(path: &RelativePath, source: &str) -> ToolMetadata {
         signature: String::new(),
         parameters: Value::Bool(true),
         result: Value::Bool(true),
+        declared: None,
         imports: Vec::new(),
         exports: Vec::new(),
         identifiers: Vec::new(),
@@ -85,7 +88,10 @@ pub fn describe(path: &RelativePath, source: &str) -> ToolMetadata {
     };
     let unit = Unit { id: path.as_str().to_owned(), source: source.to_owned(), role: SourceRole::Tool };
     // One source that makes the reader fail must not keep the others out of the registry.
-    let read = catch_unwind(AssertUnwindSafe(|| read(&unit, file, blank.clone())))
+    let described = || {
+        read(&unit, |source| source.metadata(file, blank.clone())).map_err(|failure| failure.explained(&unit))
+    };
+    let read = catch_unwind(AssertUnwindSafe(described))
         .unwrap_or_else(|_| Err("the compiler failed on this source".to_owned()));
     read.unwrap_or_else(|problem| ToolMetadata {
         problem: Some(doc::one_line(&problem, MAX_PROBLEM)),
@@ -93,13 +99,36 @@ pub fn describe(path: &RelativePath, source: &str) -> ToolMetadata {
     })
 }
 
-fn read(unit: &Unit, file: &str, blank: ToolMetadata) -> Result<ToolMetadata, String> {
+/// The types that a tool declares; nothing is declared by what cannot be parsed.
+pub(crate) fn declared_types(unit: &Unit) -> DeclaredTypes {
+    read(unit, declared::declared).unwrap_or_default()
+}
+
+/// Why a source cannot be read.
+enum ReadFailure {
+    Runaway(String),
+    /// What the parser says, if anything.
+    Unparsed(Option<String>),
+}
+
+impl ReadFailure {
+    fn explained(self, unit: &Unit) -> String {
+        match self {
+            Self::Runaway(message) => message,
+            Self::Unparsed(message) => {
+                problem(unit).or(message).unwrap_or_else(|| "the source is not TypeScript".to_owned())
+            }
+        }
+    }
+}
+
+fn read<T>(unit: &Unit, reader: impl FnOnce(&Source<'_>) -> T) -> Result<T, ReadFailure> {
     if let Some(finding) = runaway(unit) {
-        return Err(finding.message);
+        return Err(ReadFailure::Runaway(finding.message));
     }
     let text = unit.source.strip_prefix('\u{feff}').unwrap_or(&unit.source);
     let allocator = Allocator::default();
-    let is_jsx = file.ends_with(".tsx") || file.ends_with(".jsx");
+    let is_jsx = unit.id.ends_with(".tsx") || unit.id.ends_with(".jsx");
     let source_type = if is_jsx { SourceType::tsx() } else { SourceType::ts() };
     let options = ParseOptions {
         allow_return_outside_function: true,
@@ -110,14 +139,13 @@ fn read(unit: &Unit, file: &str, blank: ToolMetadata) -> Result<ToolMetadata, St
     let parsed = Parser::new(&allocator, text, source_type).with_options(options).parse();
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         let message = parsed.diagnostics.iter().next().map(|diagnostic| diagnostic.message.to_string());
-        return Err(problem(unit).or(message).unwrap_or_else(|| "the source is not TypeScript".to_owned()));
+        return Err(ReadFailure::Unparsed(message));
     }
     let program: &Program<'_> = allocator.alloc(parsed.program);
     let scoping = SemanticBuilder::new().build(program).semantic.into_scoping();
     let docs = Docs::new(program);
     let declarations = Declarations::new(program, &docs, &allocator);
-    let source = Source { allocator: &allocator, program, scoping, docs, declarations };
-    Ok(source.metadata(file, blank))
+    Ok(reader(&Source { allocator: &allocator, program, scoping, docs, declarations }))
 }
 
 /// Reports what is wrong with a source, in our own words.
@@ -142,6 +170,7 @@ impl<'a> Source<'a> {
             signature: signature::signature(self, &tool, &arguments, &outcome),
             parameters: bounded(arguments.schema),
             result: bounded(outcome.schema),
+            declared: Some(declared::declared(self)).filter(is_worth_keeping),
             imports: words.imports,
             exports: words.exports,
             identifiers: words.identifiers,
@@ -157,4 +186,10 @@ impl<'a> Source<'a> {
 /// A schema of reasonable size, or `true`.
 fn bounded(schema: Value) -> Value {
     if schema.to_string().len() > MAX_SCHEMA_BYTES { Value::Bool(true) } else { schema }
+}
+
+/// Types that say something and are of reasonable size: all metadata is kept in one file.
+fn is_worth_keeping(types: &DeclaredTypes) -> bool {
+    let bytes = serde_json::to_string(types).map_or(usize::MAX, |text| text.len());
+    !types.is_empty() && bytes <= MAX_SCHEMA_BYTES
 }

@@ -54,7 +54,8 @@ pub(super) fn outcome<'a>(source: &Source<'a>, tool: &Tool<'a>, docs: &[Doc]) ->
     Outcome { schema: known, annotation }
 }
 
-fn annotation<'a>(source: &Source<'a>, tool: &Tool<'a>) -> Option<Typed<'a>> {
+/// The type of the result, as it is written.
+pub(super) fn annotation<'a>(source: &Source<'a>, tool: &Tool<'a>) -> Option<Typed<'a>> {
     if let Some(own) = tool.callable.and_then(Callable::return_type) {
         let generics = tool.callable.and_then(Callable::type_parameters);
         return Some((own, Env::bind(generics, None, &Env::default())));

@@ -29,6 +29,8 @@ pub(super) struct Read {
     pub(super) name: String,
     /// The value that takes its place when it is absent.
     pub(super) default: Option<Value>,
+    /// Whether there is such a value, also one that has to be computed.
+    pub(super) has_default: bool,
 }
 
 /// All that a body does with its arguments.
@@ -62,7 +64,8 @@ pub(super) fn pattern_names(pattern: &ObjectPattern<'_>) -> Vec<Read> {
             BindingPattern::AssignmentPattern(assignment) => Some(literal(&assignment.right)),
             _ => None,
         };
-        found.push(Read { name: name.into_owned(), default: default.flatten() });
+        let has_default = default.is_some();
+        found.push(Read { name: name.into_owned(), default: default.flatten(), has_default });
     }
     found
 }
@@ -86,6 +89,7 @@ impl<'a> Reads<'_, 'a> {
     fn add(&mut self, read: Read) {
         if let Some(known) = self.found.iter_mut().find(|known| known.name == read.name) {
             known.default = known.default.take().or(read.default);
+            known.has_default |= read.has_default;
         } else if self.found.len() < MAX_NAMES {
             self.found.push(read);
         }
@@ -97,7 +101,7 @@ impl<'a> Visit<'a> for Reads<'_, 'a> {
         if self.is_subject_value(member.object())
             && let Some(name) = member.static_property_name()
         {
-            self.add(Read { name: name.to_owned(), default: None });
+            self.add(Read { name: name.to_owned(), default: None, has_default: false });
         }
         walk::walk_member_expression(self, member);
     }

@@ -167,6 +167,8 @@ fn facade(id: &str, names: &BTreeSet<String>) -> CompiledModule {
         reexports: Vec::new(),
         needs_require: true,
         environment: Vec::new(),
+        declared: tgp_contract::DeclaredTypes::default(),
+        errors: Vec::new(),
     }
 }
 

@@ -111,5 +111,7 @@ pub(super) fn json(unit: &Unit, source: &str) -> Result<CompiledModule, CompileE
         reexports: Vec::new(),
         needs_require: false,
         environment: Vec::new(),
+        declared: tgp_contract::DeclaredTypes::default(),
+        errors: Vec::new(),
     })
 }

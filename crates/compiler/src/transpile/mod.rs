@@ -27,7 +27,7 @@ use oxc::transformer::{
     Transformer, TypeScriptOptions,
 };
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Finding, SourceLocation};
+use tgp_contract::{DeclaredTypes, Finding, SourceLocation};
 
 use self::emit::Wrapping;
 pub(crate) use self::emit::quoted;
@@ -37,6 +37,7 @@ use self::script::ScriptResult;
 use self::shape::Outline;
 pub(crate) use self::shape::{is_erased, is_type_export};
 use crate::builtin::is_test_file;
+use crate::describe::declared_types;
 use crate::places::LineTable;
 use crate::{CompileError, SourceRole, Unit};
 
@@ -112,6 +113,10 @@ pub struct CompiledModule {
     pub needs_require: bool,
     /// The names read from `process.env` (only for [`crate::SourceRole::Config`]).
     pub environment: Vec<String>,
+    /// What a tool's annotations say of its arguments and its result (only for [`crate::SourceRole::Tool`]).
+    pub declared: DeclaredTypes,
+    /// The errors that the checker finds in a tool, as text; see [`crate::tool_errors`].
+    pub errors: Vec<String>,
 }
 
 /// Compiles one source.
@@ -406,6 +411,12 @@ fn transform_and_emit<'a>(
         let has_default = exports.iter().any(|name| name == "default");
         if has_default { ToolShape::DefaultExport } else { ToolShape::NamedExportsOnly }
     });
+    let is_tool = unit.role == SourceRole::Tool && !is_test_file(&unit.id);
+    let declared = match shape {
+        ToolShape::NamedExportsOnly => DeclaredTypes::default(),
+        _ if is_tool => declared_types(unit),
+        _ => DeclaredTypes::default(),
+    };
     Ok(CompiledModule {
         id: unit.id.clone(),
         format: settled.format,
@@ -417,5 +428,7 @@ fn transform_and_emit<'a>(
         exports,
         reexports,
         environment,
+        declared,
+        errors: Vec::new(),
     })
 }

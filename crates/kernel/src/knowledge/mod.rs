@@ -49,6 +49,8 @@ pub struct Knowledge {
     project: PathBuf,
     files: Arc<dyn FileSystem>,
     guardian: Arc<Guardian>,
+    /// The file of the invariants, from the project.
+    invariants: String,
     vigilance: ChronicleCheck,
 }
 
@@ -96,6 +98,7 @@ impl Knowledge {
             project: project.to_owned(),
             files,
             guardian: Arc::new(guardian),
+            invariants: config.guardian.invariants.clone(),
             vigilance: if config.guardian.halts_touched {
                 ChronicleCheck::Touched
             } else {
@@ -127,7 +130,7 @@ impl Knowledge {
 
     pub(crate) fn tools(&self) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
         let mut tools = knowledge_tools(&self.graph(), &self.chronicle())?;
-        tools.extend(plan_tools::plan_tools(&self.guardian)?);
+        tools.extend(plan_tools::plan_tools(&self.guardian, &self.invariants)?);
         Ok(tools)
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tgp_builtins::refuse_hidden;
 use tgp_contract::{
-    Access, Effect, ExecutionPath, Plan, RelativePath, Root, Target, ToolError, chronicle_of,
+    Access, Code, Effect, ExecutionPath, Plan, RelativePath, Root, Target, ToolError, chronicle_of,
 };
 use tgp_guardian::{Guardian, ReconcileEdit, Reconciled, Review, planned_files};
 use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
@@ -16,8 +16,12 @@ use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
 ///
 /// # Errors
 /// Never in practice: the names are constants.
-pub(super) fn plan_tools(guardian: &Arc<Guardian>) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
-    Ok(vec![typed(ReviewPlan(Arc::clone(guardian)))?, typed(Reconcile(Arc::clone(guardian)))?])
+pub(super) fn plan_tools(
+    guardian: &Arc<Guardian>,
+    invariants: &str,
+) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
+    let reconcile = Reconcile { guardian: Arc::clone(guardian), invariants: invariants.to_owned() };
+    Ok(vec![typed(ReviewPlan(Arc::clone(guardian)))?, typed(reconcile)?])
 }
 
 struct ReviewPlan(Arc<Guardian>);
@@ -59,7 +63,11 @@ impl Tool for ReviewPlan {
     }
 }
 
-struct Reconcile(Arc<Guardian>);
+struct Reconcile {
+    guardian: Arc<Guardian>,
+    /// The file of the invariants, from the project.
+    invariants: String,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,9 +125,17 @@ impl Tool for Reconcile {
             reason: args.reason,
         };
         invocation.point_of_no_return().commit()?;
-        let mut reconciled = self.0.reconcile(&edit).await?;
+        let may_read = RelativePath::new(&self.invariants)
+            .is_ok_and(|invariants| visible.shows(Root::Project, &invariants));
+        let mut reconciled = self.guardian.reconcile(&edit).await.map_err(|error| match error.code {
+            // Which invariants there are is a matter of who may read their file.
+            Code::NotFound if !may_read => {
+                error.help("name an invariant that you know, or the query that halted")
+            }
+            _ => error,
+        })?;
         if let Some(error) = reconciled.still_broken.take() {
-            reconciled.still_broken = Some(self.0.concealed_halt(error, &visible).await);
+            reconciled.still_broken = Some(self.guardian.concealed_halt(error, &visible).await);
         }
         Ok(reconciled.into())
     }

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tgp_aql::{ForgedToolSchema, QueryCatalogue, Source};
-use tgp_contract::{Code, RelativePath, ToolDefinition, ToolError, ToolMetadata};
+use tgp_contract::{Code, DeclaredTypes, RelativePath, ToolDefinition, ToolError, ToolMetadata, canonical};
 
 use crate::Kernel;
 use crate::knowledge::known_tools;
@@ -45,14 +46,18 @@ impl QueryCatalogue for KernelCatalogue {
     fn forged(&self, path: &str) -> Option<ForgedToolSchema> {
         // The disk says what is there; the register only what is known of it.
         let file = RelativePath::new(path).ok()?;
-        if !self.root.join(file.as_str()).is_file() {
+        let file = self.root.join(file.as_str());
+        if !file.is_file() {
             return None;
         }
-        let known = self.forged.get(path).filter(|tool| tool.problem.is_none());
-        Some(known.map_or_else(
-            || ForgedToolSchema { parameters: true.into(), result: true.into() },
-            |tool| ForgedToolSchema { parameters: tool.parameters.clone(), result: tool.result.clone() },
-        ))
+        let known = self.forged.get(path).filter(|tool| tool.problem.is_none() && is_current(&file, tool));
+        // Only what a tool declares may refuse a query. What a description has read from the code is as good for fields
+        // that are taken from a result, because it allows others.
+        let declared = known.and_then(|tool| tool.declared.as_ref());
+        let parameters = declared.map_or(Value::Bool(true), DeclaredTypes::parameters_schema);
+        let result = declared.map(DeclaredTypes::result_schema).filter(|schema| *schema != Value::Bool(true));
+        let described = || known.map_or(Value::Bool(true), |tool| tool.result.clone());
+        Some(ForgedToolSchema { parameters, result: result.unwrap_or_else(described) })
     }
 
     fn forged_paths(&self) -> Vec<String> {
@@ -75,6 +80,13 @@ impl QueryCatalogue for KernelCatalogue {
             }
         }
     }
+}
+
+/// Whether what is known of a tool is about its file as it is now. A larger file is none that the kernel has described.
+fn is_current(file: &Path, tool: &ToolMetadata) -> bool {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut bytes));
+    read.is_ok() && canonical::sha256_hex(&bytes) == tool.hash
 }
 
 /// A file that another one imports: one of the project, and not by a link.

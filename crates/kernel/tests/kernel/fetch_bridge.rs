@@ -30,7 +30,7 @@ async fn a_listed_server_answers() {
     let inside = run(&kernel, &project, SOURCE, call("/api/in", json!({}))).await;
     assert_eq!((&result(&inside)["text"], &result(&inside)["redirected"]), (&json!("text ä"), &json!(true)));
     let source = "export default async ({ url }: { url: string }) => {\n  const r = await tgp.fetch(new URL(url));\n  return [await r.json(), r.headers.get('content-type'), [...r.headers].some(([name]) => name === 'x-mark')];\n};";
-    let parsed = run(&kernel, &project, source, call("/api/json", json!({}))).await;
+    let parsed = run(&kernel, &project, source, json!({ "url": server.url("/api/json") })).await;
     assert_eq!(result(&parsed), json!([{ "a": [1, 2] }, "application/json", true]));
     kernel.shutdown().await;
 }

@@ -11,6 +11,7 @@ mod clients;
 mod commands;
 mod concurrency;
 mod config;
+mod declared_types;
 mod escapes;
 mod fetch_bridge;
 mod floating_calls;

@@ -19,6 +19,7 @@ pub fn tool(path: &str, description: &str) -> ToolMetadata {
         signature: "(args: { value: string }) => string".to_owned(),
         parameters: json!({ "type": "object", "properties": { "value": { "type": "string" } } }),
         result: json!({ "type": "string" }),
+        declared: None,
         imports: Vec::new(),
         exports: vec!["default".to_owned()],
         identifiers: Vec::new(),

@@ -114,6 +114,7 @@ fn unreadable(path: &RelativePath, content: &[u8], reason: &str) -> ToolMetadata
         signature: String::new(),
         parameters: json!(true),
         result: json!(true),
+        declared: None,
         imports: Vec::new(),
         exports: Vec::new(),
         identifiers: Vec::new(),

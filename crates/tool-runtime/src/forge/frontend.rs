@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tgp_compiler::{
     CheckOptions, CompileError, CompiledModule, ModuleFormat, SourceRole, Unit, check, compile, describe,
+    tool_errors,
 };
 use tgp_contract::{Finding, RelativePath, ToolMetadata};
 use tgp_sandbox::{EmitRequest, Frontend, FrontendReply, ModuleKind};
@@ -49,7 +50,8 @@ impl Frontend for ForgeFrontend {
     fn handle(&self, request: &[u8]) -> FrontendReply {
         let (answer, emit) = match serde_json::from_slice(request) {
             Ok(FrontendRequest::Compile { unit }) => match compile(&unit) {
-                Ok(compiled) => {
+                Ok(mut compiled) => {
+                    compiled.errors = tool_errors(&unit, &compiled);
                     let emit = EmitRequest {
                         id: compiled.id.clone(),
                         kind: kind(compiled.format),

@@ -1,8 +1,10 @@
 //! From a tool's source to a program, and from a program to a result.
 
+mod arguments;
 mod bridge;
 mod cache;
 mod changes;
+mod check;
 mod describe;
 mod failure;
 mod frontend;
@@ -22,11 +24,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, SourceRole, Unit};
-use tgp_contract::{
-    CheckReport, Code, FileSystem, Finding, RelativePath, Root, Severity, SourceLocation, ToolError,
-    TypeCheck, canonical,
-};
+use tgp_compiler::{GraphBuilder, GraphHost, Unit};
+use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
     CompileFailure, LogLine, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
 };
@@ -36,8 +35,8 @@ pub use cache::BytecodeCache;
 pub use changes::RunChange;
 use changes::{grow, judge, may_take_effect, pre_commit_check, with_past};
 pub use frontend::ForgeFrontend;
-use frontend::{FrontendAnswer, FrontendRequest};
-use program::{CompiledTool, prepare};
+use frontend::FrontendRequest;
+use program::{CompiledTool, PrepareFailure, prepare};
 use run_commit::RunCommit;
 use sources::Sources;
 pub use sources::as_targets;
@@ -154,62 +153,13 @@ impl ToolRuntime {
         self.sandbox.compile(text).await?.bytecode.ok_or(ToolRuntimeError::Protocol)
     }
 
-    /// Checks one tool: rules, imports, standards, and types where the project can.
-    ///
-    /// # Errors
-    /// When the file cannot be read or no worker can be had; findings are not errors.
-    pub async fn check(
-        &self,
-        invocation: Invocation<'_>,
-        path: &RelativePath,
-    ) -> Result<CheckReport, ToolError> {
-        let tools = &invocation.visible_tools().await;
-        let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: SourceRole::Tool };
-        let options = CheckOptions { allowed_imports: self.options.allowed_imports.clone() };
-        let mut findings = self.findings(unit.clone(), options).await?;
-        let broken =
-            |findings: &[Finding]| findings.iter().any(|finding| finding.severity == Severity::Error);
-        if !broken(&findings)
-            && let Err(error) = self.judged_program(invocation, path).await
-        {
-            if matches!(error.code, Code::Internal | Code::Conflict | Code::Policy) {
-                return Err(error);
-            }
-            findings.push(failure::import_finding(&unit.id, &error));
-        }
-        let unparsed = findings.iter().any(|finding| finding.rule == "syntax");
-        let mut checked = TypeCheck::Skipped;
-        if !unparsed && let Some(found) = self.types.check(&unit, tools).await? {
-            // What a rule has said of a place already is said once.
-            let said: Vec<SourceLocation> = findings.iter().map(|finding| finding.place.clone()).collect();
-            findings.extend(found.into_iter().filter(|finding| !said.contains(&finding.place)));
-            checked = TypeCheck::Checked;
-        }
-        Ok(CheckReport::new(findings, checked))
-    }
-
-    async fn findings(&self, unit: Unit, options: CheckOptions) -> Result<Vec<Finding>, ToolError> {
-        let id = unit.id.clone();
-        let request = serde_json::to_vec(&FrontendRequest::Check { unit, options })
-            .map_err(|_| ToolError::from(ToolRuntimeError::Protocol))?;
-        let compiled = self.sandbox.compile(request).await;
-        match compiled.inspect_err(|error| failure::log_worker(&id, error)) {
-            Ok(done) => match serde_json::from_slice(&done.answer) {
-                Ok(FrontendAnswer::Checked(findings)) => Ok(findings),
-                _ => Err(ToolRuntimeError::Protocol.into()),
-            },
-            Err(CompileFailure::Sandbox(error)) => Err(ToolRuntimeError::from(error).into()),
-            Err(failure) => Ok(vec![failure::crash_finding(&id, &failure)]),
-        }
-    }
-
     /// The program of a tool, from memory when nothing of it has changed.
     async fn program(
         &self,
         tools: &Arc<dyn FileSystem>,
         entry: &RelativePath,
         sources: &mut Sources<'_>,
-    ) -> Result<Arc<CompiledTool>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, PrepareFailure> {
         let builder = || GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0);
         self.prepared(tools, entry.to_string(), builder, sources).await
     }
@@ -223,14 +173,19 @@ impl ToolRuntime {
         let tools = &invocation.workspace.tools;
         let prepared = match self.program(tools, entry, &mut Sources::Judged(invocation)).await {
             Ok(prepared) => prepared,
-            Err(error) if matches!(error.code, Code::Policy | Code::Conflict) => return Err(error),
+            Err(PrepareFailure { error, .. }) if matches!(error.code, Code::Policy | Code::Conflict) => {
+                return Err(error);
+            }
             // What is said of a tool that is not there suggests others: only those that the caller may see.
             Err(_) => {
                 let visible = invocation.visible_tools().await;
-                self.program(&visible, entry, &mut Sources::Judged(invocation)).await?
+                match self.program(&visible, entry, &mut Sources::Judged(invocation)).await {
+                    Ok(prepared) => prepared,
+                    Err(failure) => return Err(self.judged_failure(invocation, failure).await),
+                }
             }
         };
-        self.check_packages(invocation, &prepared).await?;
+        self.check_packages(invocation, prepared.package_files()).await?;
         Ok(prepared)
     }
 
@@ -258,14 +213,15 @@ impl ToolRuntime {
     /// The sources below the tool root that a tool consists of, by their hashes. They are compiled, and nothing runs.
     ///
     /// # Errors
-    /// When the tool is not there, does not compile or cannot be executed.
+    /// When the tool is not there, does not compile or cannot be executed with these arguments.
     pub async fn sources(
         &self,
         invocation: Invocation<'_>,
         path: &RelativePath,
+        arguments: &Value,
     ) -> Result<Vec<(RelativePath, String)>, ToolError> {
         let prepared = self.judged_program(invocation, path).await?;
-        prepared.must_be_runnable(path)?;
+        self.check_call(invocation, path, &prepared, arguments).await?;
         Ok(prepared.sources().to_vec())
     }
 
@@ -280,14 +236,14 @@ impl ToolRuntime {
         arguments: Value,
     ) -> Result<ToolRun, ToolError> {
         let prepared = self.judged_program(invocation, path).await?;
-        prepared.must_be_runnable(path)?;
+        let mut warnings = self.check_call(invocation, path, &prepared, &arguments).await?;
+        warnings.extend(prepared.checker_errors(path));
         if let Some(agreement) = invocation.agreement() {
             // What was compiled is what runs, so nothing can change between this check and the run.
             for (path, hash) in prepared.sources() {
                 agreement.check_hash(Root::Tools, path, Some(hash))?;
             }
         }
-        refuse_inexact(&arguments)?;
         let inner = invocation.workspace.overlaid;
         // An inner run must not wait for a place that its outer run holds.
         let _place = if inner { None } else { self.running.acquire().await.ok() };
@@ -359,13 +315,14 @@ impl ToolRuntime {
                 } else {
                     end.undo().await;
                 }
-                Ok(ToolRun { result, logs, stats, changes, statements })
+                Ok(ToolRun { result, logs, stats, changes, statements, warnings })
             }
             Err(error) => {
                 end.undo().await;
-                Err(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
+                let error = failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
                     .detail("logs", json!(logs))
-                    .detail("stats", json!(stats)))
+                    .detail("stats", json!(stats));
+                Err(if warnings.is_empty() { error } else { error.detail("warnings", json!(warnings)) })
             }
         }
     }
@@ -430,11 +387,6 @@ pub struct ToolRun {
     pub changes: Vec<RunChange>,
     /// What its SQL did.
     pub statements: SqlNotes,
-}
-
-/// JavaScript would silently round an integer beyond 2^53.
-fn refuse_inexact(arguments: &Value) -> Result<(), ToolError> {
-    canonical::check(arguments).map_err(|error| {
-        ToolError::new(Code::Validation, format!("the tool's arguments: {error}")).help("pass it as a string")
-    })
+    /// What the caller should know about its arguments.
+    pub warnings: Vec<String>,
 }

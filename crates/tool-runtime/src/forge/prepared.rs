@@ -1,14 +1,15 @@
 //! Programs that are ready to run: compiled now or before, with their sources and packages as the gates judge them.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_compiler::GraphBuilder;
-use tgp_contract::{Access, Code, FileSystem, RelativePath, Root, ToolError};
+use tgp_contract::{Access, Code, DeclaredTypes, FileSystem, RelativePath, Root, ToolError};
 use tgp_router::Invocation;
 
 use super::ToolRuntime;
-use super::program::{CompiledTool, prepare};
+use super::program::{CompiledTool, PrepareFailure, prepare};
 use super::sources::Sources;
 
 impl ToolRuntime {
@@ -24,7 +25,17 @@ impl ToolRuntime {
         found.without(path)
     }
 
-    /// The same for a test file.
+    /// What a tool declares of its arguments and its result, when it is there and compiles. Nothing of it runs.
+    pub async fn declared_types(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+    ) -> Option<DeclaredTypes> {
+        let prepared = self.program(tools, path, &mut Sources::Find(BTreeSet::new())).await.ok()?;
+        prepared.declared().cloned()
+    }
+
+    /// The sources of a test file, without the file itself.
     pub async fn find_test_sources(
         &self,
         tools: &Arc<dyn FileSystem>,
@@ -42,7 +53,7 @@ impl ToolRuntime {
         key: String,
         builder: impl FnOnce() -> Result<GraphBuilder, ToolError>,
         sources: &mut Sources<'_>,
-    ) -> Result<Arc<CompiledTool>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, PrepareFailure> {
         let known = self.programs().get(&key).cloned();
         if let Some(known) = known
             && known.is_current(tools.as_ref())
@@ -55,6 +66,17 @@ impl ToolRuntime {
         Ok(prepared)
     }
 
+    /// The reason why a program could not be prepared. It may name what a package exports, so a rule that hides a file of
+    /// a package comes first.
+    pub(super) async fn judged_failure(
+        &self,
+        invocation: Invocation<'_>,
+        failure: PrepareFailure,
+    ) -> ToolError {
+        let files = failure.packages.iter().map(PathBuf::as_path);
+        self.check_packages(invocation, files).await.err().unwrap_or(failure.error)
+    }
+
     /// Refuses a program with a file of a package that the rules do not let the call read. Which packages there are
     /// the configuration says, so a token's paths need not name them.
     ///
@@ -63,9 +85,9 @@ impl ToolRuntime {
     pub(super) async fn check_packages(
         &self,
         invocation: Invocation<'_>,
-        prepared: &CompiledTool,
+        files: impl Iterator<Item = &Path>,
     ) -> Result<(), ToolError> {
-        let mut files = prepared.package_files().peekable();
+        let mut files = files.peekable();
         if files.peek().is_none() {
             return Ok(());
         }
@@ -73,7 +95,7 @@ impl ToolRuntime {
             return Ok(());
         };
         for file in files {
-            let below = file.strip_prefix(&self.options.project).ok().and_then(std::path::Path::to_str);
+            let below = file.strip_prefix(&self.options.project).ok().and_then(Path::to_str);
             let Some(path) = below.and_then(|path| RelativePath::new(path).ok()) else { continue };
             if !filter(Root::Project, &path, Access::Read) {
                 let message = format!("a rule forbids `{path}`, which the tool imports");

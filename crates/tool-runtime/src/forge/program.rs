@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tgp_compiler::{CompiledModule, GraphBuilder, ModuleGraph, SourceRole, ToolShape, Unit};
-use tgp_contract::{Code, FileSystem, RelativePath, ToolError, canonical};
+use tgp_contract::{Code, DeclaredTypes, FileSystem, RelativePath, ToolError, canonical};
 use tgp_fs::Stamp;
 use tgp_sandbox::{CompileFailure, ModuleCode, Program};
 
@@ -66,6 +66,22 @@ impl CompiledTool {
         Ok(())
     }
 
+    /// The types that the tool declares.
+    pub(super) fn declared(&self) -> Option<&DeclaredTypes> {
+        self.graph.modules.get(&self.graph.entry).map(|module| &module.declared)
+    }
+
+    /// One sentence about the errors that the checker finds in the tool itself.
+    pub(super) fn checker_errors(&self, path: &RelativePath) -> Option<String> {
+        let errors = &self.graph.modules.get(&self.graph.entry)?.errors;
+        let first = errors.first()?;
+        let number = match errors.len() {
+            1 => "an error".to_owned(),
+            several => format!("{several} errors"),
+        };
+        Some(format!("the checker finds {number} in `{path}`: {first}; `check_tool` lists what to correct"))
+    }
+
     pub(super) fn environment(&self, entry: &str) -> Vec<String> {
         self.graph.modules.get(entry).map(|module| module.environment.clone()).unwrap_or_default()
     }
@@ -89,13 +105,32 @@ fn fingerprint(path: &Path) -> Option<Stamp> {
     Some(Stamp::of(&std::fs::metadata(path).ok()?))
 }
 
+/// Why a program could not be prepared, and the files of packages that the reason may quote.
+#[derive(Debug)]
+pub(super) struct PrepareFailure {
+    pub(super) error: ToolError,
+    pub(super) packages: Vec<PathBuf>,
+}
+
+impl From<ToolError> for PrepareFailure {
+    fn from(error: ToolError) -> Self {
+        Self { error, packages: Vec::new() }
+    }
+}
+
+impl From<PrepareFailure> for ToolError {
+    fn from(failure: PrepareFailure) -> Self {
+        failure.error
+    }
+}
+
 /// Compiles everything the builder asks for and links it. `sources` is called with every source of the tool root before
 /// it is compiled.
 pub(super) async fn prepare(
     forge: &ToolRuntime,
     mut builder: GraphBuilder,
     sources: &mut Sources<'_>,
-) -> Result<CompiledTool, ToolError> {
+) -> Result<CompiledTool, PrepareFailure> {
     let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
     let mut tools = Vec::new();
     let mut may_write_rows = false;
@@ -112,23 +147,25 @@ pub(super) async fn prepare(
                 tools.push((path, canonical::sha256_hex(unit.source.as_bytes())));
                 may_write_rows |= sql_words::may_write(&unit.source);
             }
-            let module = module(forge, unit).await?;
+            let quoting = |error| PrepareFailure { error, packages: builder.package_files() };
+            let module = module(forge, unit).await.map_err(quoting)?;
             bytecode.insert(module.compiled.id.clone(), Arc::clone(&module));
             if let Err(error) = builder.supply(CompiledModule::clone(&module.compiled)) {
                 sources.miss(builder.missed());
-                return Err(error.0);
+                return Err(PrepareFailure { error: error.0, packages: builder.package_files() });
             }
         }
     }
-    let packages = builder
-        .package_files()
+    let files = builder.package_files();
+    let graph =
+        builder.finish().map_err(|error| PrepareFailure { error: error.0, packages: files.clone() })?;
+    let packages = files
         .into_iter()
         .map(|path| {
             let seen = fingerprint(&path);
             (path, seen)
         })
         .collect();
-    let graph = builder.finish().map_err(|error| error.0)?;
     let mut modules = Vec::new();
     for (id, compiled) in &graph.modules {
         let bytes = match bytecode.get(id) {

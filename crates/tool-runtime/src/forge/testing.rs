@@ -10,7 +10,7 @@ use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
 use tgp_contract::{Code, FileSystem, FsError, RelativePath, SourceLocation, ToolError, canonical};
 use tgp_sandbox::{LogLine, RunInput, RunLimits, RunStats, ToolRunOptions};
 
-use super::program::CompiledTool;
+use super::program::{CompiledTool, PrepareFailure};
 use super::run_commit::RunCommit;
 use super::sources::Sources;
 use super::{ToolRuntime, ToolRuntimeError, bridge, failure};
@@ -145,9 +145,13 @@ impl ToolRuntime {
         file: &RelativePath,
     ) -> Result<Arc<CompiledTool>, ToolError> {
         let tools = &invocation.workspace.tools;
-        let prepared = self.test_program(tools, file, &mut Sources::Judged(invocation)).await?;
-        self.check_packages(invocation, &prepared).await?;
-        Ok(prepared)
+        match self.test_program(tools, file, &mut Sources::Judged(invocation)).await {
+            Ok(prepared) => {
+                self.check_packages(invocation, prepared.package_files()).await?;
+                Ok(prepared)
+            }
+            Err(failure) => Err(self.judged_failure(invocation, failure).await),
+        }
     }
 
     pub(super) async fn test_program(
@@ -155,7 +159,7 @@ impl ToolRuntime {
         tools: &Arc<dyn FileSystem>,
         file: &RelativePath,
         sources: &mut Sources<'_>,
-    ) -> Result<Arc<CompiledTool>, ToolError> {
+    ) -> Result<Arc<CompiledTool>, PrepareFailure> {
         let builder = || GraphBuilder::for_test(self.graph_host(tools), file).map_err(|error| error.0);
         self.prepared(tools, format!("test:{file}"), builder, sources).await
     }

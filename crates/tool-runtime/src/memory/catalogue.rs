@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tgp_contract::{
-    Change, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, background, canonical,
+    Change, FileSystem, Finding, FsError, RelativePath, ToolError, ToolMetadata, background, canonical,
 };
 use tgp_fs::DiskFs;
 use tgp_git::{GeneratedFile, RepositorySnapshot};
@@ -76,6 +76,15 @@ impl ToolDescriber {
 
     fn find(&self, path: &RelativePath, hash: &str) -> Option<Arc<ToolMetadata>> {
         self.known().tools.get(path).filter(|tool| tool.hash == hash).cloned()
+    }
+
+    /// What the checker finds in a source that need not be on disk.
+    pub(super) async fn check_source(
+        &self,
+        path: &RelativePath,
+        source: &str,
+    ) -> Result<Vec<Finding>, ToolError> {
+        self.forge.check_source(path, source).await
     }
 
     /// Metadata of each source, from memory where it is there.

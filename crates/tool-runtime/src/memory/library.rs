@@ -1,7 +1,7 @@
 //! The tools of a project: written, committed, described and found again.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tgp_contract::{
@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use super::catalogue::{MetaSync, ToolDescriber};
 use super::duplicates::{DuplicatePolicy, similar_tool};
 use super::index_state::IndexState;
+use super::refused_source::tool_errors;
 use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use super::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
@@ -26,6 +27,9 @@ const MAX_SIMILAR: usize = 5;
 
 /// Bytes of a file in the tool repository: every version of it stays in every clone's history.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+/// How often a patch is made anew because another process changes the same file.
+const MAX_PATCH_ATTEMPTS: usize = 8;
 
 /// Versions that are searched where some may not be seen.
 const MAX_LOOKED_THROUGH: usize = 1_000;
@@ -45,6 +49,16 @@ pub struct WriteOptions<'a> {
     pub point: PointOfNoReturn,
     /// What the writer may see: only such tools are named as doing the same.
     pub visible: Visibility,
+}
+
+/// What is known of a file before it is written.
+struct AdmittedWrite {
+    /// Its content until now.
+    stood: Option<Vec<u8>>,
+    /// Which tools do what it would do.
+    similar: Vec<Hit>,
+    /// What the checker finds in it.
+    errors: Vec<String>,
 }
 
 /// See the module's documentation.
@@ -192,7 +206,7 @@ impl ToolLibrary {
         self.admit(files, path, content, terms, MetaSync::Leave).await.map(|_| ())
     }
 
-    /// The content of a file that may be written, and which tools do what it would do.
+    /// What is known of a file that may be written.
     async fn admit(
         &self,
         files: &Arc<dyn FileSystem>,
@@ -200,8 +214,9 @@ impl ToolLibrary {
         content: &str,
         terms: &WriteOptions<'_>,
         care: MetaSync,
-    ) -> Result<(Option<Vec<u8>>, Vec<Hit>), ToolError> {
+    ) -> Result<AdmittedWrite, ToolError> {
         refuse_large(path, content.len())?;
+        let errors = self.check_content(path, content).await?;
         let stood = match files.read(path) {
             Ok(bytes) => Some(bytes),
             Err(FsError::NotFound(_)) => None,
@@ -212,7 +227,7 @@ impl ToolLibrary {
             similar = self.similar(files, path, content, terms, care).await;
             self.on_duplicate.admit(path, &similar, terms.actor, terms.override_similar)?;
         }
-        Ok((stood, similar))
+        Ok(AdmittedWrite { stood, similar, errors })
     }
 
     /// Gives a file of the tool root a new content, and commits it.
@@ -223,23 +238,20 @@ impl ToolLibrary {
         content: String,
         terms: WriteOptions<'_>,
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
-        let (stood, similar) = self.admit(files, path, &content, &terms, MetaSync::Mend).await?;
+        let AdmittedWrite { stood, similar, errors } =
+            self.admit(files, path, &content, &terms, MetaSync::Mend).await?;
         let (meant, agreement, point) = (path.clone(), terms.agreement, terms.point);
         let edit: ToolEdit = Box::new(move |before| {
             agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
             // The writer has seen what was there when it asked, and no other version.
             if before != stood.as_deref() {
-                return Err(ToolError::new(
-                    Code::Conflict,
-                    format!("`{meant}` was changed by another process meanwhile"),
-                )
-                .detail("path", meant.as_str())
-                .help("read the file again and write what it should be now"));
+                return Err(changed_meanwhile(&meant));
             }
             point.commit()?;
             Ok(content.into_bytes())
         });
-        self.edit(path, edit, &similar).await
+        let (written, effect) = self.edit(path, edit, &similar).await?;
+        Ok((ToolWriteResult { errors, ..written }, effect))
     }
 
     /// Changes the content of a file of the tool root, whatever wrote it last, and commits it.
@@ -247,7 +259,7 @@ impl ToolLibrary {
         &self,
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
-        patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
+        patch: impl Fn(&str) -> Result<String, ToolError> + Send + Sync + 'static,
         agreement: Option<Arc<ApprovedSnapshot>>,
         point: PointOfNoReturn,
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
@@ -256,18 +268,50 @@ impl ToolLibrary {
         if let Some(agreement) = &agreement {
             agreement.check(Root::Tools, path, Some(text.as_bytes()))?;
         }
-        patch(&text)?;
-        let meant = path.clone();
-        let edit: ToolEdit = Box::new(move |before| {
-            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
-            let text = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
-            let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
-            let patched = patch(text)?;
-            refuse_large(&meant, patched.len())?;
-            point.commit()?;
-            Ok(patched.into_bytes())
-        });
-        self.edit(path, edit, &[]).await
+        let patch = Arc::new(patch);
+        let mut wanted = patch(&text)?;
+        for _ in 0..MAX_PATCH_ATTEMPTS {
+            let errors = self.check_content(path, &wanted).await?;
+            // What another process wrote meanwhile is patched too, but not without a look at the outcome.
+            let other = Arc::new(std::sync::Mutex::new(None));
+            let edit: ToolEdit = Box::new({
+                let (meant, agreement, point) = (path.clone(), agreement.clone(), point.clone());
+                let (patch, other) = (Arc::clone(&patch), Arc::clone(&other));
+                move |before| {
+                    agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
+                    let text = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
+                    let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
+                    let patched = patch(text)?;
+                    refuse_large(&meant, patched.len())?;
+                    if patched != wanted {
+                        *other.lock().unwrap_or_else(PoisonError::into_inner) = Some(patched);
+                        return Err(changed_meanwhile(&meant));
+                    }
+                    point.commit()?;
+                    Ok(patched.into_bytes())
+                }
+            });
+            let edited = self.edit(path, edit, &[]).await;
+            let unchecked = other.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match unchecked {
+                Some(patched) => wanted = patched,
+                None => {
+                    return edited.map(|(written, effect)| (ToolWriteResult { errors, ..written }, effect));
+                }
+            }
+        }
+        Err(changed_meanwhile(path))
+    }
+
+    /// What the checker finds in a file that becomes a tool, as text. Of another file it finds nothing.
+    ///
+    /// # Errors
+    /// `ECOMPILE` with all findings when it does not parse: nothing may be written then.
+    pub async fn check_content(&self, path: &RelativePath, content: &str) -> Result<Vec<String>, ToolError> {
+        if !is_tool(path) {
+            return Ok(Vec::new());
+        }
+        tool_errors(path, content, self.catalogue.check_source(path, content).await?)
     }
 
     /// Whatever fails, the file is as it was before, except where the remote's version has taken its place.
@@ -302,6 +346,7 @@ impl ToolLibrary {
             why: persisted.why.filter(|_| self.has_remote),
             request: persisted.request,
             similar: similar.iter().map(similar_tool).collect(),
+            errors: Vec::new(),
         };
         self.learn(path, edited.after, WRITE_PATIENCE).await;
         Ok((result, effect))
@@ -408,6 +453,12 @@ async fn hydrated(options: ToolRepoOptions, opening: &mut StartupNotices) -> Res
     }
     opening.notices.extend(hydrated.conflicts.iter().map(conflict_notice));
     Ok(git)
+}
+
+fn changed_meanwhile(path: &RelativePath) -> ToolError {
+    ToolError::new(Code::Conflict, format!("`{path}` was changed by another process meanwhile"))
+        .detail("path", path.as_str())
+        .help("read the file again and write what it should be now")
 }
 
 /// `meta.json` is made from the tools, so nothing else writes it.

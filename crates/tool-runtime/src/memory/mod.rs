@@ -4,6 +4,7 @@ mod catalogue;
 mod duplicates;
 mod index_state;
 mod library;
+mod refused_source;
 mod remote;
 mod results;
 

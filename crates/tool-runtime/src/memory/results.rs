@@ -71,6 +71,9 @@ pub struct ToolWriteResult {
     /// Tools that may do the same as a new one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub similar: Vec<SimilarTool>,
+    /// Errors that the checker finds in the tool as it was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
 }
 
 /// A tool that may do the same as one that was written.

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 pub(super) use self::combine::{annotate, join, merged, stated};
 use self::combine::{document, enumeration, meet};
+pub(super) use self::named::members;
 use super::Source;
 use super::values::literal_type;
 

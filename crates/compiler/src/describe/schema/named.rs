@@ -171,7 +171,7 @@ impl<'a> Schemas<'_, 'a> {
 }
 
 /// The members of an enumeration with their values, as far as those can be read.
-fn members<'a>(
+pub(in super::super) fn members<'a>(
     declaration: &'a TSEnumDeclaration<'a>,
 ) -> impl Iterator<Item = (String, Option<Value>)> + use<'a> {
     let mut next = Some(0.0);
