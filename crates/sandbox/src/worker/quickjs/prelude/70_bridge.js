@@ -1,11 +1,11 @@
-// The `tgp` global: every call crosses to the kernel as JSON and comes back as a promise.
+// The `tgp` global: every call crosses to the kernel as JSON, with the bytes of a file beside it, and comes back as a promise.
 const pendingCalls = table();
 
-function bridge(name, values, signal) {
+function bridge(name, values, signal, bytes) {
   return new Promise((resolve, reject) => {
     // Without a prototype the list has no toJSON that a tool may have put there.
     const text = stringify(setPrototypeOf(values, null));
-    const call = host.call(name, text === undefined ? 'null' : text);
+    const call = host.call(name, text === undefined ? 'null' : text, bytes);
     // Made here, so that its stack says where the tool made the call.
     const error = new Error();
     pendingCalls[call] = { __proto__: null, resolve, reject, error };
@@ -23,13 +23,13 @@ function bridge(name, values, signal) {
 }
 
 /** The kernel's loop calls this with the answer to a call. */
-function settle(call, code, text) {
+function settle(call, code, text, bytes) {
   releaseKept();
   const pending = pendingCalls[call];
   if (pending === undefined) return;
   delete pendingCalls[call];
   if (code === undefined) {
-    pending.resolve(parse(text));
+    pending.resolve(bytes === undefined ? parse(text) : bytes);
     return;
   }
   const { error } = pending;
@@ -46,9 +46,34 @@ async function rowsOfStatement(sql, params = []) {
   return rows;
 }
 
+/** The encoding that a tool has asked for, in one of the two ways that it knows from elsewhere. */
+function encodingOf(options) {
+  if (options === undefined || options === null || typeof options === 'string') return options ?? 'utf-8';
+  for (const name of keys(options)) {
+    if (name !== 'encoding') throw new TypeError(`tgp.read_file has no option \`${name}\`, only \`encoding\``);
+  }
+  return options.encoding ?? 'utf-8';
+}
+
+async function readFile(path, options) {
+  const encoding = encodingOf(options);
+  if (encoding === 'bytes') return bridge('read_file', [path, 'bytes']);
+  const { TextDecoder } = encoding === 'utf-8' || encoding === 'utf8' ? {} : part('encoding');
+  if (TextDecoder === undefined) return bridge('read_file', [path]);
+  // Made first: an unknown encoding is an error whatever the file is.
+  const decoder = new TextDecoder(encoding);
+  return decoder.decode(await bridge('read_file', [path, 'bytes']));
+}
+
+function writeFile(path, content) {
+  const isBytes = typeof content === 'object' && content !== null && (content instanceof ArrayBuffer || isView(content));
+  if (!isBytes) return bridge('write_file', [path, content]);
+  return bridge('write_file', [path], undefined, part('encoding').bytesOf(content));
+}
+
 install('tgp', Object.freeze({
-  read_file: (path) => bridge('read_file', [path]),
-  write_file: (path, content) => bridge('write_file', [path, content]),
+  read_file: readFile,
+  write_file: writeFile,
   list_files: (directory = '') => bridge('list_files', [directory]),
   exec_tool: (path, values = {}) => bridge('exec_tool', [path, values]),
   exec_sql: rowsOfStatement,
