@@ -45,11 +45,11 @@ pub(super) fn decode(body: Vec<u8>, codings: &[Coding], limit: usize) -> Result<
     codings.iter().try_fold(body, |body, coding| match coding {
         // An answer to HEAD, or one without a body.
         _ if body.is_empty() => Ok(body),
-        Coding::Gzip => read(MultiGzDecoder::new(&body[..]), limit, "it is not valid gzip"),
+        Coding::Gzip => read(MultiGzDecoder::new(body.as_slice()), limit, "it is not valid gzip"),
         // Servers send both forms under this name.
-        Coding::Deflate => match read(ZlibDecoder::new(&body[..]), limit, "") {
+        Coding::Deflate => match read(ZlibDecoder::new(body.as_slice()), limit, "") {
             Err(DecodeError::Malformed(_)) => {
-                read(DeflateDecoder::new(&body[..]), limit, "it is not valid deflate")
+                read(DeflateDecoder::new(body.as_slice()), limit, "it is not valid deflate")
             }
             read => read,
         },

@@ -176,6 +176,8 @@ impl GraphBuilder {
         for request in &compiled.requests {
             match self.resolve(&origin, request) {
                 Ok(target) => edges.push(Edge { request: request.clone(), target }),
+                // A package that catches a failed `require` runs without it, here as anywhere.
+                Err(_) if request.optional && matches!(origin, Origin::Package(_)) => {}
                 // What a package loads only in some environments fails there, and only when it is loaded.
                 Err(error)
                     if matches!(origin, Origin::Package(_)) && packages::may_be_missing(request, &error) =>

@@ -110,9 +110,10 @@ pub(super) fn may_be_missing(request: &ModuleRequest, error: &ToolError) -> bool
 pub(super) fn missing(request: &ModuleRequest, error: &ToolError) -> Unit {
     let specifier = &request.specifier;
     // The same name means another file elsewhere.
-    let id = match specifier.starts_with('.') {
-        true => format!("missing:{}:{specifier}", request.place.file),
-        false => format!("missing:{specifier}"),
+    let id = if specifier.starts_with('.') {
+        format!("missing:{}:{specifier}", request.place.file)
+    } else {
+        format!("missing:{specifier}")
     };
     let message = match error.help_of() {
         Some(help) => format!("{}; {help}", error.message),

@@ -17,7 +17,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rquickjs::context::intrinsic;
-use rquickjs::function::Opt;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{
     Context, Ctx, Error, Exception, Function, Module, Object, Persistent, Result, Runtime, TypedArray, Value,
@@ -202,8 +201,8 @@ fn install_natives<'js>(
         "call",
         Function::new(
             ctx.clone(),
-            move |name: String, arguments: String, bytes: Opt<TypedArray<'js, u8>>| {
-                owner.call(name, arguments, bytes.0.as_ref().map(natives::copy_of))
+            move |name: String, arguments: String, bytes: Option<TypedArray<'js, u8>>| {
+                owner.call(name, arguments, bytes.as_ref().map(natives::copy_of))
             },
         )?,
     )?;

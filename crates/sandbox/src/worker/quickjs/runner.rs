@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Ctx, Error, Function, Promise, Result, TypedArray, Undefined, Value};
+use rquickjs::{Ctx, Error, Function, Promise, Result, TypedArray, Value};
 use serde_json::json;
 
 use super::QuickJs;
@@ -184,7 +184,7 @@ fn settle(ctx: &Ctx<'_>, engine: &QuickJs, host: &Host, reply: CallReply) {
         Ok(ReplyValue::Json(json)) => settle.call::<_, ()>((reply.call, None::<String>, json)),
         // A copy, so that the engine owns the bytes and its cap counts them.
         Ok(ReplyValue::Bytes(bytes)) => TypedArray::<u8>::new_copy(ctx.clone(), bytes)
-            .and_then(|bytes| settle.call::<_, ()>((reply.call, None::<String>, Undefined, bytes))),
+            .and_then(|bytes| settle.call::<_, ()>((reply.call, None::<String>, None::<String>, bytes))),
         Err((code, message)) => settle.call::<_, ()>((reply.call, Some(code.as_str()), message)),
     });
     if called.is_err() {
