@@ -13,7 +13,7 @@ use tgp::contract::ToolResult;
 
 use crate::support::{Project, exec, result};
 
-const LIST: &str = include_str!("../packages/list.txt");
+const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/packages/list.txt");
 
 /// How many of the list have to work, or be excluded because they make code from text.
 const LEAST: usize = 90;
@@ -22,35 +22,37 @@ const LEAST: usize = 90;
 const PARALLEL: usize = 2;
 
 /// One entry of the list.
-struct Case<'l> {
-    package: &'l str,
+struct Case {
+    package: String,
     /// What it needs beside itself.
-    others: Vec<&'l str>,
+    others: Vec<String>,
     /// Why it is not expected to work.
-    excluded: Option<&'l str>,
-    source: &'l str,
+    excluded: Option<String>,
+    source: String,
     /// The result as JSON, or a part of the error.
-    expected: &'l str,
+    expected: String,
 }
 
-fn list() -> Vec<Case<'static>> {
-    let entries = LIST.split("\n=== ").skip(1);
-    entries
-        .map(|entry| {
-            let (header, rest) = entry.split_once('\n').expect("an entry has a header and a tool");
-            let (source, expected) =
-                rest.trim_end().rsplit_once("\n--> ").expect("an entry ends with a result");
-            let (named, excluded) = match header.split_once(" (") {
-                Some((named, reason)) => (named, Some(reason.trim_end_matches(')'))),
-                None => (header, None),
-            };
-            let mut packages = named
-                .split_whitespace()
-                .map(|word| word.rsplit_once('@').unwrap_or_else(|| panic!("`{word}` has no version")).0);
-            let package = packages.next().expect("an entry names a package");
-            Case { package, others: packages.collect(), excluded, source, expected }
-        })
-        .collect()
+fn list() -> Vec<Case> {
+    let text = std::fs::read_to_string(LIST).unwrap();
+    text.split("\n=== ").skip(1).map(case).collect()
+}
+
+fn case(entry: &str) -> Case {
+    let (header, rest) = entry.split_once('\n').expect("an entry has a header and a tool");
+    let (source, expected) = rest.trim_end().rsplit_once("\n--> ").expect("an entry ends with a result");
+    let (named, excluded) = match header.split_once(" (") {
+        Some((named, reason)) => (named, Some(reason.trim_end_matches(')').to_owned())),
+        None => (header, None),
+    };
+    let name_of = |word: &str| {
+        let (name, _) = word.rsplit_once('@').unwrap_or_else(|| panic!("`{word}` has no version"));
+        name.to_owned()
+    };
+    let mut packages = named.split_whitespace().map(name_of);
+    let package = packages.next().expect("an entry names a package");
+    let (source, expected) = (source.to_owned(), expected.to_owned());
+    Case { package, others: packages.collect(), excluded, source, expected }
 }
 
 /// A project with the packages of the list and the default limits, or nothing when this machine has none.
@@ -76,16 +78,16 @@ fn is_installed(project: &Project, package: &str) -> bool {
     found
 }
 
-fn failure(case: &Case<'_>, answer: &ToolResult) -> Option<String> {
-    let told = match (answer, case.excluded) {
+fn failure(case: &Case, answer: &ToolResult) -> Option<String> {
+    let told = match (answer, &case.excluded) {
         (ToolResult::Done(data), None) => {
-            let expected: Value = serde_json::from_str(case.expected).expect("the expected result is JSON");
+            let expected: Value = serde_json::from_str(&case.expected).expect("the expected result is JSON");
             if data["result"] == expected {
                 return None;
             }
             data["result"].to_string()
         }
-        (ToolResult::Failed(error), Some(_)) if error.message.contains(case.expected) => return None,
+        (ToolResult::Failed(error), Some(_)) if error.message.contains(&case.expected) => return None,
         (ToolResult::Done(data), Some(_)) => format!("it works: {}", data["result"]),
         (ToolResult::Failed(error), _) => format!("{error} {:?}", error.details.get("stack")),
     };
@@ -96,12 +98,13 @@ fn failure(case: &Case<'_>, answer: &ToolResult) -> Option<String> {
 fn the_list_has_a_hundred_packages_of_which_ninety_work_or_make_code_from_text() {
     let cases = list();
     assert_eq!(cases.len(), 100);
-    let mut names: Vec<&str> = cases.iter().map(|case| case.package).collect();
+    let mut names: Vec<&String> = cases.iter().map(|case| &case.package).collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 100, "no package twice");
-    let counts =
-        |case: &&Case<'_>| case.excluded.is_none_or(|reason| reason.starts_with("excluded: code from text"));
+    let counts = |case: &&Case| {
+        case.excluded.as_ref().is_none_or(|reason| reason.starts_with("excluded: code from text"))
+    };
     assert!(cases.iter().filter(counts).count() >= LEAST);
 }
 
@@ -110,7 +113,7 @@ async fn popular_packages_work_under_the_default_limits() {
     let Some(project) = project("popular packages") else { return };
     let kernel = project.boot().await.unwrap();
     let cases = list();
-    let installed = cases.iter().enumerate().filter(|(_, case)| is_installed(&project, case.package));
+    let installed = cases.iter().enumerate().filter(|(_, case)| is_installed(&project, &case.package));
     let failures: Vec<String> = stream::iter(installed)
         .map(|(number, case)| {
             let (name, kernel) = (format!("p{number}.ts"), &kernel);
