@@ -46,7 +46,8 @@ impl Packages {
         let options = |conditions: &[&str], main_fields: &[&str]| ResolveOptions {
             condition_names: conditions.iter().map(ToString::to_string).collect(),
             main_fields: main_fields.iter().map(ToString::to_string).collect(),
-            // A tool is closer to a browser than to Node: it has `fetch` and `crypto`, and no modules of Node.
+            // A tool is closer to a browser than to Node: it has `fetch` and `crypto`, and no modules of Node. It is a
+            // worker there: a package that knows the difference must not expect a `document`.
             alias_fields: vec![vec!["browser".to_owned()]],
             extensions: [".js", ".mjs", ".cjs", ".json"].map(String::from).to_vec(),
             // The environment of the kernel must not decide what a tool loads.
@@ -54,11 +55,11 @@ impl Packages {
             ..ResolveOptions::default()
         };
         let import = Resolver::new(options(
-            &["import", "browser", "module", "default"],
+            &["import", "worker", "browser", "module", "default"],
             &["browser", "module", "main"],
         ));
-        let require =
-            import.clone_with_options(options(&["require", "browser", "default"], &["browser", "main"]));
+        let require = import
+            .clone_with_options(options(&["require", "worker", "browser", "default"], &["browser", "main"]));
         let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         let roots = real
             .ancestors()

@@ -64,8 +64,8 @@ fn project(test: &str) -> Option<Project> {
     let project = Project::new();
     symlink(PathBuf::from(directory).join("node_modules"), project.file("node_modules")).unwrap();
     let cases = list();
-    let names: Vec<&str> =
-        cases.iter().flat_map(|case| case.others.iter().copied().chain([case.package])).collect();
+    let names: Vec<&String> =
+        cases.iter().flat_map(|case| case.others.iter().chain([&case.package])).collect();
     project.put("tgp.config.json", &json!({ "allowedImports": names }).to_string());
     Some(project)
 }
@@ -117,7 +117,7 @@ async fn popular_packages_work_under_the_default_limits() {
     let failures: Vec<String> = stream::iter(installed)
         .map(|(number, case)| {
             let (name, kernel) = (format!("p{number}.ts"), &kernel);
-            project.tool(&name, case.source);
+            project.tool(&name, &case.source);
             async move { failure(case, &exec(kernel, &format!("tools/{name}"), json!({})).await) }
         })
         .buffered(PARALLEL)

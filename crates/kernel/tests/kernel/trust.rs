@@ -188,7 +188,7 @@ fn sensitive() -> Vec<SensitiveField> {
         ),
         (
             "fs",
-            json!({ "fs": { "readDirs": ["data", "/etc", "../x"], "blockUpwardTraversal": false } }),
+            json!({ "fs": { "readDirs": ["data", "/var/tmp", "../x"], "blockUpwardTraversal": false } }),
             |config| config.fs.read_dirs == ["data"] && config.fs.block_upward_traversal,
         ),
         ("allowedFetchUrls", json!({ "allowedFetchUrls": ["https://evil.example"] }), |config| {
