@@ -237,7 +237,7 @@ async fn a_path_outside_is_answered_with_what_a_tool_can_see() {
     assert_eq!(code(&there), "ENOTFOUND");
     assert_eq!(
         error(&there).message,
-        "no file or directory `secret/plan.txt` that a tool can see; a tool can read its own repository, such as tools/, \
+        "no such file or directory: `secret/plan.txt`; a tool can read its own repository, such as tools/, \
          /lib/ (the tools), /tmp/ (until the run ends), tmp/ (also to write), data/out/ (also to write), both/ (also to \
          write), data/ (read-only), both/ (read-only), tmp/raw/ (read-only)"
     );

@@ -107,11 +107,8 @@ impl Mounts {
 
     /// The same message whether the project has such a file or not: what a tool may not see it does not learn of.
     fn not_visible(&self, text: &str) -> ToolError {
-        ToolError::new(
-            Code::NotFound,
-            format!("no file or directory `{text}` that a tool can see; {}", self.view()),
-        )
-        .help("name one of these places, or ask a person to add the directory to fs.readDirs")
+        ToolError::new(Code::NotFound, format!("no such file or directory: `{text}`; {}", self.view()))
+            .help("name one of these places, or ask a person to add the directory to fs.readDirs")
     }
 
     pub fn read(&self, text: &str) -> Result<String, ToolError> {
