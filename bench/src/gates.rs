@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tgp::Kernel;
 use tgp_builtins::project_tools;
 use tgp_contract::{Actor, CallContext, CallRecord, Consent, Recorder, ToolCall, ToolError, ToolResult};
+use tgp_router::files::ToolDirectories;
 use tgp_router::{DenyAll, Router, Workspace};
 
 use crate::project::Project;
@@ -99,7 +100,7 @@ async fn of_router(router: &Arc<Router>) -> Result<Duration> {
 
 /// The same tools with nothing around them.
 fn bare_router(project: &Path) -> Result<Arc<Router>> {
-    let workspace = Workspace::open(project, &project.join(".tgp"), &[], true, &[])?;
+    let workspace = Workspace::open(project, &project.join(".tgp"), ToolDirectories::default(), &[])?;
     let router =
         Router::new(project_tools()?, Vec::new(), Arc::new(DenyAll), Arc::new(Forgetful), workspace)?;
     Ok(Arc::new(router))

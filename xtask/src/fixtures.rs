@@ -1,12 +1,12 @@
-//! What the tests need in addition to cargo and Debian packages: a few npm packages. Installed here, or skipped in
-//! one line.
+//! What the tests need in addition to cargo and Debian packages: npm packages. Installed here, or skipped in one line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::run::quiet;
+use crate::run::{quiet, quiet_within};
 use crate::setup::{DEBIAN_PYTHON, has_pytest};
 
 /// The packages tests import, pinned so that a test means the same everywhere.
@@ -14,6 +14,16 @@ const PACKAGES: [&str; 4] = ["zod@4.4.0", "date-fns@4.4.0", "typescript@7.0.2", 
 
 /// Names the folder that holds `node_modules` for the tests.
 const NODE_MODULES_VARIABLE: &str = "TGP_TEST_NODE_MODULES";
+
+/// The list of popular packages that tools use in a test, and the folder that holds its `node_modules`.
+const PACKAGE_LIST: &str = "crates/kernel/tests/packages/list.txt";
+const PACKAGE_LIST_VARIABLE: &str = "TGP_TEST_PACKAGE_LIST";
+
+/// How a package of the list begins.
+const LIST_MARK: &str = "=== ";
+
+/// The longest that npm may take for the whole list, however it is split.
+const LIST_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Names a Python that has pytest.
 const PYTEST_VARIABLE: &str = "TGP_TEST_PYTEST";
@@ -27,6 +37,12 @@ pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
             println!(
                 "xtask: skipped: tests with zod, date-fns, TypeScript 7 and tsx (npm could not install them)"
             );
+        }
+    }
+    match package_list(root)? {
+        Some(folder) => environment.push((PACKAGE_LIST_VARIABLE.to_owned(), folder.display().to_string())),
+        None => {
+            println!("xtask: skipped: tests with the list of popular packages (npm could not install them)")
         }
     }
     if has_pytest() {
@@ -56,6 +72,58 @@ fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
     }
     fs::write(stamp, wanted)?;
     Ok(Some(folder))
+}
+
+/// A folder in the target directory with the packages of the list in it; none when npm can provide none of them.
+fn package_list(root: &Path) -> Result<Option<PathBuf>> {
+    let list =
+        fs::read_to_string(root.join(PACKAGE_LIST)).with_context(|| format!("cannot read {PACKAGE_LIST}"))?;
+    let headers = list.lines().filter_map(|line| line.strip_prefix(LIST_MARK));
+    let named = |header: &'_ str| -> Vec<String> {
+        let words = header.split_whitespace();
+        words.take_while(|word| !word.starts_with('(')).map(ToOwned::to_owned).collect()
+    };
+    let mut wanted: Vec<String> = headers.flat_map(named).collect();
+    wanted.sort();
+    wanted.dedup();
+    let folder = target(root).join("tgp-test-package-list");
+    let stamp = folder.join("installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted.join(" ")) {
+        return Ok(Some(folder));
+    }
+    // What an older list has left would be found instead of what this one names.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
+    println!("xtask: npm install of {} packages of {PACKAGE_LIST}", wanted.len());
+    let deadline = Instant::now() + LIST_PATIENCE;
+    let missing = install(&wanted, &folder, deadline);
+    for package in &missing {
+        println!("xtask: skipped: {package} (npm could not install it)");
+    }
+    if missing.len() == wanted.len() {
+        return Ok(None);
+    }
+    if missing.is_empty() {
+        fs::write(stamp, wanted.join(" "))?;
+    }
+    Ok(Some(folder))
+}
+
+/// Installs packages together, or in halves where that fails, so that one that is not available does not take the others
+/// with it. Gives those that could not be installed.
+fn install(packages: &[String], folder: &Path, deadline: Instant) -> Vec<String> {
+    let patience = deadline.saturating_duration_since(Instant::now());
+    let mut arguments =
+        vec!["install", "--save-exact", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+    arguments.extend(packages.iter().map(String::as_str));
+    if packages.is_empty() || patience.is_zero() || quiet_within(patience, "npm", &arguments, folder) {
+        return if patience.is_zero() { packages.to_vec() } else { Vec::new() };
+    }
+    match packages.split_at(packages.len() / 2) {
+        ([], only) => only.to_vec(),
+        (first, second) => [install(first, folder, deadline), install(second, folder, deadline)].concat(),
+    }
 }
 
 pub fn target(root: &Path) -> PathBuf {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -97,6 +98,30 @@ fn for_each_line(pipe: impl Read, mut each: impl FnMut(&str)) -> Result<()> {
         line.clear();
     }
     Ok(())
+}
+
+/// As [`quiet`], with an end to waiting: a program that takes longer is killed and has failed.
+pub fn quiet_within(patience: Duration, program: &str, arguments: &[&str], directory: &Path) -> bool {
+    let started = Instant::now();
+    let child = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = child else { return false };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if started.elapsed() < patience => std::thread::sleep(Duration::from_millis(50)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return false;
+            }
+        }
+    }
 }
 
 /// Runs a program quietly; true when it succeeded.

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_NAMES: usize = 5;
 
 /// What a test means when it says that a variable is not set.
-const VARIABLES: [(&str, &str); 8] = [
+const VARIABLES: [(&str, &str); 9] = [
     ("TGP_TEST_POSTGRES_URL", "no PostgreSQL"),
     ("TGP_TEST_MYSQL_URL", "no MariaDB"),
     ("TGP_TEST_BOLT_URL", "no graph server"),
     ("TGP_TEST_GIT_HTTPS", "no git server over https"),
     ("TGP_TEST_GIT_SSH", "no git server over ssh"),
     ("TGP_TEST_NODE_MODULES", "no npm packages"),
+    ("TGP_TEST_PACKAGE_LIST", "no list of npm packages"),
     ("TGP_TEST_PYTEST", "no pytest"),
     ("TGP_PACKAGES", "no TGP_PACKAGES"),
 ];

@@ -153,6 +153,13 @@ impl RelativePath {
             || self.0 == directory.0
             || self.0.strip_prefix(&directory.0).is_some_and(|rest| rest.starts_with('/'))
     }
+
+    /// How deep the innermost of the directories that hold this path is; `None` when none of them does.
+    #[must_use]
+    pub fn nearest_depth(&self, directories: &[RelativePath]) -> Option<usize> {
+        let holding = directories.iter().filter(|directory| self.is_inside(directory));
+        holding.map(|directory| directory.parts().count()).max()
+    }
 }
 
 impl TryFrom<String> for RelativePath {

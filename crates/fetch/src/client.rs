@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
-use tgp_contract::ToolError;
+use tgp_contract::{ToolError, background};
 use tgp_net::{BodyError, Transport, build_client, client_builder, read_body};
 use tokio::sync::OnceCell;
 use url::{Host, Url};
 
 use super::address;
+use super::decode::{DecodeError, codings, decode};
 use super::failure::{self, bad_response, no_client, too_large, transport};
 use super::hops::{Clock, EveryHop, Hop, HopJudge};
 use super::redirect::{is_redirect, rewrite};
@@ -256,6 +257,7 @@ impl FetchClient {
             BodyError::Transport(error) => transport(&error, url),
             BodyError::TooLarge(_) | BodyError::Compressed(_) => too_large("response body", limit, "bytes"),
         })?;
+        let body = self.decoded(body, response.headers(), url).await?;
         let status = response.status();
         let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
         Ok(FetchResponse {
@@ -270,6 +272,21 @@ impl FetchClient {
             body,
             redirected,
         })
+    }
+
+    /// Tools do not ask for compression, and some servers compress all the same. The headers stay as they were sent, as
+    /// elsewhere.
+    async fn decoded(&self, body: Vec<u8>, headers: &HeaderMap, url: &Url) -> Result<Vec<u8>, ToolError> {
+        let limit = self.limits.max_response_bytes;
+        let Some(codings) = codings(headers).filter(|codings| !codings.is_empty()) else { return Ok(body) };
+        let url = url.clone();
+        background::run(move || {
+            decode(body, &codings, limit).map_err(|error| match error {
+                DecodeError::TooLarge => too_large("unpacked response body", limit, "bytes"),
+                DecodeError::Malformed(problem) => bad_response(&url, problem),
+            })
+        })
+        .await
     }
 
     async fn client_for(&self, url: &Url) -> Result<&reqwest::Client, ToolError> {

@@ -42,7 +42,7 @@ pub(super) fn invalid_request(problem: &str) -> ToolError {
 
 pub(super) fn too_large(what: &str, limit: usize, unit: &str) -> ToolError {
     failed(format!("the {what} is larger than the limit of {limit} {unit}"))
-        .help("ask for less (a page, a range, fewer fields), or raise the fetch limits in the configuration")
+        .help("ask for less: a page, a range, or fewer fields")
         .detail("limit", limit)
 }
 

@@ -15,6 +15,7 @@
 mod address;
 mod allow_list;
 mod client;
+mod decode;
 mod entry;
 mod failure;
 mod hops;

@@ -229,8 +229,9 @@ impl Kernel {
         call: &ToolCall,
         context: &CallContext,
     ) -> Result<PolicyExplanation, ToolError> {
-        let (definition, targets) = self.parts.router.examine(call, context).await?;
-        let request = GateRequest { serial: 0, call, definition, context, targets: &targets, proposed: None };
+        let (call, definition, targets) = self.parts.router.examine(call, context).await?;
+        let request =
+            GateRequest { serial: 0, call: &call, definition, context, targets: &targets, proposed: None };
         self.parts.policy.explain(request).await
     }
 

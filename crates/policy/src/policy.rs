@@ -39,6 +39,9 @@ pub struct PolicySettings {
     pub tool_roots: Vec<(Root, RelativePath)>,
     /// Directories below [`Root::Host`] that calls may touch; everything else there is denied.
     pub allowed_host_directories: Vec<RelativePath>,
+    /// Directories below [`Root::Host`] that calls may read and not change. Of two directories that hold a path the inner
+    /// one decides, and one in both lists is only read.
+    pub read_only_host_directories: Vec<RelativePath>,
     /// Policy files with other names than the usual ones.
     pub protected_files: Vec<(Root, RelativePath)>,
     /// Where git keeps its own files, when that is not in a directory named `.git`.
@@ -59,6 +62,7 @@ impl Default for PolicySettings {
         Self {
             tool_roots: usual.map(|path| (Root::Project, path)).into_iter().collect(),
             allowed_host_directories: Vec::new(),
+            read_only_host_directories: Vec::new(),
             protected_files: Vec::new(),
             git_directories: Vec::new(),
             git_probe: None,

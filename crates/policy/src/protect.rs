@@ -35,8 +35,13 @@ impl Protection {
 
 const ROOTS: Protection = Protection {
     rule: "builtin/roots",
-    reason: "the path is outside the project and outside the directories that `fs.allowedDirs` names",
+    reason: "the path is outside the project and outside the directories that `fs.allowedDirs` and `fs.readDirs` name",
     reads: true,
+};
+const READ_ONLY: Protection = Protection {
+    rule: "builtin/roots",
+    reason: "the path is in a directory of `fs.readDirs` outside the project, which is only read",
+    reads: false,
 };
 const GIT: Protection = Protection {
     rule: "builtin/git",
@@ -151,6 +156,7 @@ pub(crate) fn fold_path(path: &RelativePath) -> Option<String> {
 pub struct Protections {
     tool_roots: Vec<(Root, Vec<String>)>,
     host_directories: Vec<RelativePath>,
+    read_only_directories: Vec<RelativePath>,
     files: Vec<(Root, Vec<String>)>,
     git_directories: Vec<(Root, Vec<String>)>,
     git_probe: Option<PathProbe>,
@@ -169,6 +175,7 @@ impl Protections {
         Self {
             tool_roots: table(&settings.tool_roots),
             host_directories: settings.allowed_host_directories.clone(),
+            read_only_directories: settings.read_only_host_directories.clone(),
             files: table(&settings.protected_files),
             git_directories: table(&settings.git_directories),
             git_probe: settings.git_probe.clone(),
@@ -181,10 +188,16 @@ impl Protections {
     /// the most forgiving file system would.
     #[must_use]
     pub fn of(&self, root: Root, path: &RelativePath) -> Option<Protection> {
-        let allowed = |directory: &RelativePath| path.is_inside(directory);
-        if root == Root::Host && !self.host_directories.iter().any(allowed) {
+        let (writable, readable) = match root {
+            Root::Host => {
+                (path.nearest_depth(&self.host_directories), path.nearest_depth(&self.read_only_directories))
+            }
+            Root::Project | Root::Tools => (None, None),
+        };
+        if root == Root::Host && writable.max(readable).is_none() {
             return Some(ROOTS);
         }
+        let is_read_only = root == Root::Host && readable >= writable;
         let parts: Vec<Cow<'_, str>> = path.parts().map(fold).collect();
         self.by_name(root, &parts)
             .or_else(|| {
@@ -204,6 +217,7 @@ impl Protections {
             })
             .or_else(|| self.git_probe.as_ref().is_some_and(|probe| probe.matches(root, path)).then_some(GIT))
             .or_else(|| self.is_old_chronicle(root, path).then_some(CHRONICLE))
+            .or_else(|| is_read_only.then_some(READ_ONLY))
     }
 
     /// Whether a file is a chronicle that is not where the layout has it: it has such a name, and its content says so.

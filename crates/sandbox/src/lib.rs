@@ -11,8 +11,8 @@ mod protocol;
 mod worker;
 
 pub use host::{
-    Bridge, CompileFailure, CompiledSource, LogLine, Program, RunError, RunErrorKind, RunInput, RunLimits,
-    RunStats, Sandbox, SandboxError, SandboxOptions, ToolRunOptions, ToolRunReport, WorkerCommand,
+    Bridge, BridgeAnswer, CompileFailure, CompiledSource, LogLine, Program, RunError, RunErrorKind, RunInput,
+    RunLimits, RunStats, Sandbox, SandboxError, SandboxOptions, ToolRunOptions, ToolRunReport, WorkerCommand,
     release_free_memory,
 };
 pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors};

@@ -12,6 +12,7 @@ use tgp_contract::{
     ExecutionPath, FileFilter, Gate, GateRequest, RelativePath, Root, Stage, Target, ToolCall,
     ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
+use tgp_router::files::ToolDirectories;
 use tgp_router::{DynTool, Invocation, Preview, RecentCalls, Router, ToolOutcome, Workspace};
 
 use crate::effect_gate::EffectGate;
@@ -130,7 +131,8 @@ impl Room {
         let project = folder.path().canonicalize().unwrap();
         std::fs::create_dir(project.join(".tgp")).unwrap();
         std::fs::write(project.join("notes.md"), "old\nline\n").unwrap();
-        let workspace = Workspace::open(&project, &project.join(".tgp"), &[], true, &[]).unwrap();
+        let workspace =
+            Workspace::open(&project, &project.join(".tgp"), ToolDirectories::default(), &[]).unwrap();
         let approver =
             Arc::new(Thoughtful { thought: thought(project.join("notes.md")), shown: Mutex::default() });
         let records = Arc::new(RecentCalls::new(8));

@@ -13,6 +13,7 @@ use tgp_contract::{
     Actor, CallContext, CallRecord, Cancellation, Code, Consent, Effect, ExecutionPath, FileEffect, Recorder,
     RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError, ToolName,
 };
+use tgp_router::files::ToolDirectories;
 use tgp_router::{DenyAll, DynTool, Invocation, PointOfNoReturn, Router, ToolOutcome, Workspace};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -114,7 +115,8 @@ fn house() -> House {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join(".tgp")).unwrap();
     let project = folder.path().canonicalize().unwrap();
-    let workspace = Workspace::open(&project, &project.join(".tgp"), &[], true, &[]).unwrap();
+    let workspace =
+        Workspace::open(&project, &project.join(".tgp"), ToolDirectories::default(), &[]).unwrap();
     let steps = Arc::new(Steps {
         reached: Semaphore::new(0),
         go: Semaphore::new(0),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tgp_builtins::project_tools;
 use tgp_contract::{Actor, CallContext, CallRecord, Code, Consent, ToolCall, ToolResult};
+use tgp_router::files::{ToolDirectories, UpwardTraversal};
 use tgp_router::{DenyAll, RecentCalls, Router, Workspace};
 
 use crate::effect_gate::EffectGate;
@@ -25,9 +26,10 @@ impl BlockingPool {
         std::fs::create_dir_all(project.join(".tgp/tools")).unwrap();
         std::fs::create_dir_all(folder.path().join("shared")).unwrap();
         let kept = [PathBuf::from("tgp.config.ts"), PathBuf::from("node_modules")];
-        let workspace =
-            Workspace::open(&project, &project.join(".tgp"), &["../shared".to_owned()], false, &kept)
-                .unwrap();
+        let writable = ["../shared".to_owned()];
+        let directories =
+            ToolDirectories { writable: &writable, readable: &[], upward: UpwardTraversal::Allowed };
+        let workspace = Workspace::open(&project, &project.join(".tgp"), directories, &kept).unwrap();
         let records = Arc::new(RecentCalls::new(16));
         let router = Router::new(
             project_tools().unwrap(),

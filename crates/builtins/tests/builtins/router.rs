@@ -10,6 +10,7 @@ use tgp_contract::{
     CallRecord, Code, Consent, Effect, ExecutionPath, Gate, GateDecision, GateRequest, Recorder, Stage,
     Target, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
+use tgp_router::files::ToolDirectories;
 use tgp_router::{DenyAll, DynTool, Invocation, RecentCalls, Router, RouterError, ToolOutcome, Workspace};
 
 use crate::effect_gate::EffectGate;
@@ -115,7 +116,7 @@ fn workspace() -> (Workspace, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join(".tgp")).unwrap();
     let project = folder.path().canonicalize().unwrap();
-    (Workspace::open(&project, &project.join(".tgp"), &[], true, &[]).unwrap(), folder)
+    (Workspace::open(&project, &project.join(".tgp"), ToolDirectories::default(), &[]).unwrap(), folder)
 }
 
 fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) -> House {

@@ -166,6 +166,17 @@ fn bug_doctor_was_content_with_invariants_and_personas_that_cannot_be_read() {
 }
 
 #[test]
+fn doctor_names_the_directories_that_tools_only_read() {
+    let project = Project::initialised();
+    project.write("data/in.csv", "a;b\n");
+    project.write("tgp.config.ts", "export default { fs: { readDirs: ['data'] } };\n");
+    assert!(project.run(&["doctor"]).expect_code(0).stdout.contains("ok   read dirs"));
+    project.write("tgp.config.ts", "export default { fs: { readDirs: ['data', 'dta'] } };\n");
+    let ran = project.run(&["doctor"]).expect_code(0);
+    assert!(ran.stdout.contains("fs.readDirs names no directory: dta"), "{}", ran.stdout);
+}
+
+#[test]
 fn bug_a_command_in_a_subdirectory_advised_to_make_a_second_project() {
     let project = Project::initialised();
     std::fs::create_dir_all(project.file("src/deep")).unwrap();

@@ -178,6 +178,13 @@ impl GraphBuilder {
                 Ok(target) => edges.push(Edge { request: request.clone(), target }),
                 // A package that catches a failed `require` runs without it, here as anywhere.
                 Err(_) if request.optional && matches!(origin, Origin::Package(_)) => {}
+                // What a package loads only in some environments fails there, and only when it is loaded.
+                Err(error)
+                    if matches!(origin, Origin::Package(_)) && packages::may_be_missing(request, &error) =>
+                {
+                    let target = self.add_missing(packages::missing(request, &error))?;
+                    edges.push(Edge { request: request.clone(), target });
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -261,6 +268,14 @@ impl GraphBuilder {
             self.add(unit, Origin::Builtin, None)?;
         }
         Ok(id.to_owned())
+    }
+
+    fn add_missing(&mut self, unit: Unit) -> Result<String, ToolError> {
+        let id = unit.id.clone();
+        if !self.origins.contains_key(&id) {
+            self.add(unit, Origin::Builtin, None)?;
+        }
+        Ok(id)
     }
 
     fn import_tool(&mut self, importer: &RelativePath, request: &ModuleRequest) -> Result<String, ToolError> {

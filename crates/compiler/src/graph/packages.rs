@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use oxc_resolver::{ResolveError, ResolveOptions, Resolver};
-use tgp_contract::ToolError;
+use tgp_contract::{Code, ToolError};
 
 use super::refusal::{Refusal, refused};
-use crate::transpile::MAX_LIBRARY_BYTES;
-use crate::{ModuleRequest, RequestKind};
+use crate::transpile::{MAX_LIBRARY_BYTES, quoted};
+use crate::{ModuleRequest, RequestKind, SourceRole, Unit};
 
 /// A file of a package.
 pub(super) struct Found {
@@ -23,6 +23,9 @@ pub(super) struct Found {
 /// The module in place of everything that a `browser` field replaces by nothing.
 const EMPTY_ID: &str = "npm:empty";
 const EMPTY_SOURCE: &str = "module.exports = {};\n";
+
+/// Bytes of the message of a missing module: its name may be as long as a line.
+const MAX_MISSING_MESSAGE: usize = 1_000;
 
 /// The packages that a project can reach.
 pub(super) struct Packages {
@@ -43,7 +46,8 @@ impl Packages {
         let options = |conditions: &[&str], main_fields: &[&str]| ResolveOptions {
             condition_names: conditions.iter().map(ToString::to_string).collect(),
             main_fields: main_fields.iter().map(ToString::to_string).collect(),
-            // A tool is closer to a browser than to Node: it has `fetch` and `crypto`, and no modules of Node.
+            // A tool is closer to a browser than to Node: it has `fetch` and `crypto`, and no modules of Node. It is a
+            // worker there: a package that knows the difference must not expect a `document`.
             alias_fields: vec![vec!["browser".to_owned()]],
             extensions: [".js", ".mjs", ".cjs", ".json"].map(String::from).to_vec(),
             // The environment of the kernel must not decide what a tool loads.
@@ -51,11 +55,11 @@ impl Packages {
             ..ResolveOptions::default()
         };
         let import = Resolver::new(options(
-            &["import", "browser", "module", "default"],
+            &["import", "worker", "browser", "module", "default"],
             &["browser", "module", "main"],
         ));
-        let require =
-            import.clone_with_options(options(&["require", "browser", "default"], &["browser", "main"]));
+        let require = import
+            .clone_with_options(options(&["require", "worker", "browser", "default"], &["browser", "main"]));
         let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         let roots = real
             .ancestors()
@@ -94,6 +98,34 @@ impl Packages {
             Some(format!("npm:{}{}", "../".repeat(distance), names?.join("/")))
         })
     }
+}
+
+/// Whether a module that a package asks for may be missing until it is loaded: `require` and `import()` run when their line
+/// does, in a `try` or in a branch that is never taken. A limit that was reached is no such reason.
+pub(super) fn may_be_missing(request: &ModuleRequest, error: &ToolError) -> bool {
+    let is_late = matches!(request.kind, RequestKind::Require | RequestKind::DynamicImport);
+    is_late && matches!(error.code, Code::Security | Code::NotFound)
+}
+
+/// A module in place of one that is missing: it throws what the import would have been refused with.
+pub(super) fn missing(request: &ModuleRequest, error: &ToolError) -> Unit {
+    let specifier = &request.specifier;
+    // The same name means another file elsewhere.
+    let id = if specifier.starts_with('.') {
+        format!("missing:{}:{specifier}", request.place.file)
+    } else {
+        format!("missing:{specifier}")
+    };
+    let message = match error.help_of() {
+        Some(help) => format!("{}; {help}", error.message),
+        None => error.message.clone(),
+    };
+    let message = tgp_text::head(&message, MAX_MISSING_MESSAGE);
+    let source = format!(
+        "module.exports = {{}};\nthrow Object.assign(new Error({}), {{ code: 'MODULE_NOT_FOUND' }});\n",
+        quoted(message)
+    );
+    Unit { id, source, role: SourceRole::Library }
 }
 
 fn explain(request: &ModuleRequest, directory: &Path, error: &ResolveError) -> ToolError {

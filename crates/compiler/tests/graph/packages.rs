@@ -208,6 +208,39 @@ fn an_optional_dependency_may_be_missing() {
     assert_eq!(links(&project.graph("tools/a.ts").unwrap(), "npm:pkg/index.js"), [""; 0]);
 }
 
+/// What is loaded in a branch that is never taken fails only when it is.
+#[test]
+fn bug_a_module_of_node_in_a_branch_never_taken_refused_the_package() {
+    let project = with("import x from 'pkg'; export default x;").file(
+        "node_modules/pkg/index.js",
+        "module.exports = () => { require('stream'); require('./gone'); require('gone'); return import('node:fs'); };",
+    );
+    let graph = project.graph("tools/a.ts").unwrap();
+    assert_eq!(
+        links(&graph, "npm:pkg/index.js"),
+        [
+            "./gone -> missing:npm:pkg/index.js:./gone",
+            "gone -> missing:gone",
+            "node:fs -> esm:missing:node:fs",
+            "stream -> missing:stream",
+        ]
+    );
+    let code = &graph.modules["missing:stream"].code;
+    assert!(
+        code.contains("cannot import `stream`: it is a module of Node") && code.contains("MODULE_NOT_FOUND"),
+        "{code}"
+    );
+    // What runs at once is refused at once, with its place.
+    let project = with("import x from 'pkg'; export default x;")
+        .file("node_modules/pkg/package.json", MODULE)
+        .file("node_modules/pkg/index.js", "import { Readable } from 'stream';\nexport default Readable;");
+    let refusal = project.refusal("tools/a.ts");
+    assert!(refusal.contains("ESECURITY") && refusal.contains("cannot import `stream`"), "{refusal}");
+    // And a tool's own require is an import that its author can correct.
+    let refusal = with("module.exports = () => require('stream');").refusal("tools/a.ts");
+    assert!(refusal.contains("ESECURITY"), "{refusal}");
+}
+
 #[test]
 fn what_is_missing_is_named() {
     let refusal = with("import x from 'pkg'; export default x;").refusal("tools/a.ts");

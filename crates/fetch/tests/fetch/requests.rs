@@ -1,5 +1,6 @@
 //! What is sent, what comes back, and what is never sent.
 
+use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -48,17 +49,57 @@ async fn bytes_come_back_as_base64() {
     assert_eq!((&wire["body"], &wire["bodyEncoding"]), (&json!("/wD+AQ=="), &json!("base64")));
 }
 
+/// `hello` as gzip 1.12 writes it.
+const GZIP: &[u8] =
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
+/// The same with a zlib header, and without any.
+const ZLIB: &[u8] = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
+const DEFLATE: &[u8] = b"\xcb\x48\xcd\xc9\xc9\x07\x00";
+
+fn compressed(encoding: &str, body: &[u8]) -> Vec<u8> {
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
 #[tokio::test]
-async fn a_compressed_body_is_not_unpacked() {
-    let server = Server::start(|_| {
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08".to_vec()
-    })
-    .await;
-    let mut request = FetchRequest::new(server.url("/"));
-    request.headers = vec![("Accept-Encoding".into(), "gzip".into())];
-    let response = client_for(&[&server]).fetch(request).await.unwrap();
-    assert_eq!(response.body, [0x1f, 0x8b, 8]);
-    assert_eq!(header(&server.requests()[0], "accept-encoding"), Some("gzip"));
+async fn a_compressed_body_is_unpacked() {
+    for (encoding, body, expected) in [
+        ("gzip", GZIP, &b"hello"[..]),
+        ("X-GZIP", GZIP, b"hello"),
+        ("identity, gzip", GZIP, b"hello"),
+        ("deflate", ZLIB, b"hello"),
+        ("deflate", DEFLATE, b"hello"),
+        ("gzip", b"", b""),
+        // What cannot be undone here is left as it is.
+        ("br", b"\x0b\x02\x80", b"\x0b\x02\x80"),
+        ("gzip, gzip, gzip", GZIP, GZIP),
+    ] {
+        let server = Server::start(move |_| compressed(encoding, body)).await;
+        let mut request = FetchRequest::new(server.url("/"));
+        request.headers = vec![("Accept-Encoding".into(), "gzip".into())];
+        let response = client_for(&[&server]).fetch(request).await.unwrap();
+        assert_eq!(response.body, expected, "{encoding}");
+        assert_eq!(header(&server.requests()[0], "accept-encoding"), Some("gzip"));
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_bounded_and_whole() {
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    bomb.write_all(&vec![0; 100_000]).unwrap();
+    let bomb = bomb.finish().unwrap();
+    let cut = GZIP[..GZIP.len() - 9].to_vec();
+    for (body, expected) in [
+        (bomb, "the unpacked response body is larger than the limit of 10000 bytes"),
+        (cut, "cannot be used: it is not valid gzip"),
+        (b"no".to_vec(), "cannot be used: it is not valid gzip"),
+    ] {
+        let server = Server::start(move |_| compressed("gzip", &body)).await;
+        let limits = FetchLimits { max_response_bytes: 10_000, ..FetchLimits::default() };
+        let client = FetchClient::new(list(&[&server.url("")]), limits);
+        refused(get(&client, server.url("/")).await, Code::Fetch, expected);
+    }
 }
 
 #[tokio::test]

@@ -52,8 +52,7 @@ impl Kernel {
         let workspace = Workspace::open(
             project,
             root,
-            &config.fs.allowed_dirs,
-            config.fs.block_upward_traversal,
+            config.fs.directories(),
             &config::kept_files(options.config_file.as_deref()),
         )?
         .with_database(Arc::clone(&database))

@@ -14,6 +14,7 @@ mod sandbox;
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tgp_fetch::AllowList;
+use tgp_router::files::{ToolDirectories, UpwardTraversal};
 
 pub use database::DatabaseConfig;
 use fields::Fields;
@@ -55,7 +56,24 @@ pub struct Config {
 pub struct FsConfig {
     /// Directories tools may write to, relative to the project.
     pub allowed_dirs: Vec<String>,
+    /// Directories tools may read and not write, relative to the project.
+    pub read_dirs: Vec<String>,
     pub block_upward_traversal: bool,
+}
+
+impl FsConfig {
+    /// The directories that forged tools may use.
+    pub(crate) fn directories(&self) -> ToolDirectories<'_> {
+        let upward =
+            if self.block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed };
+        ToolDirectories { writable: &self.allowed_dirs, readable: &self.read_dirs, upward }
+    }
+}
+
+impl Default for FsConfig {
+    fn default() -> Self {
+        Self { allowed_dirs: vec!["./tmp".to_owned()], read_dirs: Vec::new(), block_upward_traversal: true }
+    }
 }
 
 impl Default for Config {
@@ -63,7 +81,7 @@ impl Default for Config {
         Self {
             root_dir: "./.tgp".to_owned(),
             git: None,
-            fs: FsConfig { allowed_dirs: vec!["./tmp".to_owned()], block_upward_traversal: true },
+            fs: FsConfig::default(),
             allowed_imports: ["@tgp/std", "zod", "date-fns"].map(str::to_owned).to_vec(),
             allowed_fetch_urls: Vec::new(),
             sandbox: SandboxConfig::default(),
@@ -179,6 +197,9 @@ impl Config {
         if let Some(mut fs) = root.section("fs") {
             if let Some(directories) = fs.texts("allowedDirs") {
                 config.fs.allowed_dirs = directories;
+            }
+            if let Some(directories) = fs.texts("readDirs") {
+                config.fs.read_dirs = directories;
             }
             if let Some(blocked) = fs.flag("blockUpwardTraversal") {
                 config.fs.block_upward_traversal = blocked;

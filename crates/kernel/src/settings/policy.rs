@@ -36,7 +36,8 @@ pub(crate) fn policy_settings(
     let named = options.config_file.as_ref().and_then(|file| Some(file.to_str()?.to_owned()));
     PolicySettings {
         tool_roots: tools_in_project(ground).map(|path| (Root::Project, path)).into_iter().collect(),
-        allowed_host_directories: workspace.directories().to_vec(),
+        allowed_host_directories: workspace.opened.writable.clone(),
+        read_only_host_directories: workspace.opened.readable.clone(),
         protected_files: protected_places(&ground.project, own.chain(named)),
         git_directories: git_places(&ground.project),
         git_probe: Some(git_probe(&ground.project, workspace.host_place())),

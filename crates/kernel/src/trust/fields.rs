@@ -237,21 +237,28 @@ fn withhold_git(config: &mut Config) {
 }
 
 fn fs(config: &Config, project: &Path) -> Option<Value> {
-    let FsConfig { allowed_dirs, block_upward_traversal } = &config.fs;
-    let outside: Vec<String> = allowed_dirs
-        .iter()
-        .map(|text| real_place(&project.join(text)))
-        .filter(|directory| !directory.starts_with(project))
-        .map(|directory| directory.to_string_lossy().into_owned())
-        .collect();
-    (!block_upward_traversal || !outside.is_empty())
-        .then(|| json!({ "blockUpwardTraversal": block_upward_traversal, "allowedDirs": outside }))
+    let FsConfig { allowed_dirs, read_dirs, block_upward_traversal } = &config.fs;
+    let outside = |named: &[String]| -> Vec<String> {
+        let places = named.iter().map(|text| real_place(&project.join(text)));
+        let outside = places.filter(|directory| !directory.starts_with(project));
+        outside.map(|directory| directory.to_string_lossy().into_owned()).collect()
+    };
+    let (writable, readable) = (outside(allowed_dirs), outside(read_dirs));
+    if *block_upward_traversal && writable.is_empty() && readable.is_empty() {
+        return None;
+    }
+    let mut value = json!({ "blockUpwardTraversal": block_upward_traversal, "allowedDirs": writable });
+    // Left out where there are none, so that what was confirmed before the setting existed stays confirmed.
+    if let Some(fields) = value.as_object_mut().filter(|_| !readable.is_empty()) {
+        fields.insert("readDirs".to_owned(), json!(readable));
+    }
+    Some(value)
 }
 
 /// What leaves the project by its name is not opened then; what leaves it by a link no file system here follows.
 fn withhold_fs(config: &mut Config) {
     config.fs.block_upward_traversal = true;
-    config.fs.allowed_dirs.retain(|text| {
+    let stays = |text: &String| {
         let mut depth = 0_i32;
         Path::new(text).components().all(|part| {
             depth += match part {
@@ -262,7 +269,9 @@ fn withhold_fs(config: &mut Config) {
             };
             depth >= 0
         })
-    });
+    };
+    config.fs.allowed_dirs.retain(stays);
+    config.fs.read_dirs.retain(stays);
 }
 
 fn database(config: &Config, project: &Path, variables: &[String]) -> Option<Value> {

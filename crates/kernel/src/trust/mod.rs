@@ -213,7 +213,10 @@ fn home(options: &BootOptions) -> Option<PathBuf> {
 /// The places that a field opens to agents. None of them may hold the confirmations themselves.
 fn places(field: &SensitiveField, config: &Config, project: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     match field.name {
-        "fs" => config.fs.allowed_dirs.iter().map(|place| project.join(place)).collect(),
+        "fs" => {
+            let named = config.fs.allowed_dirs.iter().chain(&config.fs.read_dirs);
+            named.map(|place| project.join(place)).collect()
+        }
         "jail.readable" => settings::readable_paths(&config.jail.readable, project, home),
         ROOT => vec![project.join(&config.root_dir)],
         _ => Vec::new(),

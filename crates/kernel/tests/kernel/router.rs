@@ -16,6 +16,7 @@ use tgp_builtins::kernel_tools;
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
 use tgp_git::{Author, Remote, ToolRepoOptions};
 use tgp_registry::{Calibration, Searcher};
+use tgp_router::files::ToolDirectories;
 use tgp_router::{DynTool, Router, Workspace};
 use tgp_sandbox::{RunLimits, Sandbox, SandboxOptions, WorkerCommand};
 use tgp_sql::{DatabaseUrl, SqlOptions};
@@ -201,9 +202,9 @@ pub async fn tools_with_remote(
     let forge = Arc::new(ToolRuntime::start(sandbox, cache, options).await.unwrap());
     let database = DatabaseUrl::sqlite(root.join(".state/data.sqlite"));
     let database = tgp_sql::connect(SqlOptions::new(database)).await.unwrap();
-    let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true, &[])
-        .unwrap()
-        .with_database(database);
+    let writable = ["tmp".to_owned()];
+    let directories = ToolDirectories { writable: &writable, ..ToolDirectories::default() };
+    let workspace = Workspace::open(project.path(), &root, directories, &[]).unwrap().with_database(database);
     let author = Author { name: "a test".to_owned(), email: "test@example.com".to_owned() };
     let (library, _) = ToolLibrary::open(
         Arc::clone(&forge),
@@ -448,6 +449,11 @@ async fn arguments_have_the_names_and_forms_that_models_write() {
         let read = kernel.call("fs_read", arguments.clone()).await;
         assert!(data(&read).to_string().contains("hello"), "{arguments}: {read:?}");
     }
+    let listed = kernel.call("fs_list", json!({ "path": place })).await;
+    assert!(
+        data(&listed).to_string().contains("notes.txt"),
+        "bug: the project's own path was refused: {listed:?}"
+    );
     let outside = kernel.call("fs_read", json!({ "path": "/etc/hostname" })).await;
     assert_eq!(code(&outside), "ESECURITY");
     let both = kernel.call("fs_read", json!({ "path": "notes.txt", "file_path": "other.txt" })).await;
@@ -458,6 +464,31 @@ async fn arguments_have_the_names_and_forms_that_models_write() {
         let written = json!({ "path": path, "content": source, name: ["tools/despite.ts"] });
         data(&kernel.call("write_file", written).await);
     }
+}
+
+/// An explanation that sees other arguments than the call has explains another call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_explanation_judged_arguments_as_they_were_written() {
+    let project = Project::new();
+    project.put("notes/a.txt", "hello").put(
+        "tgp.policy.yaml",
+        "version: 1\nrules:\n  - {id: notes, effect: deny, tools: fs_read, where: {arguments: {path: notes/a.txt}}, reason: none}\n",
+    );
+    let kernel = project.boot().await.unwrap();
+    let place = project.path().canonicalize().unwrap();
+    for arguments in [
+        json!({ "path": "notes/a.txt" }),
+        json!({ "file_path": "notes/a.txt" }),
+        json!({ "path": place.join("notes/a.txt") }),
+        json!({ "file_path": place.join("notes/a.txt") }),
+    ] {
+        let call = ToolCall { id: "x".to_owned(), tool: "fs_read".to_owned(), arguments };
+        let asked = context(Consent::Given);
+        let explained = kernel.explain(&call, &asked).await.unwrap();
+        assert_eq!(explained.decision.rule, "notes", "{call:?}");
+        assert_eq!(code(&kernel.call_with(call, asked).await), "EPOLICY");
+    }
+    kernel.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

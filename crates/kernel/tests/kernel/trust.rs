@@ -186,6 +186,11 @@ fn sensitive() -> Vec<SensitiveField> {
             json!({ "fs": { "allowedDirs": ["./tmp", "/var/tmp", "../x", "a/../../y"], "blockUpwardTraversal": false } }),
             |config| config.fs.allowed_dirs == ["./tmp"] && config.fs.block_upward_traversal,
         ),
+        (
+            "fs",
+            json!({ "fs": { "readDirs": ["data", "/var/tmp", "../x"], "blockUpwardTraversal": false } }),
+            |config| config.fs.read_dirs == ["data"] && config.fs.block_upward_traversal,
+        ),
         ("allowedFetchUrls", json!({ "allowedFetchUrls": ["https://evil.example"] }), |config| {
             config.allowed_fetch_urls.is_empty()
         }),
@@ -375,6 +380,7 @@ async fn no_confirmation_opens_the_confirmations_to_agents() {
     let place = home.path().canonicalize().unwrap();
     for (field, config) in [
         ("fs", json!({ "fs": { "allowedDirs": [place], "blockUpwardTraversal": false } })),
+        ("fs", json!({ "fs": { "readDirs": [place], "blockUpwardTraversal": false } })),
         ("jail.readable", json!({ "jail": { "readable": [place] } })),
         ("jail.readable", json!({ "jail": { "readable": ["~/."] } })),
         ("rootDir", json!({ "rootDir": place })),

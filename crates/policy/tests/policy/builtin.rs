@@ -123,7 +123,8 @@ fn no_file_loosens_a_built_in_rule() {
 fn the_settings_of_an_installation_count() {
     let settings = PolicySettings {
         tool_roots: vec![(Root::Project, path("agent/Tools")), (Root::Host, path("shared/agent"))],
-        allowed_host_directories: vec![path("shared")],
+        allowed_host_directories: vec![path("shared"), path("data/out")],
+        read_only_host_directories: vec![path("data"), path("shared/raw")],
         protected_files: vec![(Root::Project, path("rules/Mine.yaml"))],
         ..PolicySettings::default()
     };
@@ -143,6 +144,10 @@ fn the_settings_of_an_installation_count() {
         (Root::Host, "shared/.env", Some("builtin/credentials")),
         (Root::Host, "shared-evil/x", Some("builtin/roots")),
         (Root::Host, "Shared/x", Some("builtin/roots")),
+        (Root::Host, "shared/raw/x", Some("builtin/roots")),
+        (Root::Host, "data/x", Some("builtin/roots")),
+        (Root::Host, "data/out/x", None),
+        (Root::Host, "data/.env", Some("builtin/credentials")),
         (Root::Project, "rules/mine.yaml", Some("builtin/policy")),
         (Root::Project, "rules/other.yaml", None),
         (Root::Tools, "rules/mine.yaml", None),

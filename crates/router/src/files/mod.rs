@@ -9,6 +9,7 @@ mod patch;
 mod project;
 mod protected;
 mod seen;
+mod tool_directories;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,7 @@ pub use patch::{Replacement, patch};
 pub use project::{Changed, ProjectBase, ProjectFiles};
 pub use protected::{check_chronicle, is_protected, is_write_protected};
 pub use seen::VisibleFs;
+pub use tool_directories::{OpenedDirectories, ToolDirectories, UpwardTraversal};
 pub use walk::{Coverage, Flow, IgnorePolicy, Walk};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.
@@ -42,12 +44,12 @@ pub const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
 pub struct Workspace {
     /// The agent's root (`.tgp`), without git's own files and the kernel's state.
     pub tools: Arc<dyn FileSystem>,
-    /// The directory that holds the project and every directory tools may write to.
+    /// The directory that holds the project and every directory of [`ToolDirectories`].
     pub host: Arc<dyn FileSystem>,
     /// Where the project is in `host`.
     pub project: RelativePath,
-    /// The directories of `host` that tools may write to.
-    pub allowed: Vec<RelativePath>,
+    /// The directories of `host` that tools may use.
+    pub opened: OpenedDirectories,
     pub upward: UpwardTraversal,
     pub sql: Sql,
     /// True for a run's own view, whose writes wait for the run's end.
@@ -65,19 +67,12 @@ pub struct Workspace {
     sources: Arc<Mutex<BTreeSet<RelativePath>>>,
 }
 
-/// Whether a path may name its parent directories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpwardTraversal {
-    Blocked,
-    Allowed,
-}
-
 /// Why the directories of a project could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error("`{0}` leaves the project; set fs.blockUpwardTraversal to false to allow that")]
     Outside(String),
-    #[error("`{0}` is inside the tool root, which tools do not write")]
+    #[error("`{0}` is inside the tool root, which tools read as it is and do not write")]
     InsideRoot(String),
     #[error("the tool root must be a directory of its own, not one that holds the project")]
     RootHoldsProject,
@@ -90,8 +85,8 @@ pub enum WorkspaceError {
 }
 
 impl Workspace {
-    /// Opens the tool root and the directories tools may write to. `project` must be absolute. `kept_files` of the
-    /// project, git's own files and the tool root itself stay out of a tool's reach even in a directory it may write to.
+    /// Opens the tool root and the directories tools may use. `project` must be absolute. `kept_files` of the
+    /// project, git's own files and the tool root itself stay out of a tool's reach even in a directory it may use.
     ///
     /// # Errors
     /// When a directory cannot be opened, overlaps the tool root, or leaves the project while upward traversal is
@@ -99,22 +94,15 @@ impl Workspace {
     pub fn open(
         project: &Path,
         tool_root: &Path,
-        allowed_directories: &[String],
-        block_upward_traversal: bool,
+        wanted: ToolDirectories<'_>,
         kept_files: &[PathBuf],
     ) -> Result<Self, WorkspaceError> {
         let open = |path: &Path| {
             DiskFs::open(path).map_err(|source| WorkspaceError::Open { path: path.to_owned(), source })
         };
-        let mut directories = Vec::new();
-        for text in allowed_directories {
-            let directory = lexical(&project.join(text));
-            if block_upward_traversal && !directory.starts_with(project) {
-                return Err(WorkspaceError::Outside(text.clone()));
-            }
-            directories.push(directory);
-        }
-        let root = directories.iter().fold(project.to_owned(), |root, directory| common(&root, directory));
+        let directories = wanted.places(project)?;
+        let root =
+            directories.iter().fold(project.to_owned(), |root, (_, directory)| common(&root, directory));
         let below = |path: &Path| -> Result<RelativePath, WorkspaceError> {
             let rest = path.strip_prefix(&root).unwrap_or(path);
             Ok(RelativePath::new(&rest.to_string_lossy())?)
@@ -124,10 +112,10 @@ impl Workspace {
         if project.starts_with(&real_root) {
             return Err(WorkspaceError::RootHoldsProject);
         }
-        if let Some(text) = allowed_directories.iter().zip(&directories).find_map(|(text, directory)| {
-            (directory.starts_with(&real_root) || directory.starts_with(lexical(tool_root))).then_some(text)
+        if let Some((text, _)) = directories.iter().find(|(_, directory)| {
+            directory.starts_with(&real_root) || directory.starts_with(lexical(tool_root))
         }) {
-            return Err(WorkspaceError::InsideRoot(text.clone()));
+            return Err(WorkspaceError::InsideRoot((*text).to_owned()));
         }
         let in_host = |paths: Vec<PathBuf>| -> Result<Vec<RelativePath>, WorkspaceError> {
             paths.iter().filter(|path| path.starts_with(&root)).map(|path| below(path)).collect()
@@ -153,13 +141,18 @@ impl Workspace {
             commit_lock: Arc::default(),
         });
         let place = below(project)?;
+        let opened: Vec<RelativePath> =
+            directories.iter().map(|(_, directory)| below(directory)).collect::<Result<_, _>>()?;
         Ok(Self {
             reach: within_reach(Arc::clone(&base), place.clone()),
             tools: Arc::new(ProtectedFs::new(Arc::new(open(tool_root)?), Vec::new())),
             host: Arc::new(ProtectedFs::new(disk, kept)),
             project: place,
-            allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
-            upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
+            opened: OpenedDirectories {
+                writable: opened.iter().take(wanted.writable.len()).cloned().collect(),
+                readable: opened.into_iter().skip(wanted.writable.len()).collect(),
+            },
+            upward: wanted.upward,
             sql: Sql::Absent,
             overlaid: false,
             filter: None,
@@ -201,12 +194,6 @@ impl Workspace {
     pub fn host_place(&self) -> PathBuf {
         let above = self.project.parts().count();
         self.base.place.ancestors().nth(above).unwrap_or(&self.base.place).to_owned()
-    }
-
-    /// The directories that forged tools may write to, as [`Root::Host`] names them.
-    #[must_use]
-    pub fn directories(&self) -> &[RelativePath] {
-        &self.allowed
     }
 
     /// What a change of a file of `host` leaves in the record.

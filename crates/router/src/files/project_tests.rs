@@ -7,7 +7,7 @@ use std::path::Path;
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 
 use super::ProjectFiles;
-use crate::files::{Flow, IgnorePolicy, Walk, Workspace};
+use crate::files::{Flow, IgnorePolicy, ToolDirectories, UpwardTraversal, Walk, Workspace};
 
 fn path(text: &str) -> RelativePath {
     RelativePath::new(text).unwrap()
@@ -20,7 +20,10 @@ fn workspace(folder: &Path) -> Workspace {
     std::fs::create_dir_all(folder.join("beside")).unwrap();
     std::fs::write(project.join("a/old.txt"), "old").unwrap();
     std::fs::write(project.join("a/b/deep.txt"), "deep").unwrap();
-    Workspace::open(&project, &project.join(".tgp"), &["../beside".to_owned()], false, &[]).unwrap()
+    let writable = ["../beside".to_owned()];
+    let directories =
+        ToolDirectories { writable: &writable, readable: &[], upward: UpwardTraversal::Allowed };
+    Workspace::open(&project, &project.join(".tgp"), directories, &[]).unwrap()
 }
 
 fn walked(files: &ProjectFiles) -> Vec<String> {

@@ -342,7 +342,8 @@ impl Router {
         Ok(outcome.data)
     }
 
-    /// What the gates would be shown of a call: the tool, and what the call would touch. No gate is asked.
+    /// What the gates would be shown of a call: the call with the arguments that the tool knows, the tool, and what the
+    /// call would touch. No gate is asked.
     ///
     /// # Errors
     /// When there is no such tool or the arguments do not fit.
@@ -350,16 +351,18 @@ impl Router {
         self: &Arc<Self>,
         call: &ToolCall,
         context: &CallContext,
-    ) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
+    ) -> Result<(ToolCall, &ToolDefinition, Vec<Target>), ToolError> {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
+        let call = with_usual_arguments(call.clone(), definition, &self.workspace);
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
         let mut targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
         let lifecycle = Arc::new(CallLifecycle::default());
         let env = CallEnv { workspace: &self.workspace, lifecycle: &lifecycle };
-        let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
+        let request =
+            GateRequest { serial: 0, call: &call, definition, context, targets: &[], proposed: None };
         targets.extend(self.found_targets(AuthorizedCall { registered, request, env }).await);
-        Ok((definition, targets))
+        Ok((call, definition, targets))
     }
 
     /// What every gate would say of a call now, until one denies it. Nothing runs, and no record is left.
@@ -371,9 +374,10 @@ impl Router {
         call: &ToolCall,
         context: &CallContext,
     ) -> Result<Vec<GateVerdict>, ToolError> {
-        let (definition, targets) = self.examine(call, context).await?;
+        let (call, definition, targets) = self.examine(call, context).await?;
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
-        let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
+        let request =
+            GateRequest { serial, call: &call, definition, context, targets: &targets, proposed: None };
         let mut verdicts = Vec::new();
         // A denial is among the verdicts.
         if self.pass_gates(request, GatePhase::Call, &mut verdicts).await.is_ok() {
@@ -387,7 +391,7 @@ impl Router {
             effect: Some(definition.effect),
             targets,
             verdicts: verdicts.clone(),
-            ..CallRecord::not_begun(call.clone(), context.clone(), error)
+            ..CallRecord::not_begun(call, context.clone(), error)
         };
         self.gates.iter().for_each(|gate| gate.on_finished(&record));
         Ok(verdicts)

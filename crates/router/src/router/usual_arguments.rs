@@ -32,8 +32,9 @@ pub(super) fn with_usual_arguments(
     if definition.name.as_str().starts_with("fs_")
         && let Some(path) = arguments.get("path").and_then(Value::as_str)
         && let Ok(inside) = Path::new(path).strip_prefix(workspace.project_place())
-        && let Some(inside) = inside.to_str().filter(|inside| !inside.is_empty())
+        && let Some(inside) = inside.to_str()
     {
+        // The project itself is the empty path.
         let inside = Value::from(inside);
         arguments.insert("path".to_owned(), inside);
     }

@@ -1,6 +1,7 @@
 //! The kernel's side: spawn, warm, run, watch, kill, replace.
 
 mod allocator;
+mod bridge;
 mod compile;
 mod limits;
 mod pool;
@@ -10,10 +11,9 @@ mod sandbox;
 mod watch;
 
 pub use allocator::release_free_memory;
+pub use bridge::{Bridge, BridgeAnswer};
 pub use compile::{CompileFailure, CompiledSource};
 pub use limits::RunLimits;
 pub use process::WorkerCommand;
-pub use run::{
-    Bridge, LogLine, Program, RunError, RunErrorKind, RunInput, RunStats, ToolRunOptions, ToolRunReport,
-};
+pub use run::{LogLine, Program, RunError, RunErrorKind, RunInput, RunStats, ToolRunOptions, ToolRunReport};
 pub use sandbox::{Sandbox, SandboxError, SandboxOptions};

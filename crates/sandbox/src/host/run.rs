@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use async_trait::async_trait;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::Code;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
+use super::bridge::{Bridge, answer, reply};
 use super::pool::WarmWorker;
 use super::process::WorkerProcess;
 use super::watch::{Overrun, Watch};
 use super::{RunLimits, SandboxError};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RelatedErrors, RunRequest,
-    ToWorker, encode, read,
+    Attachment, Failure, FailureKind, FrameError, FromWorker, LOG_CUT_NOTE, LogLevel, ModuleCode,
+    RelatedErrors, RunRequest, ToWorker, encode, read,
 };
 
 /// Bytes of answers a worker may leave unread before further answers become errors.
@@ -57,18 +57,6 @@ pub struct ToolRunOptions {
     pub seed: Option<u64>,
     /// Stops the clock at this moment, in milliseconds since the epoch.
     pub frozen_clock_ms: Option<f64>,
-}
-
-/// The kernel functions a tool can call by way of `tgp`.
-#[async_trait]
-pub trait Bridge: Send + Sync {
-    /// Arguments and result are JSON, because nothing else crosses.
-    async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError>;
-
-    /// How long calls of this run have waited for a person's answer, up to now. That time is none of the run's.
-    fn waited(&self) -> Duration {
-        Duration::ZERO
-    }
 }
 
 /// A line that a tool wrote with `console`.
@@ -359,27 +347,29 @@ impl Conversation<'_> {
                         // The worker keeps these caps itself, unless somebody has taken it over.
                         self.log_bytes = self.log_bytes.saturating_add(text.len() as u64);
                         let RunLimits { log_lines, log_bytes, .. } = self.options.limits;
-                        if self.logs.len() as u64 >= log_lines || self.log_bytes > log_bytes {
+                        let note = LOG_CUT_NOTE.len() as u64;
+                        if self.logs.len() as u64 > log_lines || self.log_bytes > log_bytes + note {
                             return Ending::Lost(FrameError::Closed);
                         }
                         self.logs.push(LogLine { level, text });
                     }
-                    Some(Ok(FromWorker::Call { call, name, arguments })) => {
+                    Some(Ok(FromWorker::Call { call, name, arguments, bytes })) => {
+                        let size = arguments.len() + bytes.as_ref().map_or(0, |Attachment(bytes)| bytes.len());
                         self.calls = self.calls.saturating_add(1);
                         let RunLimits { bridge_calls, output_bytes, .. } = self.options.limits;
-                        if u64::from(self.calls) > bridge_calls || arguments.len() as u64 > output_bytes {
+                        if u64::from(self.calls) > bridge_calls || size as u64 > output_bytes {
                             return Ending::Lost(FrameError::Closed);
                         }
                         let held: usize = handles.values().map(|(_, size)| size).sum();
-                        if held + arguments.len() > MAX_WAITING_BYTES {
+                        if held + size > MAX_WAITING_BYTES {
                             let text = "too many calls with large arguments are open; await some first";
                             post(reply(call, Err((Code::Runtime, text.to_owned()))));
                             continue;
                         }
                         let bridge = self.bridge;
                         let (handle, registration) = AbortHandle::new_pair();
-                        handles.insert(call, (handle, arguments.len()));
-                        let work = async move { (call, answer(bridge, &name, &arguments).await) };
+                        handles.insert(call, (handle, size));
+                        let work = async move { (call, answer(bridge, &name, &arguments, bytes).await) };
                         open.push(Abortable::new(work, registration));
                     }
                     Some(Ok(FromWorker::Cancel { call })) => {
@@ -406,23 +396,6 @@ impl Conversation<'_> {
                 () = tokio::time::sleep_until(look) => {}
             }
         }
-    }
-}
-
-/// The frame of an answer. One that is too large becomes an error the tool can catch.
-fn reply(call: u32, result: Result<String, (Code, String)>) -> Vec<u8> {
-    encode(&ToWorker::Reply(CallReply { call, result })).unwrap_or_else(|error| {
-        let result = Err((Code::Validation, format!("the answer cannot be handed to the tool: {error}")));
-        encode(&ToWorker::Reply(CallReply { call, result })).unwrap_or_default()
-    })
-}
-
-async fn answer(bridge: &dyn Bridge, name: &str, arguments: &str) -> Result<String, (Code, String)> {
-    let arguments: Vec<Value> = serde_json::from_str(arguments)
-        .map_err(|error| (Code::Validation, format!("the arguments of `{name}` are not JSON: {error}")))?;
-    match bridge.call(name, arguments).await {
-        Ok(value) => Ok(value.to_string()),
-        Err(error) => Err((error.code, error.message)),
     }
 }
 

@@ -7,10 +7,11 @@ use tgp_jail::LockReport;
 use tokio::sync::OnceCell;
 
 use super::RunLimits;
+use super::bridge::Bridge;
 use super::compile::{CompileFailure, CompiledSource, Compiler};
 use super::pool::{Pool, WarmWorker};
 use super::process::WorkerCommand;
-use super::run::{self, Bridge, Program, RunInput, ToolRunOptions, ToolRunReport};
+use super::run::{self, Program, RunInput, ToolRunOptions, ToolRunReport};
 use crate::protocol::ModuleCode;
 
 /// Why there is no worker to be had.

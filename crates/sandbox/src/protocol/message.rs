@@ -44,6 +44,10 @@ pub enum LogLevel {
     Error,
 }
 
+/// The last line of a log that was cut. It comes on top of the caps.
+pub(crate) const LOG_CUT_NOTE: &str =
+    "the log ends here: the tool logged more than sandbox.logLines or sandbox.logBytes allow";
+
 /// Kernel to compile worker: one request of the front end's own language.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CompileJob {
@@ -97,8 +101,15 @@ pub(crate) struct RunRequest {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CallReply {
     pub call: u32,
-    /// JSON of the value, or code and message of the failure.
-    pub result: Result<String, (Code, String)>,
+    /// The value, or code and message of the failure.
+    pub result: Result<ReplyValue, (Code, String)>,
+}
+
+/// What a bridge call has given.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ReplyValue {
+    Json(String),
+    Bytes(#[serde(with = "super::bytes")] Vec<u8>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -157,6 +168,10 @@ pub(crate) struct RunOutcome {
     pub stats: WorkerStats,
 }
 
+/// Bytes beside the arguments of a call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Attachment(#[serde(with = "super::bytes")] pub Vec<u8>);
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
     /// Locked, and waiting for its first request.
@@ -170,7 +185,10 @@ pub(crate) enum FromWorker {
     Call {
         call: u32,
         name: String,
+        /// JSON.
         arguments: String,
+        /// What crosses beside the JSON: the content of a file.
+        bytes: Option<Attachment>,
     },
     /// The tool aborted a call it had made.
     Cancel {

@@ -10,7 +10,9 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 use super::quickjs::HeapMeter;
-use crate::protocol::{FailureKind, FrameError, FromWorker, LogLevel, RunRequest, encode};
+use crate::protocol::{
+    Attachment, FailureKind, FrameError, FromWorker, LOG_CUT_NOTE, LogLevel, RunRequest, encode,
+};
 
 /// Whether a run waits for a call that its tool did not await.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,7 @@ pub(super) struct Host {
     violation: RefCell<Option<String>>,
     log_lines_left: Cell<u64>,
     log_bytes_left: Cell<u64>,
+    log_is_cut: Cell<bool>,
     calls_left: Cell<u64>,
     next_call: Cell<u32>,
     /// Counts the jobs of the engine, so that requests of one job are known.
@@ -80,6 +83,7 @@ impl Host {
             violation: RefCell::new(None),
             log_lines_left: Cell::new(u64::MAX),
             log_bytes_left: Cell::new(u64::MAX),
+            log_is_cut: Cell::new(false),
             calls_left: Cell::new(0),
             next_call: Cell::new(1),
             job: Cell::new(0),
@@ -143,8 +147,14 @@ impl Host {
         let lines = self.log_lines_left.get();
         let bytes = self.log_bytes_left.get();
         let size = text.len() as u64;
+        if self.log_is_cut.get() {
+            return;
+        }
         if lines == 0 || size > bytes {
-            self.violate("the tool logged more than its cap of lines or bytes".to_owned());
+            // A tool that says too much has done nothing wrong; its last line says that there was more.
+            self.log_is_cut.set(true);
+            let text = LOG_CUT_NOTE.to_owned();
+            self.send_or_die(&FromWorker::Log { level: LogLevel::Warn, text });
             return;
         }
         self.log_lines_left.set(lines - 1);
@@ -153,22 +163,26 @@ impl Host {
     }
 
     /// Sends one bridge call and gives its number, or 0 when the cap is reached.
-    pub(super) fn call(&self, name: String, arguments: String) -> u32 {
+    pub(super) fn call(&self, name: String, arguments: String, bytes: Option<Vec<u8>>) -> u32 {
         let arguments = without_lone_surrogates(arguments);
+        let size = arguments.len() as u64 + bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
         let left = self.calls_left.get();
         if left == 0 {
-            self.violate("the tool made more bridge calls than its cap".to_owned());
+            self.violate("the tool made more `tgp.*` calls than sandbox.bridgeCalls allows".to_owned());
             return 0;
         }
-        if arguments.len() as u64 > self.output_bytes.get() {
-            self.violate(format!("the arguments of `{name}` are larger than the output cap"));
+        if size > self.output_bytes.get() {
+            let cap = self.output_bytes.get();
+            self.violate(format!(
+                "the arguments of `tgp.{name}` have {size} bytes, more than the {cap} of sandbox.outputBytes"
+            ));
             return 0;
         }
         self.calls_left.set(left - 1);
         let call = self.next_call.get();
         self.next_call.set(call.saturating_add(1));
         self.open_calls.borrow_mut().insert(call, CallKind::of(&name, &arguments, self.job.get()));
-        self.send_or_die(&FromWorker::Call { call, name, arguments });
+        self.send_or_die(&FromWorker::Call { call, name, arguments, bytes: bytes.map(Attachment) });
         call
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, background};
-use tgp_sandbox::Bridge;
+use tgp_sandbox::{Bridge, BridgeAnswer};
 use tokio::sync::{Mutex, Semaphore};
 
 use super::mounts::Mounts;
@@ -90,26 +90,44 @@ impl ToolBridge {
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
-    async fn on_files(
+    async fn on_files<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Mounts) -> Result<Value, ToolError> + Send + 'static,
-    ) -> Result<Value, ToolError> {
+        work: impl FnOnce(&Mounts) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
         let mounts = Arc::clone(&self.mounts).lock_owned().await;
         background::run(move || work(&mounts)).await
+    }
+
+    async fn read_file(&self, arguments: Vec<Value>) -> Result<BridgeAnswer, ToolError> {
+        let mut arguments = arguments.into_iter();
+        let path = text("read_file", "path", arguments.next())?;
+        let as_bytes = arguments.next().is_some_and(|form| form == "bytes");
+        self.on_files(move |mounts| {
+            Ok(if as_bytes {
+                BridgeAnswer::Bytes(mounts.read_bytes(&path)?)
+            } else {
+                BridgeAnswer::Json(json!(mounts.read(&path)?))
+            })
+        })
+        .await
+    }
+
+    async fn write_file(&self, arguments: Vec<Value>, bytes: Option<Vec<u8>>) -> Result<Value, ToolError> {
+        let mut arguments = arguments.into_iter();
+        let path = text("write_file", "path", arguments.next())?;
+        let content = match (bytes, arguments.next()) {
+            (Some(bytes), _) => bytes,
+            (None, Some(Value::String(content))) => content.into_bytes(),
+            (None, other) => {
+                return Err(wrong("write_file", "text or bytes (a Uint8Array)", "content", other));
+            }
+        };
+        self.on_files(move |mounts| mounts.write(&path, &content).map(|()| Value::Null)).await
     }
 
     async fn answer(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {
         let mut arguments = arguments.into_iter();
         match name {
-            "read_file" => {
-                let path = text(name, "path", arguments.next())?;
-                self.on_files(move |mounts| Ok(json!(mounts.read(&path)?))).await
-            }
-            "write_file" => {
-                let path = text(name, "path", arguments.next())?;
-                let content = text(name, "content", arguments.next())?;
-                self.on_files(move |mounts| mounts.write(&path, &content).map(|()| Value::Null)).await
-            }
             "list_files" => {
                 let directory = text(name, "dir", arguments.next())?;
                 self.on_files(move |mounts| Ok(json!(mounts.list(&directory)?))).await
@@ -172,7 +190,26 @@ impl ToolBridge {
 #[async_trait]
 impl Bridge for ToolBridge {
     async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {
-        let result = self.answer(name, arguments).await;
+        match self.transfer(name, arguments, None).await? {
+            BridgeAnswer::Json(value) => Ok(value),
+            BridgeAnswer::Bytes(_) => {
+                Err(ToolError::new(Code::Internal, format!("tgp.{name} gave bytes instead of JSON")))
+            }
+        }
+    }
+
+    async fn transfer(
+        &self,
+        name: &str,
+        arguments: Vec<Value>,
+        bytes: Option<Vec<u8>>,
+    ) -> Result<BridgeAnswer, ToolError> {
+        let result = match (name, bytes) {
+            ("read_file", None) => self.read_file(arguments).await,
+            ("write_file", bytes) => self.write_file(arguments, bytes).await.map(BridgeAnswer::Json),
+            (_, None) => self.answer(name, arguments).await.map(BridgeAnswer::Json),
+            (_, Some(_)) => Err(ToolError::new(Code::Validation, format!("tgp.{name} takes no bytes"))),
+        };
         if let Err(error) = &result {
             self.answered.lock().unwrap_or_else(PoisonError::into_inner).insert(error.code);
         }
@@ -187,17 +224,20 @@ impl Bridge for ToolBridge {
 fn text(function: &str, name: &str, value: Option<Value>) -> Result<String, ToolError> {
     match value {
         Some(Value::String(text)) => Ok(text),
-        other => {
-            let got = match other {
-                None | Some(Value::Null) => "nothing".to_owned(),
-                Some(value) => value.to_string(),
-            };
-            Err(ToolError::new(
-                Code::Validation,
-                format!("tgp.{function} takes a string as `{name}`, not {got}"),
-            ))
-        }
+        other => Err(wrong(function, "a string", name, other)),
     }
+}
+
+/// Bytes of a wrong argument that its message shows.
+const MAX_SHOWN_ARGUMENT: usize = 200;
+
+fn wrong(function: &str, wanted: &str, name: &str, value: Option<Value>) -> ToolError {
+    let got = match value {
+        None | Some(Value::Null) => "nothing".to_owned(),
+        Some(value) => value.to_string(),
+    };
+    let got = tgp_text::head(&got, MAX_SHOWN_ARGUMENT);
+    ToolError::new(Code::Validation, format!("tgp.{function} takes {wanted} as `{name}`, not {got}"))
 }
 
 /// For code that may call nothing, such as configuration files; it says when.

@@ -51,7 +51,7 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
 const CARRIED: [(Code, &str); 10] = [
     (
         Code::Security,
-        "a tool reaches only fs.allowedDirs and allowedFetchUrls of the configuration, which people change",
+        "a tool reaches only fs.allowedDirs, fs.readDirs and allowedFetchUrls of the configuration, which people change",
     ),
     (Code::NotFound, "correct the name that the tool passes, or create what is missing before you run it"),
     (Code::Validation, "correct the arguments of the call that the message names"),

@@ -1,17 +1,22 @@
-//! The files a running tool sees: `/lib`, `/tmp`, the directories it may write to, and the rest of its root to read.
+//! The files a running tool sees: `/lib`, `/tmp`, the directories it may write to or only read, and the rest of its root.
 
 use std::sync::Arc;
 
-use tgp_contract::{Access, Code, Entry, FileSystem, FsError, RelativePath, Root, ToolError, Visibility};
+use tgp_contract::{
+    Access, Code, Entry, FileSystem, FsError, PathError, RelativePath, Root, ToolError, Visibility,
+};
 use tgp_fs::MemoryFs;
 
 use crate::memory::{META_FILE, TOOLS_DIRECTORY, shown_index};
 
 use tgp_router::Workspace;
-use tgp_router::files::{UpwardTraversal, is_listed};
+use tgp_router::files::{OpenedDirectories, UpwardTraversal, is_listed};
 
 /// Bytes of a file that a running tool reads at once.
 const MAX_READ_BYTES: u64 = 16 << 20;
+
+/// Directories that a message about a path outside of them names.
+const MAX_SHOWN_DIRECTORIES: usize = 8;
 
 /// One run's view. `/tmp` lives and dies with it.
 pub struct Mounts {
@@ -24,6 +29,8 @@ enum Place {
     Root(RelativePath),
     /// Read and write, held back until the run succeeds.
     Host(RelativePath),
+    /// Read-only: a directory of `fs.readDirs`.
+    ReadOnly(RelativePath),
     /// Read and write, gone after the run.
     Scratch(RelativePath),
 }
@@ -44,35 +51,103 @@ impl Mounts {
         }
         let blocked = self.workspace.upward == UpwardTraversal::Blocked;
         if blocked && text.split('/').any(|part| part == "..") {
-            return Err(violation(text, "upward traversal is blocked"));
+            return Err(self.violation(text, "upward traversal is blocked"));
         }
-        let path = self.workspace.project.join(text)?;
-        if self.workspace.allowed.iter().any(|directory| path.is_inside(directory)) {
+        let with_view = |error: PathError| {
+            let mut error = ToolError::from(error);
+            error.message = format!("{}; {}", error.message, self.view());
+            error
+        };
+        let path = self.workspace.project.join(text).map_err(with_view)?;
+        if self.workspace.opened.may_write(&path) {
             return Ok(Place::Host(path));
         }
-        Ok(Place::Root(RelativePath::new(text)?))
+        if self.workspace.opened.may_read(&path) {
+            return Ok(Place::ReadOnly(path));
+        }
+        Ok(Place::Root(RelativePath::new(text).map_err(with_view)?))
+    }
+
+    /// What a tool can see, for a message about what it cannot.
+    fn view(&self) -> String {
+        let OpenedDirectories { writable, readable } = &self.workspace.opened;
+        let mut parts = vec![
+            "its own repository, such as tools/".to_owned(),
+            "/lib/ (the tools)".to_owned(),
+            "/tmp/ (until the run ends)".to_owned(),
+        ];
+        let shown = |directories: &[RelativePath], note: &str| -> Vec<String> {
+            directories
+                .iter()
+                .map(|directory| format!("{} ({note})", self.name_for_tools(directory)))
+                .collect()
+        };
+        let opened = [shown(writable, "also to write"), shown(readable, "read-only")].concat();
+        parts.extend(opened.iter().take(MAX_SHOWN_DIRECTORIES).cloned());
+        if let Some(more) = opened.len().checked_sub(MAX_SHOWN_DIRECTORIES).filter(|more| *more > 0) {
+            parts.push(format!("{more} more of fs.allowedDirs and fs.readDirs"));
+        }
+        format!("a tool can read {}", parts.join(", "))
+    }
+
+    /// A directory of the host as a tool names it: relative to the project.
+    fn name_for_tools(&self, directory: &RelativePath) -> String {
+        match self.workspace.name_of(directory) {
+            (Root::Project, name) if name.is_root() => "./".to_owned(),
+            (Root::Project, name) => format!("{name}/"),
+            (_, name) => format!("{}{name}/", "../".repeat(self.workspace.project.parts().count())),
+        }
+    }
+
+    fn violation(&self, text: &str, reason: &str) -> ToolError {
+        let message = format!("security violation: {reason}: `{text}`; {}", self.view());
+        ToolError::new(Code::Security, message)
+            .help("write below a directory of fs.allowedDirs in tgp.config.ts, or to /tmp for scratch")
+    }
+
+    /// The same message whether the project has such a file or not: what a tool may not see it does not learn of.
+    fn not_visible(&self, text: &str) -> ToolError {
+        ToolError::new(Code::NotFound, format!("no such file or directory: `{text}`; {}", self.view()))
+            .help("name one of these places, or ask a person to add the directory to fs.readDirs")
     }
 
     pub fn read(&self, text: &str) -> Result<String, ToolError> {
+        String::from_utf8(self.read_bytes(text)?).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            ToolError::new(
+                Code::Validation,
+                format!(
+                    "`{text}` is not UTF-8 text: bad byte at offset {offset}; pass {{ encoding: 'windows-1252' }} or \
+                     another encoding that TextDecoder knows, or {{ encoding: 'bytes' }} for a Uint8Array"
+                ),
+            )
+        })
+    }
+
+    pub fn read_bytes(&self, text: &str) -> Result<Vec<u8>, ToolError> {
         let read = match self.place(text)? {
             Place::Root(path) => {
                 self.must_be_shown(Root::Tools, &path)?;
-                let text = self.workspace.tools.read_text(&path);
                 match (&self.workspace.filter, path.as_str()) {
                     // The index names every tool; a tool that may not be seen is not in it.
                     (Some(filter), META_FILE) => {
-                        return shown_index(text?, &Visibility::new(None, Some(Arc::clone(filter))));
+                        let index = self.workspace.tools.read_text(&path)?;
+                        return shown_index(index, &Visibility::new(None, Some(Arc::clone(filter))))
+                            .map(String::into_bytes);
                     }
-                    _ => text,
+                    _ => match self.workspace.tools.read(&path) {
+                        Err(FsError::NotFound(_)) => return Err(self.not_visible(text)),
+                        read => read,
+                    },
                 }
             }
-            Place::Host(path) => {
+            Place::Host(path) | Place::ReadOnly(path) => {
                 let (root, name) = self.workspace.name_of(&path);
                 self.must_be_shown(root, &name)?;
                 self.refuse_large(&path)?;
-                self.workspace.host.read_text(&path)
+                self.workspace.host.read(&path)
             }
-            Place::Scratch(path) => self.scratch.read_text(&path),
+            Place::Scratch(path) => self.scratch.read(&path),
         };
         Ok(read?)
     }
@@ -98,16 +173,16 @@ impl Mounts {
         }
     }
 
-    pub fn write(&self, text: &str, content: &str) -> Result<(), ToolError> {
-        match self.place(text)? {
-            Place::Host(path) => self.write_host(&path, content.as_bytes()),
-            Place::Scratch(path) => Ok(self.scratch.write(&path, content.as_bytes())?),
-            Place::Root(_) => {
-                let allowed: Vec<String> = self.workspace.allowed.iter().map(ToString::to_string).collect();
-                Err(violation(text, "tools write only below fs.allowedDirs and /tmp")
-                    .detail("allowedDirs", allowed))
-            }
-        }
+    pub fn write(&self, text: &str, content: &[u8]) -> Result<(), ToolError> {
+        let reason = match self.place(text)? {
+            Place::Host(path) => return self.write_host(&path, content),
+            Place::Scratch(path) => return Ok(self.scratch.write(&path, content)?),
+            Place::Root(_) => "tools write only below fs.allowedDirs and /tmp",
+            Place::ReadOnly(_) => "tools only read the directories of fs.readDirs",
+        };
+        let allowed: Vec<String> =
+            self.workspace.opened.writable.iter().map(|directory| self.name_for_tools(directory)).collect();
+        Err(self.violation(text, reason).detail("allowedDirs", allowed))
     }
 
     /// The one place where a running tool's bytes go to a file of the host. They wait in its run's overlay.
@@ -120,12 +195,12 @@ impl Mounts {
         let place = self.place(text)?;
         let is_shown = |entry: &Entry| match (&place, &self.workspace.filter) {
             (Place::Root(_), Some(filter)) => filter(Root::Tools, &entry.path, Access::Read),
-            (Place::Host(_), _) => self.workspace.shows(&entry.path),
+            (Place::Host(_) | Place::ReadOnly(_), _) => self.workspace.shows(&entry.path),
             (Place::Root(_) | Place::Scratch(_), _) => true,
         };
         let (entries, directory) = match &place {
             Place::Root(path) => (self.workspace.tools.list(path), path.clone()),
-            Place::Host(path) => (self.workspace.host.list(path), path.clone()),
+            Place::Host(path) | Place::ReadOnly(path) => (self.workspace.host.list(path), path.clone()),
             Place::Scratch(path) => (self.scratch.list(path), path.clone()),
         };
         // What may not be seen is as if it were not there, whatever it is.
@@ -133,12 +208,16 @@ impl Mounts {
         let is_hidden = !directory.is_root()
             && match &place {
                 Place::Root(path) => filter.is_some_and(|filter| !filter(Root::Tools, path, Access::Read)),
-                Place::Host(path) => !self.workspace.shows(path),
+                Place::Host(path) | Place::ReadOnly(path) => !self.workspace.shows(path),
                 Place::Scratch(_) => false,
             };
         let entries = if is_hidden { Err(FsError::NotFound(directory.clone())) } else { entries };
+        let is_of_tools = directory.is_inside(&RelativePath::new(TOOLS_DIRECTORY)?);
         let entries = match entries {
-            // A directory that a tool may write to but that does not exist yet is empty.
+            Err(FsError::NotFound(_)) if matches!(place, Place::Root(_)) && !is_of_tools => {
+                return Err(self.not_visible(text));
+            }
+            // A directory that a tool may use but that does not exist yet is empty.
             Err(FsError::NotFound(missing)) if missing == directory => Vec::new(),
             other => other?,
         };
@@ -159,9 +238,4 @@ impl Mounts {
 fn below<'a>(text: &'a str, mount: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(mount)?;
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
-}
-
-fn violation(path: &str, reason: &str) -> ToolError {
-    ToolError::new(Code::Security, format!("security violation: {reason}: `{path}`"))
-        .help("write below a directory of fs.allowedDirs in tgp.config.ts, or to /tmp for scratch")
 }

@@ -112,11 +112,32 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
 const OLD_DEFAULTS: (u128, u128) = (50, 5_000);
 
 fn project_rows(kernel: &Kernel) -> Vec<Row> {
-    vec![
+    let mut rows = vec![
         Row { name: "project", health: Health::Good, text: kernel.project().display().to_string() },
         Row { name: "tools", health: Health::Good, text: kernel.root().display().to_string() },
         limits_row(&kernel.config().sandbox.limits),
-    ]
+    ];
+    rows.extend(read_directories_row(kernel));
+    rows
+}
+
+/// The directories of `fs.readDirs`. One that does not exist is most likely misspelt: it is never made.
+fn read_directories_row(kernel: &Kernel) -> Option<Row> {
+    let directories = &kernel.config().fs.read_dirs;
+    let missing: Vec<&str> = directories
+        .iter()
+        .filter(|directory| !kernel.project().join(directory).is_dir())
+        .map(String::as_str)
+        .collect();
+    let name = "read dirs";
+    match (directories.is_empty(), missing.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(Row { name, health: Health::Good, text: directories.join(", ") }),
+        (false, false) => {
+            let text = format!("fs.readDirs names no directory: {}", missing.join(", "));
+            Some(Row { name, health: Health::Weak, text })
+        }
+    }
 }
 
 fn limits_row(limits: &tgp::sandbox::RunLimits) -> Row {

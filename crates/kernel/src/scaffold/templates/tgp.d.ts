@@ -7,10 +7,14 @@ declare const args: any;
 
 /** The kernel, as a tool may call it. */
 declare const tgp: {
-  /** Text of a file: below the tool root, `/lib/…` (the tools), `/tmp/…`, or a directory of fs.allowedDirs. */
-  read_file(path: string): Promise<string>;
-  /** Writes below fs.allowedDirs (kept when the run succeeds) or to `/tmp/…` (gone after the run). */
-  write_file(path: string, content: string): Promise<void>;
+  /**
+   * A file below the tool root, `/lib/…` (the tools), `/tmp/…`, or a directory of fs.allowedDirs or fs.readDirs: as UTF-8 text,
+   * as text of another encoding such as 'windows-1252', or as bytes.
+   */
+  read_file(path: string, options: 'bytes' | { encoding: 'bytes' }): Promise<Uint8Array>;
+  read_file(path: string, options?: string | { encoding?: string }): Promise<string>;
+  /** Writes text or bytes below fs.allowedDirs (kept when the run succeeds) or to `/tmp/…` (gone after the run). */
+  write_file(path: string, content: string | ArrayBufferView | ArrayBuffer): Promise<void>;
   /** Files below a directory, recursively, sorted. */
   list_files(directory?: string): Promise<string[]>;
   /** Runs another tool in a sandbox of its own and gives its result. */
@@ -74,7 +78,7 @@ declare module '@tgp/core' {
       auth?: { token?: string; user?: string; email?: string };
       writeStrategy?: 'direct' | 'pr';
     };
-    fs?: { allowedDirs?: string[]; blockUpwardTraversal?: boolean };
+    fs?: { allowedDirs?: string[]; readDirs?: string[]; blockUpwardTraversal?: boolean };
     allowedImports?: string[];
     allowedFetchUrls?: string[];
     db?: {

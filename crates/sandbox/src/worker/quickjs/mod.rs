@@ -21,7 +21,8 @@ use std::time::Duration;
 use rquickjs::context::intrinsic;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{
-    Context, Ctx, Error, Exception, Function, Module, Object, Persistent, Result, Runtime, Value, qjs,
+    Context, Ctx, Error, Exception, Function, Module, Object, Persistent, Result, Runtime, TypedArray, Value,
+    qjs,
 };
 
 use crate::protocol::{ModuleCode, RunOutcome, RunRequest};
@@ -201,7 +202,12 @@ fn install_natives<'js>(
     let owner = Rc::clone(host);
     natives.set(
         "call",
-        Function::new(ctx.clone(), move |name: String, arguments: String| owner.call(name, arguments))?,
+        Function::new(
+            ctx.clone(),
+            move |name: String, arguments: String, bytes: Option<TypedArray<'js, u8>>| {
+                owner.call(name, arguments, bytes.as_ref().map(natives::copy_of))
+            },
+        )?,
     )?;
     let owner = Rc::clone(host);
     natives.set(

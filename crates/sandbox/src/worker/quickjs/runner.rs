@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Ctx, Error, Function, Promise, Result, Value};
+use rquickjs::{Ctx, Error, Function, Promise, Result, TypedArray, Value};
 use serde_json::json;
 
 use super::QuickJs;
 use super::{call_names, modules};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, RelatedErrors, RunOutcome, RunRequest, ToWorker, WorkerStats,
-    read_blocking,
+    CallReply, Failure, FailureKind, RelatedErrors, ReplyValue, RunOutcome, RunRequest, ToWorker,
+    WorkerStats, read_blocking,
 };
 use crate::worker::host::{Host, without_lone_surrogates};
 
@@ -181,7 +181,10 @@ fn readable_within(host: &Host, wait: Option<Duration>) -> bool {
 fn settle(ctx: &Ctx<'_>, engine: &QuickJs, host: &Host, reply: CallReply) {
     host.close_call(reply.call);
     let called = engine.prelude.settle.clone().restore(ctx).and_then(|settle: Function| match reply.result {
-        Ok(json) => settle.call::<_, ()>((reply.call, None::<String>, json)),
+        Ok(ReplyValue::Json(json)) => settle.call::<_, ()>((reply.call, None::<String>, json)),
+        // A copy, so that the engine owns the bytes and its cap counts them.
+        Ok(ReplyValue::Bytes(bytes)) => TypedArray::<u8>::new_copy(ctx.clone(), bytes)
+            .and_then(|bytes| settle.call::<_, ()>((reply.call, None::<String>, None::<String>, bytes))),
         Err((code, message)) => settle.call::<_, ()>((reply.call, Some(code.as_str()), message)),
     });
     if called.is_err() {

@@ -37,7 +37,7 @@ enum Place {
 
 /// The arguments of the functions of `tgp`, by name. What is not listed has the names of its positions.
 const ARGUMENTS: [(&str, &[(&str, Place)]); 7] = [
-    ("read_file", &[("path", Place::Json)]),
+    ("read_file", &[("path", Place::Json), ("encoding", Place::Json)]),
     ("write_file", &[("path", Place::Json), ("content", Place::Json)]),
     ("list_files", &[("directory", Place::Json)]),
     ("exec_tool", &[("path", Place::Json), ("args", Place::Json)]),

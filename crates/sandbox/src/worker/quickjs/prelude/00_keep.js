@@ -8,6 +8,7 @@ const stringify = JSON.stringify;
 const parse = JSON.parse;
 const { defineProperty, hasOwn, keys, setPrototypeOf } = Object;
 const { apply, construct } = Reflect;
+const { isView } = ArrayBuffer;
 
 /** A table no tool can reach: it has no methods that a tool could replace. */
 const table = () => ({ __proto__: null });

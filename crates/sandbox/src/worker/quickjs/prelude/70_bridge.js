@@ -1,4 +1,4 @@
-// The `tgp` global: every call crosses to the kernel as JSON and comes back as a promise.
+// The `tgp` global: every call crosses to the kernel as JSON, with the bytes of a file beside it, and comes back as a promise.
 const pendingCalls = table();
 const { getTime: timeOfDate, toISOString: textOfDate } = Date.prototype;
 
@@ -8,9 +8,9 @@ function isoOf(date) {
   return time === time ? apply(textOfDate, date, []) : null;
 }
 
-function bridge(name, values, signal) {
+function bridge(name, values, signal, bytes) {
   return new Promise((resolve, reject) => {
-    const call = host.call(name, host.argumentsJson(name, values, isoOf));
+    const call = host.call(name, host.argumentsJson(name, values, isoOf), bytes);
     // Made here, so that its stack says where the tool made the call.
     const error = new Error();
     pendingCalls[call] = { __proto__: null, resolve, reject, error };
@@ -28,13 +28,13 @@ function bridge(name, values, signal) {
 }
 
 /** The kernel's loop calls this with the answer to a call. */
-function settle(call, code, text) {
+function settle(call, code, text, bytes) {
   releaseKept();
   const pending = pendingCalls[call];
   if (pending === undefined) return;
   delete pendingCalls[call];
   if (code === undefined) {
-    pending.resolve(parse(text));
+    pending.resolve(bytes === undefined ? parse(text) : bytes);
     return;
   }
   const { error } = pending;
@@ -70,9 +70,34 @@ async function* rowsInBatches(sql, params, options) {
   }
 }
 
+/** The encoding that a tool has asked for, in one of the two ways that it knows from elsewhere. */
+function encodingOf(options) {
+  if (options === undefined || options === null || typeof options === 'string') return options ?? 'utf-8';
+  for (const name of keys(options)) {
+    if (name !== 'encoding') throw new TypeError(`tgp.read_file has no option \`${name}\`, only \`encoding\``);
+  }
+  return options.encoding ?? 'utf-8';
+}
+
+async function readFile(path, options) {
+  const encoding = encodingOf(options);
+  if (encoding === 'bytes') return bridge('read_file', [path, 'bytes']);
+  const { TextDecoder } = encoding === 'utf-8' || encoding === 'utf8' ? {} : part('encoding');
+  if (TextDecoder === undefined) return bridge('read_file', [path]);
+  // Made first: an unknown encoding is an error whatever the file is.
+  const decoder = new TextDecoder(encoding);
+  return decoder.decode(await bridge('read_file', [path, 'bytes']));
+}
+
+function writeFile(path, content) {
+  const isBytes = typeof content === 'object' && content !== null && (content instanceof ArrayBuffer || isView(content));
+  if (!isBytes) return bridge('write_file', [path, content]);
+  return bridge('write_file', [path], undefined, part('encoding').bytesOf(content));
+}
+
 install('tgp', Object.freeze({
-  read_file: (path) => bridge('read_file', [path]),
-  write_file: (path, content) => bridge('write_file', [path, content]),
+  read_file: readFile,
+  write_file: writeFile,
   list_files: (directory = '') => bridge('list_files', [directory]),
   exec_tool: (path, values = {}) => bridge('exec_tool', [path, values]),
   exec_sql: rowsOfStatement,
