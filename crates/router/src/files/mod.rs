@@ -52,6 +52,8 @@ pub struct Workspace {
     pub sql: Sql,
     /// True for a run's own view, whose writes wait for the run's end.
     pub overlaid: bool,
+    /// What the run around a call can give to it, where there is one.
+    pub outer_limits: Option<LimitRequest>,
     pub base: Arc<ProjectBase>,
     /// How many files each session has added.
     sessions: Arc<SessionFiles>,
@@ -162,6 +164,7 @@ impl Workspace {
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
             sql: Sql::Absent,
             overlaid: false,
+            outer_limits: None,
             filter: None,
             sessions: Arc::default(),
             base,

@@ -6,6 +6,7 @@ mod limits;
 mod pool;
 mod process;
 mod run;
+mod run_error;
 mod sandbox;
 mod watch;
 
@@ -13,7 +14,6 @@ pub use allocator::release_free_memory;
 pub use compile::{CompileFailure, CompiledSource};
 pub use limits::RunLimits;
 pub use process::WorkerCommand;
-pub use run::{
-    Bridge, LogLine, Program, RunError, RunErrorKind, RunInput, RunStats, ToolRunOptions, ToolRunReport,
-};
+pub use run::{Bridge, LogLine, Program, RunInput, RunStats, ToolRunOptions, ToolRunReport};
+pub use run_error::{RunError, RunErrorKind};
 pub use sandbox::{Sandbox, SandboxError, SandboxOptions};

@@ -12,4 +12,4 @@ pub(crate) use message::{
     CallReply, CompileAnswer, CompileJob, Failure, FailureKind, FromWorker, RunOutcome, RunRequest, ToWorker,
     WarmUp, WorkerStats,
 };
-pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors};
+pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors, StackSample, StopReport};

@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, background};
-use tgp_sandbox::Bridge;
+use tgp_sandbox::{Bridge, RunLimits};
 use tokio::sync::{Mutex, Semaphore};
 
+use super::limits::RunAllowance;
 use super::mounts::Mounts;
 use tgp_router::Workspace;
 use tgp_router::{Invocation, OuterCall, Router};
@@ -30,12 +31,18 @@ pub(super) struct ToolBridge {
     /// How long the call had waited for approvals before it ran.
     waited_before: Duration,
     running: Semaphore,
+    allowance: RunAllowance,
     /// The codes this bridge has really answered with.
     answered: BlockingMutex<BTreeSet<Code>>,
 }
 
 impl ToolBridge {
-    pub(super) fn new(tool: RelativePath, workspace: Workspace, invocation: Invocation<'_>) -> Self {
+    pub(super) fn new(
+        tool: RelativePath,
+        workspace: Workspace,
+        invocation: Invocation<'_>,
+        limits: RunLimits,
+    ) -> Self {
         let outer = invocation.as_outer();
         Self {
             tool,
@@ -47,6 +54,7 @@ impl ToolBridge {
             waited_before: outer.waited(),
             outer,
             running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
+            allowance: RunAllowance::new(limits),
             answered: BlockingMutex::default(),
         }
     }
@@ -58,6 +66,15 @@ impl ToolBridge {
 
     /// A call of another tool, through the router like any other, on this run's view of the files.
     async fn inner_call(&self, tool: &str, arguments: Value) -> Result<Value, ToolError> {
+        self.inner_call_in(&self.workspace, tool, arguments).await
+    }
+
+    async fn inner_call_in(
+        &self,
+        workspace: &Workspace,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value, ToolError> {
         let call = ToolCall { id: format!("{}/{tool}", self.call_id), tool: tool.to_owned(), arguments };
         let context = CallContext {
             actor: Actor::Tool(self.tool.clone()),
@@ -66,7 +83,34 @@ impl ToolBridge {
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        Box::pin(self.router.call_in(call, context, &self.workspace, &self.outer)).await.into_result()
+        Box::pin(self.router.call_in(call, context, workspace, &self.outer)).await.into_result()
+    }
+
+    /// Another tool. What it may use is bounded by this run: by all that it has, or by what is left of it where the call
+    /// asks for limits.
+    async fn exec_tool(
+        &self,
+        path: String,
+        values: Value,
+        limits: Option<Value>,
+    ) -> Result<Value, ToolError> {
+        let asks = limits.is_some();
+        let left = if asks { self.allowance.left(self.waited()) } else { self.allowance.whole() };
+        let workspace = Workspace { outer_limits: Some(left), ..self.workspace.clone() };
+        let mut arguments = json!({ "path": path, "args": values });
+        if let (Some(limits), Some(fields)) = (limits, arguments.as_object_mut()) {
+            fields.insert("limits".to_owned(), limits);
+        }
+        let ran = self.inner_call_in(&workspace, "exec_tool", arguments).await;
+        if asks {
+            let stats = match &ran {
+                Ok(data) => data.get("stats"),
+                Err(error) => error.details.get("stats"),
+            };
+            let cpu = stats.and_then(|stats| stats.get("cpu_ms")).and_then(Value::as_f64);
+            self.allowance.spend_cpu(cpu.unwrap_or_default());
+        }
+        Ok(ran?.get("result").cloned().unwrap_or_default())
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
@@ -97,11 +141,11 @@ impl ToolBridge {
             "exec_tool" => {
                 let path = text(name, "path", arguments.next())?;
                 let values = arguments.next().unwrap_or_else(|| json!({}));
+                let limits = limits_of(arguments.next())?;
                 // It is never closed, so there always is a permit to wait for. Only then the large future is made: a
                 // thousand calls may wait.
                 let _permit = self.running.acquire().await;
-                let data = self.inner_call("exec_tool", json!({ "path": path, "args": values })).await?;
-                Ok(data.get("result").cloned().unwrap_or_default())
+                self.exec_tool(path, values, limits).await
             }
             "fetch" => self.inner_call("fetch", arguments.next().unwrap_or_default()).await,
             "exec_sql" => {
@@ -143,6 +187,18 @@ fn text(function: &str, name: &str, value: Option<Value>) -> Result<String, Tool
             ))
         }
     }
+}
+
+/// The limits among the options of `tgp.exec_tool`. The schema of the call checks their values.
+fn limits_of(options: Option<Value>) -> Result<Option<Value>, ToolError> {
+    let Some(mut options) = options.filter(|options| !options.is_null()) else { return Ok(None) };
+    let limits = options.as_object_mut().and_then(|fields| fields.remove("limits"));
+    if options.as_object().is_none_or(|fields| !fields.is_empty()) {
+        let message = format!("tgp.exec_tool takes `{{ limits }}` as its third argument, not {options}");
+        return Err(ToolError::new(Code::Validation, message)
+            .help("write `tgp.exec_tool(path, args, { limits: { cpuMs: 5000 } })`"));
+    }
+    Ok(limits.filter(|limits| !limits.is_null()))
 }
 
 /// For code that may call nothing, such as configuration files; it says when.

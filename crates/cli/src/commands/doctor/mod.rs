@@ -115,13 +115,15 @@ fn project_rows(kernel: &Kernel) -> Vec<Row> {
     vec![
         Row { name: "project", health: Health::Good, text: kernel.project().display().to_string() },
         Row { name: "tools", health: Health::Good, text: kernel.root().display().to_string() },
-        limits_row(&kernel.config().sandbox.limits),
+        limits_row(&kernel.config().sandbox),
     ]
 }
 
-fn limits_row(limits: &tgp::sandbox::RunLimits) -> Row {
+fn limits_row(sandbox: &tgp::config::SandboxConfig) -> Row {
+    let (limits, ceiling) = (&sandbox.limits, sandbox.highest_limits().as_request());
     let (cpu, wall) = (limits.cpu.as_millis(), limits.wall.as_millis());
     let mut text = format!("{} MB memory, {cpu} ms CPU, {wall} ms wall clock", limits.heap_bytes >> 20);
+    text.push_str(&format!("; a call may ask for {ceiling}"));
     if (cpu, wall) != OLD_DEFAULTS {
         return Row { name: "limits", health: Health::Good, text };
     }
