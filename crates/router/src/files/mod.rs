@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
-    RelativePath, Root, ToolError, Visibility, canonical, counted_session,
+    LimitRequest, RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
 use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
 

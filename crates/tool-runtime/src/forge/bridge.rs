@@ -96,7 +96,8 @@ impl ToolBridge {
     ) -> Result<Value, ToolError> {
         let asks = limits.is_some();
         let left = if asks { self.allowance.left(self.waited()) } else { self.allowance.whole() };
-        let workspace = Workspace { outer_limits: Some(left), ..self.workspace.clone() };
+        let mut workspace = self.workspace.clone();
+        workspace.outer_limits = Some(left);
         let mut arguments = json!({ "path": path, "args": values });
         if let (Some(limits), Some(fields)) = (limits, arguments.as_object_mut()) {
             fields.insert("limits".to_owned(), limits);
