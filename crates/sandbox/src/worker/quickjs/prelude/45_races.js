@@ -1,6 +1,5 @@
 // A request that changes nothing and loses a race is dropped with the run. The requests of a race are those that were sent in
 // the job that began it: its entries are made there, whatever promises are derived from them.
-const promiseThen = Promise.prototype.then;
 
 for (const [name, onRejected] of [['race', true], ['any', false]]) {
   const settledFirst = Promise[name];
