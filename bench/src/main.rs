@@ -20,6 +20,7 @@ mod report;
 mod reuse;
 mod samples;
 mod sql;
+mod standard;
 
 use std::process::ExitCode;
 
@@ -70,6 +71,8 @@ enum Measurement {
     Hydrate,
     /// exec_sql against the driver alone
     Sql,
+    /// @tgp/std in a worker against papaparse in Node
+    Std,
     /// the code graph on a real package: ingest, a one-file commit, queries
     Graph,
     /// search by meaning on a labelled set, with 100 and with 10,000 tools
@@ -119,6 +122,7 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
             Measurement::Persist => runtime.block_on(persist::measure(&mut section, processes)),
             Measurement::Hydrate => runtime.block_on(hydrate::measure(&mut section, HYDRATE_ROUNDS)),
             Measurement::Sql => runtime.block_on(sql::measure(&mut section, runs)),
+            Measurement::Std => runtime.block_on(standard::measure(&mut section, runs)),
             Measurement::Graph => runtime.block_on(graph::measure(&mut section)),
             Measurement::Reuse => runtime.block_on(reuse::measure(&mut section, reuse::cache())),
         }

@@ -257,7 +257,7 @@ fn units(record: &CallRecord) -> u32 {
             Target::File { path, .. } => path.as_str().len(),
             Target::UpstreamTool { server, tool } => server.len() + tool.len(),
             Target::Secret { name } | Target::HostTool { name } => name.len(),
-            Target::Network => 0,
+            Target::Network | Target::Limits(_) => 0,
         })
         .sum::<usize>();
     let mut open = vec![&record.call.arguments];

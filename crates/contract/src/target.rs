@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RelativePath;
+use crate::{LimitRequest, RelativePath};
 
 /// The tree a path is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,6 +68,8 @@ pub enum Target {
     HostTool {
         name: String,
     },
+    /// Limits of a run above those that every run has.
+    Limits(LimitRequest),
 }
 
 impl Target {

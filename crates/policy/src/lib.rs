@@ -10,6 +10,7 @@ mod below;
 mod decision;
 mod explain;
 mod history;
+mod limits;
 mod parse;
 mod pattern;
 mod policy;

@@ -8,6 +8,7 @@ use tgp_contract::{
 
 use crate::explain::{PolicyExplanation, RuleFinding, RuleReport};
 use crate::history::{HistoryReservation, SequenceMatch, SessionHistory};
+use crate::limits;
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
@@ -254,6 +255,11 @@ impl Policy {
             is_default: true,
             ..report(&default.rule, default.effect, true, &default.reason, None)
         });
+        if let Some(asked) = limits::default_decision(question) {
+            let why =
+                "limits above the usual ones are asked for, unless a rule that allows them names `limits`";
+            rules.push(RuleReport { is_default: true, ..report(&asked.rule, asked.effect, true, why, None) });
+        }
         if let Some((found, counts)) = self.unnamed_runs_later(question) {
             let why = if counts { RUNS_LATER_REASON } else { FIELDS_RUN_LATER };
             rules.push(RuleReport { is_default: true, ..report(RUNS_LATER, found.effect, true, why, None) });
@@ -291,7 +297,14 @@ impl Policy {
             let protection = protect::CHRONICLE;
             return PolicyDecision::new(RuleEffect::Deny, protection.rule, protection.reason);
         }
-        found.unwrap_or_else(|| self.default_decision(call.question))
+        match (found, limits::default_decision(call.question)) {
+            // An `allow` that does not name limits did not mean more than the usual ones.
+            (None | Some(PolicyDecision { effect: RuleEffect::Allow, .. }), Some(asked)) => {
+                self.strictest(call, history, |selector| !selector.limits.is_empty()).unwrap_or(asked)
+            }
+            (Some(found), _) => found,
+            (None, None) => self.default_decision(call.question),
+        }
     }
 
     /// Whether a call changes what is named like a chronicle and may not be read by its caller. Then nothing may depend on

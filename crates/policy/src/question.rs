@@ -28,6 +28,8 @@ impl PolicyRequest<'_> {
             Target::File { .. } | Target::Statement { .. } => Effect::Write,
             // A tool of the embedding program does what its definition says, which is the effect of the call.
             Target::HostTool { .. } => self.effect,
+            // Limits bound what runs.
+            Target::Limits(_) => Effect::Execute,
             Target::Command { .. } => Effect::Execute,
             Target::Host { .. } | Target::Network => Effect::Network,
             // An upstream server is another program that may do anything, and a secret is used to reach something.

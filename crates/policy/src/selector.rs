@@ -7,6 +7,7 @@ use regex::Regex;
 use tgp_contract::{Access, RelativePath, Root, Target, TddMode, TddState, UNKNOWN_KIND, canonical};
 
 use crate::arguments::ArgumentMatcher;
+use crate::limits::LimitMatcher;
 use crate::pattern::{
     ActorPatterns, HostPattern, MAX_TEXT_BYTES, MatchBias, PathCandidate, PathGlobs, ToolPatterns,
 };
@@ -71,6 +72,7 @@ pub(crate) enum TargetKind {
     Statement,
     Host,
     Command,
+    Limits,
 }
 
 impl TargetKind {
@@ -80,6 +82,7 @@ impl TargetKind {
             Self::Statement => "statements",
             Self::Host => "hosts",
             Self::Command => "commands",
+            Self::Limits => "limits above the usual ones",
         }
     }
 }
@@ -134,6 +137,7 @@ pub(crate) struct Selector {
     pub(crate) statements: Vec<StatementMatcher>,
     pub(crate) hosts: Vec<HostPattern>,
     pub(crate) commands: Vec<CommandMatcher>,
+    pub(crate) limits: Vec<LimitMatcher>,
     pub(crate) arguments: Vec<ArgumentMatcher>,
     /// Sought in the canonical text of the arguments.
     pub(crate) text: Option<Regex>,
@@ -150,6 +154,7 @@ impl Selector {
             && self.statements.is_empty()
             && self.hosts.is_empty()
             && self.commands.is_empty()
+            && self.limits.is_empty()
             && self.arguments.is_empty()
             && self.text.is_none()
     }
@@ -187,8 +192,11 @@ impl Selector {
                 && (path.accesses.is_empty() || path.accesses.iter().any(|access| accesses.contains(access)))
                 && path.globs.may_match_below(directory)
         };
-        // A call on files has no statement, host or command.
-        let only_files = self.statements.is_empty() && self.hosts.is_empty() && self.commands.is_empty();
+        // A call on files has no statement, host, command or limits.
+        let only_files = self.statements.is_empty()
+            && self.hosts.is_empty()
+            && self.commands.is_empty()
+            && self.limits.is_empty();
         only_files
             && self.tools.as_ref().is_none_or(|tools| tools.matches(call))
             && (self.modes.is_empty() || self.modes.contains(&call.mode))
@@ -223,6 +231,9 @@ impl Selector {
         }
         if !self.commands.is_empty() {
             weight = self.test_commands(question, leaning)?.max(weight);
+        }
+        if !self.limits.is_empty() {
+            weight = self.test_limits(question, leaning)?.max(weight);
         }
         for (index, matcher) in self.arguments.iter().enumerate() {
             match matcher.test(question.arguments, leaning) {
@@ -297,7 +308,8 @@ impl Selector {
                 | Target::Command { .. }
                 | Target::UpstreamTool { .. }
                 | Target::Secret { .. }
-                | Target::HostTool { .. } => {}
+                | Target::HostTool { .. }
+                | Target::Limits(_) => {}
             }
         }
         tally.close(leaning)
@@ -315,6 +327,15 @@ impl Selector {
                 };
             }
             tally.note(hit);
+        }
+        tally.close(leaning)
+    }
+
+    fn test_limits(&self, question: &PolicyRequest<'_>, leaning: MatchBias) -> Result<u64, Stop> {
+        let mut tally = Tally::new(TargetKind::Limits);
+        for target in question.targets {
+            let Target::Limits(asked) = target else { continue };
+            tally.note(self.limits.iter().any(|matcher| matcher.fits(asked, leaning)));
         }
         tally.close(leaning)
     }

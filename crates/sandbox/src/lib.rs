@@ -15,7 +15,7 @@ pub use host::{
     RunLimits, RunStats, Sandbox, SandboxError, SandboxOptions, ToolRunOptions, ToolRunReport, WorkerCommand,
     release_free_memory,
 };
-pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors};
+pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors, StackSample, StopReport};
 pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, worker_main};
 
 /// The entry point of `fuzz/`: reads a worker's frame as the host does, and encodes its message again.

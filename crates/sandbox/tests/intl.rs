@@ -47,7 +47,8 @@ impl Worker {
             heap_bytes: 128 << 20,
             ..RunLimits::default()
         };
-        let options = SandboxOptions { worker: WorkerCommand::this_binary(), pool_size: 1, limits };
+        let options =
+            SandboxOptions { worker: WorkerCommand::this_binary(), pool_size: 1, limits, ceiling: limits };
         let sandbox = Self(Sandbox::new(options).unwrap());
         let prelude = Sandbox::prelude();
         let bytecode = sandbox.compile(&prelude.id, &prelude.code).await;

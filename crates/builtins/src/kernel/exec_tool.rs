@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tgp_compiler::is_test_file;
 use tgp_contract::{
-    Access, Change, Code, Effect, ExecutionPath, FileEffect, RelativePath, Root, Target, ToolError, canonical,
+    Access, Change, Code, Effect, ExecutionPath, FileEffect, LimitRequest, RelativePath, Root, Target,
+    ToolError, canonical,
 };
 use tgp_sandbox::{LogLine, RunStats};
 
 use super::{imported, tool_file};
 use tgp_router::database::SqlNotes;
 use tgp_router::files::difference;
-use tgp_router::{FileSnapshot, Invocation, Preview, Tool, ToolOutcome, ToolSpec};
+use tgp_router::{FileSnapshot, Invocation, Preview, Tool, ToolOutcome, ToolSpec, Workspace};
 use tgp_tool_runtime::ToolRuntime;
 use tgp_tool_runtime::forge::RunChange;
 
@@ -34,6 +35,7 @@ pub(super) struct ExecToolArgs {
     #[serde(default = "no_arguments")]
     #[schemars(schema_with = "any_value")]
     args: Value,
+    limits: Option<LimitRequest>,
 }
 
 fn no_arguments() -> Value {
@@ -93,7 +95,11 @@ impl Tool for ExecTool {
     };
 
     fn targets(&self, args: &ExecToolArgs) -> Result<Vec<Target>, ToolError> {
-        tool_file(&args.path, Access::Read)
+        self.targets_within(args, None)
+    }
+
+    async fn targets_in(&self, args: &ExecToolArgs, workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
+        self.targets_within(args, workspace.outer_limits.as_ref())
     }
 
     /// Everything that it imports runs with it.
@@ -131,7 +137,9 @@ impl Tool for ExecTool {
         let dry_run = invocation.context.dry_run;
         let host = invocation.workspace.host.as_ref();
         let seen = invocation.filtered_workspace().await;
-        let execution = self.0.execute(invocation, &path, args.args).await?;
+        let outer = invocation.workspace.outer_limits.as_ref();
+        let granted = self.0.grant(args.limits.as_ref(), outer)?;
+        let execution = self.0.execute(invocation, &path, args.args, granted.limits).await?;
         let mut files = Vec::new();
         let mut previews = Vec::new();
         for RunChange { change, before, diff, .. } in execution.changes {
@@ -163,6 +171,22 @@ impl Tool for ExecTool {
             sql: dry_run.then_some(statements),
         };
         Ok(ToolOutcome { files, rows_changed, ..result.into() })
+    }
+}
+
+impl ExecTool {
+    /// The tool's file, and the limits that are above what every run has.
+    fn targets_within(
+        &self,
+        args: &ExecToolArgs,
+        outer: Option<&LimitRequest>,
+    ) -> Result<Vec<Target>, ToolError> {
+        let mut targets = tool_file(&args.path, Access::Read)?;
+        let above = self.0.grant(args.limits.as_ref(), outer)?.above;
+        if !above.is_empty() {
+            targets.push(Target::Limits(above));
+        }
+        Ok(targets)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
+use tgp::contract::LimitRequest;
 use tgp::results::{ExecToolResult, RunStats};
 
 use super::{done, parse_json, result_of};
@@ -24,6 +25,15 @@ pub struct ExecArgs {
     /// Run it, show what it would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// CPU time that the run may use, in milliseconds, within sandbox.ceiling.
+    #[arg(long, value_name = "N")]
+    cpu_ms: Option<u64>,
+    /// Time that the run may take, in milliseconds.
+    #[arg(long, value_name = "N")]
+    wall_ms: Option<u64>,
+    /// Memory of the run, in megabytes.
+    #[arg(long, value_name = "N")]
+    memory_mb: Option<u64>,
     /// Say on standard error what the run cost.
     #[arg(long)]
     stats: bool,
@@ -32,7 +42,12 @@ pub struct ExecArgs {
 pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let values = parse_json("--args", &arguments.args)?;
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
-    let call = json!({ "path": arguments.path, "args": values });
+    let ExecArgs { cpu_ms, wall_ms, memory_mb, .. } = arguments;
+    let limits = LimitRequest { cpu_ms, wall_ms, memory_mb };
+    let mut call = json!({ "path": arguments.path, "args": values });
+    if let Some(fields) = call.as_object_mut().filter(|_| !limits.is_empty()) {
+        fields.insert("limits".to_owned(), json!(limits));
+    }
     let data = session::call(&kernel, "exec_tool", call, session::typed(arguments.dry_run)).await?;
     kernel.shutdown().await;
     if printer.json() {

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde_json::{Map, Value};
-use tgp::contract::{Access, ApprovalOrigin, ApprovalReason, Effect, RelativePath, Root, Target};
+use tgp::contract::{
+    Access, ApprovalOrigin, ApprovalReason, Effect, LimitRequest, RelativePath, Root, Target,
+};
 
 use super::{ApprovalQuestion, Offer};
 use crate::text::{is_unseen, single_line};
@@ -36,7 +38,7 @@ enum Scope {
     /// This command with everything that decides what it does, as far as it is known beforehand.
     Command { command: String, arguments: Value, preview: Option<Value> },
     /// A forged tool as long as its source and all that it imports are the same.
-    Source { path: String, sha256: String, found: Value },
+    Source { path: String, sha256: String, found: Value, limits: Option<LimitRequest> },
     /// A statement with any parameters.
     Statement { sql: String },
     /// A method on a host, as one scheme and port reach it.
@@ -138,7 +140,11 @@ fn source(asked: &ApprovalQuestion) -> Option<Scope> {
     let sha256 = asked.source_hash()?.to_owned();
     let path = asked.arguments.get("path")?.as_str()?.to_owned();
     let found = asked.previewed("found").cloned().unwrap_or_default();
-    Some(Scope::Source { path, sha256, found })
+    let limits = asked.targets.iter().find_map(|target| match target {
+        Target::Limits(limits) => Some(*limits),
+        _ => None,
+    });
+    Some(Scope::Source { path, sha256, found, limits })
 }
 
 fn command(asked: &ApprovalQuestion) -> Option<Scope> {
@@ -171,10 +177,14 @@ impl fmt::Display for Pattern {
                 }
                 Ok(())
             }
-            Scope::Source { path, sha256, .. } => {
+            Scope::Source { path, sha256, limits, .. } => {
                 let short: String = sha256.chars().take(12).collect();
                 let (path, short) = (single_line(path), single_line(&short));
-                write!(formatter, "{tool} {path} as it is now (sha256 {short}), with any arguments")
+                write!(formatter, "{tool} {path} as it is now (sha256 {short}), with any arguments")?;
+                match limits {
+                    Some(limits) => write!(formatter, " and {limits}"),
+                    None => Ok(()),
+                }
             }
             Scope::Statement { sql } => {
                 write!(formatter, "{tool} {}, with any parameters", named(sql, "exactly this statement"))

@@ -113,6 +113,7 @@ fn filtered(project: &Project, text: &str) -> String {
         .fold(text, |text, key| number_after(&text, key));
     let text =
         ["commit ", "\"commit\":\"", "\"head\":\""].iter().fold(text, |text, key| hash_after(&text, key));
+    let text = samples(&text);
     [" ms", " MB"].iter().fold(text, |text, unit| decimal_before(&text, unit))
 }
 
@@ -141,6 +142,18 @@ fn number_after(text: &str, key: &str) -> String {
             .trim_start_matches(|character: char| character.is_ascii_digit() || ".e-".contains(character));
     }
     kept
+}
+
+/// `(97 of 98 samples)` becomes `([N] of [N] samples)`.
+fn samples(text: &str) -> String {
+    let mut pieces: Vec<String> = text.split(" samples)").map(str::to_owned).collect();
+    let last = pieces.len() - 1;
+    for piece in &mut pieces[..last] {
+        if let Some(start) = piece.rfind('(') {
+            piece.replace_range(start.., "([N] of [N]");
+        }
+    }
+    pieces.join(" samples)")
 }
 
 /// `0.53 ms` becomes `[N] ms`; whole numbers are settings and stay.

@@ -70,6 +70,29 @@ fn e2e_3_infinite_loop_self_defense() {
     assert_eq!(next.stdout, "2\n");
 }
 
+/// A person who asks for more at the command line gets it, up to the ceiling.
+#[test]
+fn a_run_has_the_limits_of_its_options() {
+    let project = Project::initialised();
+    let source = "new Uint8Array(200 * 1024 * 1024).length";
+    project.run(&["write", "tools/hungry.ts", "--content", source]).expect_code(0);
+    let run = |options: &[&str]| project.run(&[&["exec", "tools/hungry.ts"], options].concat());
+    assert!(run(&[]).expect_code(1).stderr.contains("64 MB of memory"));
+    let roomy = run(&["--memory-mb", "512", "--cpu-ms", "10000", "--wall-ms", "60000"]).expect_code(0);
+    assert_eq!(roomy.stdout, "209715200\n");
+    let above = run(&["--memory-mb", "513", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&above.stdout).unwrap();
+    assert_eq!(document["error"]["code"], "EVALIDATION", "{document}");
+    assert!(document["error"]["details"]["help"].as_str().unwrap().contains("sandbox.ceiling.memoryMb"));
+    for wrong in ["-1", "0.5", "much", "99999999999999999999"] {
+        run(&[&format!("--cpu-ms={wrong}")]).expect_code(2);
+    }
+    // A program needs the approval of a person.
+    let arguments = r#"{"path": "tools/hungry.ts", "limits": {"memoryMb": 512, "cpuMs": 10000}}"#;
+    project.run(&["call", "exec_tool", arguments]).expect_code(3);
+    project.run(&["call", "exec_tool", arguments, "--yes"]).expect_code(0);
+}
+
 #[test]
 fn exit_codes_say_who_refused() {
     let project = Project::with_fixtures();

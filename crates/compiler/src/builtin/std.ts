@@ -32,7 +32,10 @@ export function keyBy<Item>(items: readonly Item[], key: (item: Item) => Key): R
 /** How many items have each key. */
 export function countBy<Item>(items: readonly Item[], key: (item: Item) => Key): Record<string, number> {
   const counts = new Map<string, number>();
-  items.forEach((item) => counts.set(String(key(item)), (counts.get(String(key(item))) ?? 0) + 1));
+  items.forEach((item) => {
+    const name = String(key(item));
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  });
   return Object.fromEntries(counts);
 }
 
@@ -58,17 +61,24 @@ export function sortBy<Item>(
   { descending = false }: { descending?: boolean } = {},
 ): Item[] {
   const by = Array.isArray(keys) ? keys : [keys];
-  const compare = (one: Item, other: Item): number => {
-    const differing = by.find((key) => order(key(one), key(other)) !== 0);
-    return differing ? order(differing(one), differing(other)) : 0;
-  };
-  return items.toSorted((one, other) => (descending ? compare(other, one) : compare(one, other)));
+  const sign = descending ? -1 : 1;
+  // Each key is asked once for each item, and not again in every comparison.
+  const present = items.filter((item) => item !== undefined);
+  const keyed = present.map((item) => ({ item, values: by.map((key) => comparable(key(item))) }));
+  keyed.sort((one, other) => {
+    for (let index = 0; index < by.length; index++) {
+      const [left, right] = [one.values[index] as number, other.values[index] as number];
+      if (left < right) return -sign;
+      if (left > right) return sign;
+    }
+    return 0;
+  });
+  // As everywhere in the language, what is undefined comes last.
+  const missing = Array.from({ length: items.length - present.length }, () => undefined as Item);
+  return [...keyed.map(({ item }) => item), ...missing];
 }
 
-const order = (one: unknown, other: unknown): number => {
-  const [left, right] = [one instanceof Date ? one.getTime() : one, other instanceof Date ? other.getTime() : other];
-  return (left as number) < (right as number) ? -1 : (left as number) > (right as number) ? 1 : 0;
-};
+const comparable = (value: unknown): unknown => (value instanceof Date ? value.getTime() : value);
 
 /** Pairs the items of two lists; the longer one is cut. */
 export function zip<One, Other>(ones: readonly One[], others: readonly Other[]): [One, Other][] {
@@ -134,7 +144,8 @@ export function omit<Value extends object, Name extends keyof Value>(
   value: Value,
   names: readonly Name[],
 ): Omit<Value, Name> {
-  const kept = Object.entries(value).filter(([name]) => !names.includes(name as Name));
+  const left = new Set<string>(names as readonly string[]);
+  const kept = Object.entries(value).filter(([name]) => !left.has(name));
   return Object.fromEntries(kept) as Omit<Value, Name>;
 }
 
@@ -185,53 +196,91 @@ export function truncate(text: string, length: number, mark = '…'): string {
 
 /** The rows of a CSV text (RFC 4180): quoted fields may hold separators, quotes and line ends. */
 export function parseCsvRows(text: string, { separator = ',' }: { separator?: string } = {}): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  let field = '';
-  let quoted = false;
-  let started = false;
   const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
-  const endField = (): void => {
-    row.push(field);
-    field = '';
-  };
-  const endRow = (): void => {
-    endField();
-    rows.push(row);
-    row = [];
-    started = false;
-  };
-  for (let index = 0; index < source.length; index++) {
-    const character = source.charAt(index);
-    if (quoted) {
-      if (character !== '"') field += character;
-      else if (source.charAt(index + 1) === '"') {
-        field += '"';
-        index++;
-      } else quoted = false;
-      continue;
-    }
-    if (character === '\r' && source.charAt(index + 1) === '\n') continue;
-    if (character === '\n' || character === '\r') {
-      endRow();
-      continue;
-    }
-    started = true;
-    if (character === separator) endField();
-    else if (character === '"' && field === '') quoted = true;
-    else field += character;
+  // Only a single character separates; a line end never does, because it ends the row.
+  const splits = separator.length === 1 && separator !== '\n' && separator !== '\r';
+  const fields = (line: string): string[] => (splits ? line.split(separator) : [line]);
+  if (separator === '"' || !source.includes('"')) {
+    const lines = (source.includes('\r') ? source.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : source).split('\n');
+    // What follows the last line end is a row only when there is something.
+    if (lines.at(-1) === '') lines.pop();
+    return lines.map(fields);
   }
-  if (quoted) throw new SyntaxError('parseCsv: a quoted field is not closed');
-  if (started) endRow();
+  const rows: string[][] = [];
+  const { length } = source;
+  let place = 0;
+  // The next place of each character is searched again only when it was passed, so that the whole stays linear.
+  const seeker = (character: string): (() => number) => {
+    let known = -1;
+    return () => {
+      if (known >= place) return known;
+      const found = source.indexOf(character, place);
+      known = found < 0 ? length : found;
+      return known;
+    };
+  };
+  const [nextQuote, nextFeed, nextReturn] = [seeker('"'), seeker('\n'), seeker('\r')];
+  const nextSeparator = splits ? seeker(separator) : (): number => length;
+  const skipLineEnd = (): void => {
+    place += source[place] === '\r' && source[place + 1] === '\n' ? 2 : 1;
+  };
+  while (place < length) {
+    const end = Math.min(nextFeed(), nextReturn());
+    if (nextQuote() >= end) {
+      rows.push(fields(source.slice(place, end)));
+      place = end;
+      skipLineEnd();
+      continue;
+    }
+    const row: string[] = [];
+    let field = '';
+    for (;;) {
+      // A quote opens only at the beginning of a field; elsewhere it is a character like others.
+      if (field === '' && source[place] === '"') {
+        let from = place + 1;
+        for (;;) {
+          const close = source.indexOf('"', from);
+          if (close < 0) throw new SyntaxError('parseCsv: a quoted field is not closed');
+          field += source.slice(from, close);
+          place = close + 1;
+          if (source[place] !== '"') break;
+          field += '"';
+          from = place + 1;
+        }
+        continue;
+      }
+      const stop = Math.min(nextSeparator(), nextFeed(), nextReturn());
+      field += source.slice(place, stop);
+      place = stop;
+      row.push(field);
+      if (place < length && stop === nextSeparator()) {
+        field = '';
+        place++;
+        continue;
+      }
+      rows.push(row);
+      skipLineEnd();
+      break;
+    }
+  }
   return rows;
 }
 
 /** The records of a CSV text whose first row names the columns. */
 export function parseCsv(text: string, options: { separator?: string } = {}): Record<string, string>[] {
-  const [header = [], ...rows] = parseCsvRows(text, options);
-  return rows
-    .filter((row) => row.length > 1 || row[0] !== '')
-    .map((row) => Object.fromEntries(header.map((name, index) => [name, row[index] ?? ''])));
+  const rows = parseCsvRows(text, options);
+  const header = rows[0] ?? [];
+  // A copy of an empty record has every column as its own property, whatever it is called.
+  const empty: Record<string, string> = Object.fromEntries(header.map((name) => [name, '']));
+  const records: Record<string, string>[] = [];
+  for (let index = 1; index < rows.length; index++) {
+    const row = rows[index] as string[];
+    if (row.length === 1 && row[0] === '') continue;
+    const record = { ...empty };
+    for (let column = 0; column < header.length; column++) record[header[column] as string] = row[column] ?? '';
+    records.push(record);
+  }
+  return records;
 }
 
 /** A CSV text of records. The columns are those of the first record unless they are named. */

@@ -10,6 +10,7 @@ mod problems;
 mod refused;
 mod script;
 mod shape;
+mod spread;
 mod survey;
 mod tidy;
 
@@ -393,6 +394,7 @@ fn transform_and_emit<'a>(
         SourceRole::Tool | SourceRole::Library => Vec::new(),
     };
 
+    let helpers = helpers + &spread::protect(&mut program, &scoping, allocator);
     let options = CodegenOptions {
         comments: CommentOptions::disabled(),
         source_map_path: (!is_library).then(|| PathBuf::from(&unit.id)),

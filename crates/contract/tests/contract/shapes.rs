@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
     Access, Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect,
-    Entry, EntryKind, Execution, FileEffect, Finding, GateDecision, GateVerdict, Plan, RelativePath, Root,
-    Severity, SourceLocation, Stage, StopReason, StreamEvent, Target, ToolCall, ToolDefinition, ToolError,
-    ToolResult, TypeCheck, Usage,
+    Entry, EntryKind, Execution, FileEffect, Finding, GateDecision, GateVerdict, LimitRequest, Plan,
+    RelativePath, Root, Severity, SourceLocation, Stage, StopReason, StreamEvent, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
 };
 
 /// Writes `value`, compares it with the golden file, and reads the file back to the same value.
@@ -120,6 +120,7 @@ fn records_keep_their_shape() {
             Target::UpstreamTool { server: "tickets".to_owned(), tool: "create".to_owned() },
             Target::Secret { name: "API_KEY".to_owned() },
             Target::HostTool { name: "notify".to_owned() },
+            Target::Limits(LimitRequest { cpu_ms: Some(5_000), ..LimitRequest::default() }),
         ],
         files: vec![FileEffect {
             root: Root::Tools,

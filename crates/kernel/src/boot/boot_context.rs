@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_audit::Redaction;
-use tgp_sandbox::{Sandbox, SandboxOptions, WorkerCommand};
+use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ToolRuntime, ToolRuntimeOptions};
 
 use super::{BootError, BootOptions};
@@ -43,7 +43,7 @@ impl BootContext {
     }
 
     pub(crate) async fn forge(&mut self) -> Result<Arc<ToolRuntime>, BootError> {
-        let wanted = sandbox_options(&self.worker, &self.config);
+        let wanted = self.config.sandbox.options(&self.worker);
         let sandbox = match self.sandbox.take() {
             // Most configurations leave the sandbox as it is; its workers are warm already.
             Some(sandbox) if *sandbox.options() == wanted => sandbox,
@@ -90,7 +90,7 @@ impl Found {
             None => {}
             Some(ConfigSource::Json { file, value }) => found.config = Config::from_value(&file, &value)?,
             Some(ConfigSource::Script(unit)) => {
-                let sandbox = Arc::new(Sandbox::new(sandbox_options(&found.worker, &found.config))?);
+                let sandbox = Arc::new(Sandbox::new(found.config.sandbox.options(&found.worker))?);
                 let project = &found.project;
                 let forge =
                     start_forge(Arc::clone(&sandbox), &found.cache, project, project, &found.config).await?;
@@ -124,14 +124,6 @@ impl Found {
     }
 }
 
-fn sandbox_options(worker: &WorkerCommand, config: &Config) -> SandboxOptions {
-    SandboxOptions {
-        worker: worker.clone(),
-        pool_size: config.sandbox.pool,
-        limits: ToolRuntime::test_limits(config.sandbox.limits),
-    }
-}
-
 async fn start_forge(
     sandbox: Arc<Sandbox>,
     cache: &Arc<BytecodeCache>,
@@ -144,6 +136,7 @@ async fn start_forge(
         tool_root: root.to_owned(),
         allowed_imports: config.allowed_imports.clone(),
         limits: config.sandbox.limits,
+        ceiling: config.sandbox.highest_limits(),
         seed: config.sandbox.seed,
         frozen_clock_ms: config.sandbox.clock_ms,
     };

@@ -1,8 +1,8 @@
 //! `sandbox`: the caps of every run.
 
-use std::time::Duration;
-
-use tgp_sandbox::RunLimits;
+use tgp_contract::LimitRequest;
+use tgp_sandbox::{RunLimits, SandboxOptions, WorkerCommand};
+use tgp_tool_runtime::ToolRuntime;
 
 use super::fields::Fields;
 
@@ -10,6 +10,8 @@ use super::fields::Fields;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SandboxConfig {
     pub limits: RunLimits,
+    /// `sandbox.ceiling`: what a call may ask for. It counts where it is above `limits`.
+    pub ceiling: LimitRequest,
     /// Warm workers kept ready.
     pub pool: usize,
     pub seed: Option<u64>,
@@ -19,23 +21,50 @@ pub struct SandboxConfig {
 
 impl Default for SandboxConfig {
     fn default() -> Self {
-        Self { limits: RunLimits::default(), pool: 2, seed: None, clock_ms: None }
+        let ceiling = LimitRequest { cpu_ms: Some(10_000), wall_ms: Some(60_000), memory_mb: Some(512) };
+        Self { limits: RunLimits::default(), ceiling, pool: 2, seed: None, clock_ms: None }
+    }
+}
+
+impl SandboxConfig {
+    /// The most that any run may have. The limits of every run are below it, whatever the configuration says.
+    #[must_use]
+    pub fn highest_limits(&self) -> RunLimits {
+        self.limits.or_above(&self.ceiling)
+    }
+
+    /// Whether a call may ask for more than it may where the configuration has no ceiling.
+    pub(crate) fn raises_ceiling(&self) -> bool {
+        let usual = Self::default().ceiling;
+        self.ceiling.cpu_ms > usual.cpu_ms
+            || self.ceiling.wall_ms > usual.wall_ms
+            || self.ceiling.memory_mb > usual.memory_mb
+    }
+
+    /// How the workers are started.
+    pub(crate) fn options(&self, worker: &WorkerCommand) -> SandboxOptions {
+        let limits = ToolRuntime::test_limits(self.limits);
+        let ceiling = ToolRuntime::test_limits(self.highest_limits());
+        SandboxOptions { worker: worker.clone(), pool_size: self.pool, limits, ceiling }
+    }
+}
+
+/// The limits that a call may ask for, too.
+fn read_limits(fields: &mut Fields<'_>) -> LimitRequest {
+    LimitRequest {
+        memory_mb: fields.number("memoryMb", RunLimits::MEMORY_MB),
+        cpu_ms: fields.number("cpuMs", RunLimits::CPU_MS),
+        wall_ms: fields.number("wallMs", RunLimits::WALL_MS),
     }
 }
 
 pub(super) fn read(mut sandbox: Fields<'_>) -> SandboxConfig {
     let defaults = SandboxConfig::default();
-    let mut limits = defaults.limits;
-    if let Some(megabytes) =
-        sandbox.number("memoryMb", (RunLimits::HEAP_BYTES.0 >> 20, RunLimits::HEAP_BYTES.1 >> 20))
-    {
-        limits.heap_bytes = megabytes << 20;
-    }
-    if let Some(milliseconds) = sandbox.number("cpuMs", RunLimits::CPU_MS) {
-        limits.cpu = Duration::from_millis(milliseconds);
-    }
-    if let Some(milliseconds) = sandbox.number("wallMs", RunLimits::WALL_MS) {
-        limits.wall = Duration::from_millis(milliseconds);
+    let mut limits = defaults.limits.with(&read_limits(&mut sandbox));
+    let mut ceiling = defaults.ceiling;
+    if let Some(mut fields) = sandbox.section("ceiling") {
+        ceiling = read_limits(&mut fields).or(&ceiling);
+        fields.done();
     }
     for (name, slot, bounds) in [
         ("outputBytes", &mut limits.output_bytes, RunLimits::OUTPUT_BYTES),
@@ -52,5 +81,5 @@ pub(super) fn read(mut sandbox: Fields<'_>) -> SandboxConfig {
     let seed = sandbox.number("seed", (0, 1 << 53));
     let clock_ms = sandbox.moment("clock");
     sandbox.done();
-    SandboxConfig { limits, pool, seed, clock_ms }
+    SandboxConfig { limits, ceiling, pool, seed, clock_ms }
 }

@@ -10,7 +10,7 @@ use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
 use super::url;
-use crate::config::{Config, FsConfig, JailConfig};
+use crate::config::{Config, FsConfig, JailConfig, SandboxConfig};
 use crate::knowledge::check_build;
 use crate::settings::readable_place;
 use tgp_fs::real_place;
@@ -97,6 +97,14 @@ pub(super) fn of(
             "runs this command as the project's tests",
             |config| config.tdd.command = None,
             config.tdd.command.as_ref().map(|command| json!(command)),
+        ),
+        field(
+            "sandbox.ceiling",
+            "lets calls ask for runs with these limits, each after an approval",
+            |config| {
+                config.sandbox.ceiling = config.sandbox.ceiling.at_most(&SandboxConfig::default().ceiling)
+            },
+            config.sandbox.raises_ceiling().then(|| json!(config.sandbox.ceiling)),
         ),
         field(
             "jail.direct",

@@ -30,6 +30,14 @@ pub struct Shown {
 }
 
 impl Shown {
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
     pub fn preview(&self) -> &Value {
         self.preview.as_ref().unwrap_or_else(|| panic!("no preview: {self:?}"))
     }

@@ -147,6 +147,15 @@ fn every_wrong_field_is_named() {
             ],
         ),
         (
+            json!({ "sandbox": { "ceiling": { "cpuMs": 0, "wallMs": 600_001, "memoryMb": 1025, "stackMb": 1 } } }),
+            vec![
+                "sandbox.ceiling.cpuMs",
+                "sandbox.ceiling.wallMs",
+                "sandbox.ceiling.memoryMb",
+                "sandbox.ceiling.stackMb",
+            ],
+        ),
+        (
             json!({ "rootDir": 1, "allowedImports": 2, "sandbox": { "cpu": 3 }, "zzz": 4 }),
             vec!["rootDir", "allowedImports", "sandbox.cpu", "zzz"],
         ),
@@ -162,7 +171,7 @@ fn every_wrong_field_is_named() {
         assert_eq!(told.code.as_str(), "ECONFIG");
         assert_eq!(told.details["problems"].as_array().unwrap().len(), paths.len(), "{value}");
     }
-    let whole = json!({ "rootDir": "./.tgp", "git": { "provider": "github", "repo": "a/b", "branch": "main", "apiBaseUrl": "https://x", "auth": { "token": "t", "user": "u", "email": "u@x" }, "writeStrategy": "pr" }, "fs": { "allowedDirs": ["./tmp"], "readDirs": ["data"], "blockUpwardTraversal": false }, "allowedImports": [], "allowedFetchUrls": ["https://api.stripe.com/v1"], "db": { "url": "sqlite:a.db", "readOnly": true, "statementTimeoutMs": 1, "maxRows": 1, "maxBytes": 1_024, "pool": 1, "freeReads": true }, "registry": { "onDuplicate": "refuse", "embeddings": { "baseUrl": "https://x", "model": "m", "apiKey": "k" } }, "sandbox": { "memoryMb": 64, "cpuMs": 50, "wallMs": 5_000, "outputBytes": 1_024, "logLines": 0, "logBytes": 0, "bridgeCalls": 0, "pool": 1, "seed": 1, "clock": 0 } });
+    let whole = json!({ "rootDir": "./.tgp", "git": { "provider": "github", "repo": "a/b", "branch": "main", "apiBaseUrl": "https://x", "auth": { "token": "t", "user": "u", "email": "u@x" }, "writeStrategy": "pr" }, "fs": { "allowedDirs": ["./tmp"], "readDirs": ["data"], "blockUpwardTraversal": false }, "allowedImports": [], "allowedFetchUrls": ["https://api.stripe.com/v1"], "db": { "url": "sqlite:a.db", "readOnly": true, "statementTimeoutMs": 1, "maxRows": 1, "maxBytes": 1_024, "pool": 1, "freeReads": true }, "registry": { "onDuplicate": "refuse", "embeddings": { "baseUrl": "https://x", "model": "m", "apiKey": "k" } }, "sandbox": { "memoryMb": 64, "cpuMs": 50, "wallMs": 5_000, "outputBytes": 1_024, "logLines": 0, "logBytes": 0, "bridgeCalls": 0, "pool": 1, "seed": 1, "clock": 0, "ceiling": { "cpuMs": 1, "wallMs": 10, "memoryMb": 4 } } });
     let config = Config::from_value("tgp.config.json", &whole).unwrap();
     assert!(!format!("{config:?}").contains("\"t\""), "a token is not shown");
 }

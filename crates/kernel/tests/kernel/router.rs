@@ -187,13 +187,15 @@ pub async fn tools_with_remote(
 ) -> (Vec<Arc<dyn DynTool>>, Workspace, Arc<ToolLibrary>) {
     let worker = WorkerCommand { program: PathBuf::from(WORKER), arguments: Vec::new() };
     let limits = RunLimits { cpu: std::time::Duration::from_secs(5), ..RunLimits::default() };
-    let sandbox = Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits }).unwrap());
+    let sandbox =
+        Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits, ceiling: limits }).unwrap());
     let root = project.file(".tgp");
     let options = ToolRuntimeOptions {
         project: project.path().to_owned(),
         tool_root: root.clone(),
         allowed_imports: Vec::new(),
         limits,
+        ceiling: limits,
         seed: None,
         frozen_clock_ms: None,
     };

@@ -208,6 +208,14 @@ fn sensitive() -> Vec<SensitiveField> {
             |config| config.registry.embeddings.is_none(),
         ),
         ("tdd.command", json!({ "tdd": { "command": "touch evil" } }), |config| config.tdd.command.is_none()),
+        (
+            "sandbox.ceiling",
+            json!({ "sandbox": { "ceiling": { "cpuMs": 10_001, "memoryMb": 256 } } }),
+            |config| {
+                let ceiling = config.sandbox.ceiling;
+                (ceiling.cpu_ms, ceiling.memory_mb) == (Some(10_000), Some(256))
+            },
+        ),
         ("jail.direct", json!({ "jail": { "direct": ["target", "src"] } }), |config| {
             config.jail.direct == ["target"]
         }),

@@ -1,7 +1,7 @@
 //! Reads the examples of rules, and checks that each rule takes them as it says.
 
 use serde_json::Value;
-use tgp_contract::{Access, Actor, Effect, RelativePath, Root, Target, TddMode, TddState};
+use tgp_contract::{Access, Actor, Effect, LimitRequest, RelativePath, Root, Target, TddMode, TddState};
 
 use super::reader::{Fields, Reader};
 use crate::history::{AutomatonState, replayed};
@@ -189,7 +189,7 @@ impl Reader<'_> {
     }
 
     fn target(&mut self, node: &Node) -> Option<Target> {
-        let known = ["file", "access", "root", "sql", "kinds", "host", "network", "command"];
+        let known = ["file", "access", "root", "sql", "kinds", "host", "network", "command", "limits"];
         let fields = self.fields(node, "a target", &known)?;
         let given: Vec<&str> = known.into_iter().filter(|key| fields.get(key).is_some()).collect();
         match given.as_slice() {
@@ -210,9 +210,10 @@ impl Reader<'_> {
                 let command = self.text(fields.get("command")?, "`command`")?;
                 Some(Target::Command { command: command.to_owned() })
             }
+            ["limits"] => self.limits_target(fields.get("limits")?),
             _ => {
                 let help = "write `{file, access}` with `root` where needed, `{sql, kinds}`, `{host}`, \
-                            `{network: true}` or `{command}`";
+                            `{network: true}`, `{command}` or `{limits}`";
                 self.wrong(node.spot, "the target is none that is known", help);
                 None
             }
@@ -231,6 +232,18 @@ impl Reader<'_> {
             None => Some(Root::Project),
         };
         Some(Target::File { root: root?, path: path?, access: access? })
+    }
+
+    fn limits_target(&mut self, node: &Node) -> Option<Target> {
+        let asked: Option<LimitRequest> = serde_json::from_value(node.to_json()).ok();
+        match asked.filter(|asked| !asked.is_empty()) {
+            Some(asked) => Some(Target::Limits(asked)),
+            None => {
+                let help = "write whole numbers, such as `{limits: {cpuMs: 5000, memoryMb: 256}}`";
+                self.wrong(node.spot, "`limits` of a target names no limits", help);
+                None
+            }
+        }
     }
 
     /// Without `kinds`, the first word of the text is taken for its kind.

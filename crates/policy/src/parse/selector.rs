@@ -4,6 +4,7 @@ use tgp_contract::{Access, Root, TddMode, TddState};
 
 use super::reader::{Fields, Reader};
 use crate::arguments::{ArgumentMatcher, ArgumentTest, MAX_SEGMENTS};
+use crate::limits::{self, LimitMatcher, LimitRange};
 use crate::pattern::{self, ActorPatterns, HostPattern, MatchBias, PathGlobs, ToolPatterns};
 use crate::selector::{CommandMatcher, PathMatcher, Selector, StatementMatcher};
 use crate::yaml::{Entry, Node, Yaml};
@@ -116,7 +117,7 @@ impl Reader<'_> {
     }
 
     fn conditions(&mut self, node: &Node, selector: &mut Selector, leaning: MatchBias) {
-        let known = ["path", "statement", "host", "command", "arguments"];
+        let known = ["path", "statement", "host", "command", "limits", "arguments"];
         let Some(fields) = self.fields(node, "`where`", &known) else { return };
         if fields.is_empty() {
             self.wrong(fields.spot, "`where` says nothing", "name what has to hold, or leave it out");
@@ -133,6 +134,9 @@ impl Reader<'_> {
         }
         if let Some(node) = fields.get("command") {
             selector.commands = self.all(node, "`command`", |reader, node| reader.command(node, leaning));
+        }
+        if let Some(node) = fields.get("limits") {
+            selector.limits = self.all(node, "`limits`", Self::limits);
         }
         if let Some(node) = fields.get("arguments") {
             let entries = self.entries(node, "`arguments`").unwrap_or_default();
@@ -205,6 +209,30 @@ impl Reader<'_> {
             Yaml::Text(text) => Some(CommandMatcher::Exact(text.clone())),
             _ => self.expression(node, "`command`", leaning, AnyCase::No).map(CommandMatcher::Text),
         }
+    }
+
+    fn limits(&mut self, node: &Node) -> Option<LimitMatcher> {
+        if matches!(&node.value, Yaml::Text(word) if word == "*") {
+            return Some(LimitMatcher::Any);
+        }
+        let fields = self.fields(node, "`limits`", &limits::NAMES)?;
+        let mut ranges = Vec::new();
+        for name in limits::NAMES {
+            let Some(node) = fields.get(name) else { continue };
+            let bounds = self.fields(node, "a limit's range", &["min", "max"])?;
+            // A range that could not be read must not become the one that means everything.
+            let ArgumentTest::Range { min, max } = self.range(&bounds)? else { return None };
+            ranges.push(LimitRange { name, min, max });
+        }
+        if ranges.is_empty() {
+            self.wrong(
+                fields.spot,
+                "`limits` says nothing",
+                "write `*`, or a range such as `{cpuMs: {max: 5000}}`",
+            );
+            return None;
+        }
+        Some(LimitMatcher::Ranges(ranges))
     }
 
     fn expression(

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
-    RelativePath, Root, ToolError, Visibility, canonical, counted_session,
+    LimitRequest, RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
 use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
 
@@ -54,6 +54,8 @@ pub struct Workspace {
     pub sql: Sql,
     /// True for a run's own view, whose writes wait for the run's end.
     pub overlaid: bool,
+    /// What the run around a call can give to it, where there is one.
+    pub outer_limits: Option<LimitRequest>,
     pub base: Arc<ProjectBase>,
     /// How many files each session has added.
     sessions: Arc<SessionFiles>,
@@ -155,6 +157,7 @@ impl Workspace {
             upward: wanted.upward,
             sql: Sql::Absent,
             overlaid: false,
+            outer_limits: None,
             filter: None,
             sessions: Arc::default(),
             base,

@@ -7,6 +7,7 @@ mod limits;
 mod pool;
 mod process;
 mod run;
+mod run_error;
 mod sandbox;
 mod watch;
 
@@ -15,5 +16,6 @@ pub use bridge::{Bridge, BridgeAnswer};
 pub use compile::{CompileFailure, CompiledSource};
 pub use limits::RunLimits;
 pub use process::WorkerCommand;
-pub use run::{LogLine, Program, RunError, RunErrorKind, RunInput, RunStats, ToolRunOptions, ToolRunReport};
+pub use run::{LogLine, Program, RunInput, RunStats, ToolRunOptions, ToolRunReport};
+pub use run_error::{RunError, RunErrorKind};
 pub use sandbox::{Sandbox, SandboxError, SandboxOptions};

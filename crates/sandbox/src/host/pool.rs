@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
 
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 
 use super::SandboxError;
 use super::process::{Reach, WorkerCommand, WorkerProcess};
@@ -22,6 +22,8 @@ const MAX_WARM_BYTES: usize = 8 * 1024 * 1024;
 const HEAP_SHARE: u64 = 16;
 /// After this many failed starts in a row the pool reports the failure instead of a worker.
 const MAX_START_ATTEMPTS: u32 = 3;
+/// Wishes that may wait for the starter.
+const MAX_WISHES: usize = 64;
 /// A module that was part of this many failed warm-ups in a row is not learned again.
 const MAX_STRIKES: u32 = 2;
 
@@ -130,11 +132,21 @@ impl WarmSet {
     }
 }
 
+/// What the starter is asked for. After each of them it fills the pool.
+enum Wish {
+    Fill,
+    /// A worker with a larger heap than those of the pool, for one run.
+    Larger {
+        heap_bytes: u64,
+        reply: oneshot::Sender<Result<WarmWorker, SandboxError>>,
+    },
+}
+
 #[derive(Debug)]
 pub(super) struct Pool {
     ready: AsyncMutex<mpsc::Receiver<Result<WarmWorker, SandboxError>>>,
     used: Option<blocking::Sender<WorkerProcess>>,
-    wanted: Option<blocking::SyncSender<()>>,
+    wanted: Option<blocking::SyncSender<Wish>>,
     threads: Vec<JoinHandle<()>>,
     reach: Reach,
     pub(super) warm_set: Arc<WarmSet>,
@@ -151,13 +163,22 @@ impl Pool {
         let reach = Reach::default();
         let (sender, ready) = mpsc::channel(size.max(1));
         let (used, to_end) = blocking::channel::<WorkerProcess>();
-        // One wish that waits is as good as many: the starter fills the pool for it.
-        let (wanted, wishes) = blocking::sync_channel::<()>(1);
+        let (wanted, wishes) = blocking::sync_channel::<Wish>(MAX_WISHES);
         let starter = {
             let (warm_set, reach) = (Arc::clone(&warm_set), reach.clone());
             thread("tgp-starter", move || {
                 let mut failures = 0;
-                for () in wishes {
+                for wish in wishes {
+                    if let Wish::Larger { heap_bytes, reply } = wish {
+                        // Whoever asked may have gone away; then the worker is dropped, and so ended.
+                        let _ = reply.send(start_with(
+                            &command,
+                            heap_bytes,
+                            &warm_set,
+                            Modules::default(),
+                            &reach,
+                        ));
+                    }
                     while sender.capacity() > 0 && !reach.is_closed() {
                         let worker = start_warm(&command, heap_bytes, &warm_set, &reach);
                         failures = if worker.is_ok() { 0 } else { failures + 1 };
@@ -194,8 +215,18 @@ impl Pool {
     fn refill(&self) {
         if let Some(wanted) = &self.wanted {
             // A wish that waits already is enough.
-            let _ = wanted.try_send(());
+            let _ = wanted.try_send(Wish::Fill);
         }
+    }
+
+    /// A worker with a larger heap than those of the pool. It is not warm: such runs are rare, and each was approved.
+    pub(super) async fn start_larger(&self, heap_bytes: u64) -> Result<WarmWorker, SandboxError> {
+        let (reply, started) = oneshot::channel();
+        let wanted = self.wanted.as_ref().ok_or(SandboxError::Closed)?;
+        wanted.try_send(Wish::Larger { heap_bytes, reply }).map_err(|_| {
+            SandboxError::NotReady(format!("more than {MAX_WISHES} runs with larger heaps wait for one"))
+        })?;
+        started.await.unwrap_or(Err(SandboxError::Closed))
     }
 
     pub(super) async fn take(&self) -> Result<WarmWorker, SandboxError> {
@@ -256,24 +287,32 @@ fn start_warm(
     reach: &Reach,
 ) -> Result<WarmWorker, SandboxError> {
     let modules = warm_set.current();
-    let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes, reach)?;
-    match warm_up(&mut process, warm_set, &modules, reach) {
-        Ok(()) => {
+    match start_with(command, heap_bytes, warm_set, Arc::clone(&modules), reach) {
+        Ok(worker) => {
             warm_set.succeeded(&modules);
-            Ok(WarmWorker { process, modules })
+            Ok(worker)
         }
         Err(error) if !modules.is_empty() && !reach.is_closed() => {
             // It may be a package's fault, and no package may keep workers from getting ready.
             tracing::warn!(target: "worker", packages = modules.len(), "{error}; the next starts without packages");
             warm_set.failed(&modules);
-            drop(process);
-            let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes, reach)?;
-            let modules = Modules::default();
-            warm_up(&mut process, warm_set, &modules, reach)?;
-            Ok(WarmWorker { process, modules })
+            start_with(command, heap_bytes, warm_set, Modules::default(), reach)
         }
         Err(error) => Err(error),
     }
+}
+
+/// A worker that has these modules. One that does not get ready is dropped, and so ended.
+fn start_with(
+    command: &WorkerCommand,
+    heap_bytes: u64,
+    warm_set: &WarmSet,
+    modules: Modules,
+    reach: &Reach,
+) -> Result<WarmWorker, SandboxError> {
+    let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes, reach)?;
+    warm_up(&mut process, warm_set, &modules, reach)?;
+    Ok(WarmWorker { process, modules })
 }
 
 fn warm_up(

@@ -1,7 +1,6 @@
 //! One run from the kernel's side.
 
 use std::collections::BTreeMap;
-use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -19,18 +18,19 @@ use tokio::sync::mpsc;
 use super::bridge::{Bridge, answer, reply};
 use super::pool::WarmWorker;
 use super::process::WorkerProcess;
+use super::run_error::{RunError, RunErrorKind, crash_error, explain, overrun_error};
 use super::watch::{Overrun, Watch};
 use super::{RunLimits, SandboxError};
 use crate::protocol::{
-    Attachment, Failure, FailureKind, FrameError, FromWorker, LOG_CUT_NOTE, LogLevel, ModuleCode,
-    RelatedErrors, RunRequest, ToWorker, encode, read,
+    Attachment, FrameError, FromWorker, LOG_CUT_NOTE, LogLevel, ModuleCode, RunRequest, ToWorker, encode,
+    read,
 };
 
 /// Bytes of answers a worker may leave unread before further answers become errors.
 const MAX_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes of an error's message.
-const MAX_MESSAGE_BYTES: usize = 32 * 1024;
+/// How long a worker may take to report where it waits, when its time is up.
+const STOP_GRACE: Duration = Duration::from_millis(100);
 
 /// Everything a worker needs to run one tool.
 #[derive(Clone, Debug)]
@@ -73,58 +73,6 @@ pub struct RunStats {
     pub wall_ms: f64,
     pub heap_peak_bytes: u64,
     pub bridge_calls: u32,
-}
-
-/// Why a run failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunErrorKind {
-    Memory,
-    CpuTime,
-    WallTime,
-    Thrown,
-    Cap,
-    NeverSettles,
-    BadProgram,
-    /// The worker died or spoke nonsense.
-    Crashed,
-}
-
-/// Why a run gave no result. `stack` is in emitted places; the caller maps them back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunError {
-    pub kind: RunErrorKind,
-    pub name: String,
-    pub message: String,
-    pub stack: String,
-    /// The `code` a thrown error carried.
-    pub code: Option<String>,
-    /// What a thrown error was caused by or made of; `message` names all of them.
-    pub related: Box<RelatedErrors>,
-}
-
-impl RunError {
-    fn new(kind: RunErrorKind, message: String) -> Self {
-        let (name, stack) = (String::new(), String::new());
-        Self { kind, name, message, stack, code: None, related: Box::default() }
-    }
-
-    /// Whether the worker was killed or failed. An exception of a tool is an answer like others.
-    fn is_of_worker(&self) -> bool {
-        self.kind != RunErrorKind::Thrown
-    }
-
-    /// The stable code of this failure.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        match self.kind {
-            RunErrorKind::Memory => Code::IsolateMemory,
-            RunErrorKind::CpuTime | RunErrorKind::WallTime => Code::IsolateTimeout,
-            RunErrorKind::BadProgram => Code::Internal,
-            RunErrorKind::Thrown | RunErrorKind::Cap | RunErrorKind::NeverSettles | RunErrorKind::Crashed => {
-                Code::Runtime
-            }
-        }
-    }
 }
 
 /// What a run left behind, whether it succeeded or not.
@@ -235,6 +183,7 @@ fn request(program: &Program, input: RunInput, options: ToolRunOptions, worker: 
         environment: input.environment,
         heap_bytes: limits.heap_bytes,
         cpu_us: u64::try_from(limits.cpu.as_micros()).unwrap_or(u64::MAX),
+        wall_us: u64::try_from(limits.wall.as_micros()).unwrap_or(u64::MAX),
         stack_bytes: limits.stack_bytes,
         output_bytes: limits.output_bytes,
         log_lines: limits.log_lines,
@@ -332,17 +281,32 @@ impl Conversation<'_> {
         let mut open = FuturesUnordered::new();
         let mut handles = BTreeMap::<u32, (AbortHandle, usize)>::new();
         post(frame);
+        let mut stop_by: Option<Instant> = None;
         loop {
             // Looked at in every turn: a tool that keeps the kernel busy with calls must not outrun its limits.
             let waited = self.bridge.waited();
-            if let Some(overrun) = watch.overrun(waited) {
-                return Ending::Overrun(overrun);
-            }
-            let look = tokio::time::Instant::from_std(watch.next_look(waited));
+            let look = match (watch.overrun(waited), stop_by) {
+                // A worker that does not run code can say for what it waits.
+                (Some(Overrun::WallTime), None) => {
+                    post(stop_frame());
+                    let end = Instant::now() + STOP_GRACE;
+                    stop_by = Some(end);
+                    end
+                }
+                (Some(Overrun::WallTime), Some(end)) if Instant::now() < end => end,
+                (Some(overrun), _) => return Ending::Overrun(overrun),
+                (None, _) => watch.next_look(waited),
+            };
+            let look = tokio::time::Instant::from_std(look);
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message {
+                    // What comes after the deadline is too late, whatever it is.
+                    Some(Ok(FromWorker::Done(outcome))) if stop_by.is_some() && !outcome.is_stopped() => {
+                        return Ending::Overrun(Overrun::WallTime);
+                    }
                     Some(Ok(FromWorker::Done(outcome))) => return Ending::Done(outcome),
+                    Some(Ok(FromWorker::Log { .. } | FromWorker::Call { .. })) if stop_by.is_some() => {}
                     Some(Ok(FromWorker::Log { level, text })) => {
                         // The worker keeps these caps itself, unless somebody has taken it over.
                         self.log_bytes = self.log_bytes.saturating_add(text.len() as u64);
@@ -399,64 +363,7 @@ impl Conversation<'_> {
     }
 }
 
-fn explain(failure: Failure, limits: &RunLimits) -> RunError {
-    let (kind, message) = match failure.kind {
-        FailureKind::Memory => (
-            RunErrorKind::Memory,
-            format!("the tool used more than its {} MB of memory", limits.heap_bytes >> 20),
-        ),
-        FailureKind::CpuTime => return overrun_error(Overrun::CpuTime, limits),
-        FailureKind::Thrown => (RunErrorKind::Thrown, whole_message(&failure)),
-        FailureKind::Cap => (RunErrorKind::Cap, failure.message),
-        FailureKind::NeverSettles => (RunErrorKind::NeverSettles, failure.message),
-        FailureKind::BadProgram => (RunErrorKind::BadProgram, failure.message),
-    };
-    let Failure { name, stack, code, related, .. } = failure;
-    RunError { kind, name, message, stack, code, related }
-}
-
-/// The message of a thrown error with what it was caused by. The worker has clipped each part; a worker that a tool has
-/// taken over may not have, so the whole is clipped again.
-fn whole_message(failure: &Failure) -> String {
-    let mut message = failure.message.clone();
-    let RelatedErrors { causes, errors } = failure.related.as_ref();
-    if !errors.is_empty() {
-        if message.is_empty() {
-            message = format!("{} errors", errors.len());
-        }
-        message = format!("{message}: {}", errors.join("; "));
-    }
-    for cause in causes {
-        message = format!("{message} (caused by: {cause})");
-    }
-    tgp_text::head(&message, MAX_MESSAGE_BYTES).to_owned()
-}
-
-fn overrun_error(overrun: Overrun, limits: &RunLimits) -> RunError {
-    match overrun {
-        Overrun::CpuTime => RunError::new(
-            RunErrorKind::CpuTime,
-            format!("the tool used more than its {} ms of CPU time", limits.cpu.as_millis()),
-        ),
-        Overrun::WallTime => RunError::new(
-            RunErrorKind::WallTime,
-            format!("the tool did not finish within {} ms", limits.wall.as_millis()),
-        ),
-    }
-}
-
-fn crash_error(error: &FrameError, status: Option<std::process::ExitStatus>) -> RunError {
-    let how = match status.map(|status| (status.signal(), status.code())) {
-        Some((Some(signal), _)) => format!("by signal {signal}"),
-        Some((None, Some(code))) => format!("with exit status {code}"),
-        _ => error.to_string(),
-    };
-    if status.and_then(|status| status.signal()) == Some(nix::libc::SIGABRT) {
-        // Native code aborts when the address space is used up, which the heap's own cap does not see.
-        return RunError::new(
-            RunErrorKind::Memory,
-            "the engine ran out of memory outside the tool's heap".to_owned(),
-        );
-    }
-    RunError::new(RunErrorKind::Crashed, format!("the worker ended before the tool did: {how}"))
+/// The frame that asks a worker to end.
+fn stop_frame() -> Vec<u8> {
+    encode(&ToWorker::Stop).unwrap_or_default()
 }

@@ -33,8 +33,10 @@ pub struct SandboxOptions {
     pub worker: WorkerCommand,
     /// Warm workers kept ready.
     pub pool_size: usize,
-    /// The most any run may have.
+    /// The most that a run on a warm worker may have.
     pub limits: RunLimits,
+    /// The most that any run may have. One with a larger heap than warm workers have gets a worker of its own.
+    pub ceiling: RunLimits,
 }
 
 /// Warm workers, a compile worker, and the rules for using them.
@@ -80,7 +82,7 @@ impl Sandbox {
     }
 
     fn start_pool(&self, prelude: Vec<u8>) -> Result<Pool, SandboxError> {
-        let SandboxOptions { worker, pool_size, limits } = &self.options;
+        let SandboxOptions { worker, pool_size, limits, .. } = &self.options;
         Pool::start(worker.clone(), *pool_size, limits.heap_bytes, prelude)
     }
 
@@ -118,8 +120,13 @@ impl Sandbox {
         bridge: &dyn Bridge,
     ) -> Result<ToolRunReport, SandboxError> {
         let pool = self.pool.get().ok_or(SandboxError::Closed)?;
-        let options = ToolRunOptions { limits: options.limits.within(&self.options.limits), ..options };
-        let worker = self.fitting_worker(pool, program).await?;
+        let options = ToolRunOptions { limits: options.limits.within(&self.options.ceiling), ..options };
+        let heap_bytes = options.limits.heap_bytes;
+        let worker = match heap_bytes > self.options.limits.heap_bytes {
+            // A worker locks its address space when it starts, so a warm one can never have more.
+            true => pool.start_larger(heap_bytes).await?,
+            false => self.fitting_worker(pool, program).await?,
+        };
         let (report, process) = run::run(worker, program, input, options, bridge).await?;
         pool.discard(process);
         Ok(report)

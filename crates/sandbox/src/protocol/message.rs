@@ -86,6 +86,7 @@ pub(crate) struct RunRequest {
     pub environment: Vec<(String, String)>,
     pub heap_bytes: u64,
     pub cpu_us: u64,
+    pub wall_us: u64,
     pub stack_bytes: u64,
     pub output_bytes: u64,
     pub log_lines: u64,
@@ -117,12 +118,15 @@ pub(crate) enum ToWorker {
     WarmUp(WarmUp),
     Run(Box<RunRequest>),
     Reply(CallReply),
+    /// The time by the clock is up: end, and report where.
+    Stop,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FailureKind {
     Memory,
     CpuTime,
+    WallTime,
     /// The tool threw.
     Thrown,
     /// A cap on output, logs or bridge calls.
@@ -144,6 +148,24 @@ pub(crate) struct Failure {
     /// `error.code` when it is a string: bridge errors carry theirs through the tool.
     pub code: Option<String>,
     pub related: Box<RelatedErrors>,
+    pub stop: Box<StopReport>,
+}
+
+/// What is known of a run that a limit stopped; empty for every other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopReport {
+    /// Where its CPU time was spent.
+    pub samples: Vec<StackSample>,
+    /// It did nothing but wait for the call that the stack of the failure shows.
+    pub is_waiting: bool,
+}
+
+/// A stack that was seen while a run was busy, in emitted places.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackSample {
+    pub stack: String,
+    /// How often.
+    pub count: u32,
 }
 
 /// The errors behind a thrown error.
@@ -166,6 +188,14 @@ pub(crate) struct RunOutcome {
     /// JSON of the result.
     pub result: Result<String, Failure>,
     pub stats: WorkerStats,
+}
+
+impl RunOutcome {
+    /// Whether a limit on time or memory ended the run.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let stops = |kind| matches!(kind, FailureKind::Memory | FailureKind::CpuTime | FailureKind::WallTime);
+        self.result.as_ref().is_err_and(|failure| stops(failure.kind))
+    }
 }
 
 /// Bytes beside the arguments of a call.

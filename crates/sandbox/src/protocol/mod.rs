@@ -12,4 +12,4 @@ pub(crate) use message::{
     Attachment, CallReply, CompileAnswer, CompileJob, Failure, FailureKind, FromWorker, LOG_CUT_NOTE,
     ReplyValue, RunOutcome, RunRequest, ToWorker, WarmUp, WorkerStats,
 };
-pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors};
+pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors, StackSample, StopReport};

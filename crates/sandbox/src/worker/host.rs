@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -53,6 +53,11 @@ pub(super) struct Host {
     cpu_start: Cell<Duration>,
     cpu_limit: Cell<Duration>,
     cpu_exceeded: Cell<bool>,
+    started: Cell<Option<Instant>>,
+    wall_limit: Cell<Duration>,
+    wall_exceeded: Cell<bool>,
+    /// As it was when the engine asked last.
+    last_cpu_used: Cell<Duration>,
     violation: RefCell<Option<String>>,
     log_lines_left: Cell<u64>,
     log_bytes_left: Cell<u64>,
@@ -80,6 +85,10 @@ impl Host {
             cpu_start: Cell::new(Duration::ZERO),
             cpu_limit: Cell::new(Duration::MAX),
             cpu_exceeded: Cell::new(false),
+            started: Cell::new(None),
+            wall_limit: Cell::new(Duration::MAX),
+            wall_exceeded: Cell::new(false),
+            last_cpu_used: Cell::new(Duration::ZERO),
             violation: RefCell::new(None),
             log_lines_left: Cell::new(u64::MAX),
             log_bytes_left: Cell::new(u64::MAX),
@@ -101,6 +110,8 @@ impl Host {
         self.output_bytes.set(request.output_bytes);
         self.cpu_start.set(cpu_now());
         self.cpu_limit.set(Duration::from_micros(request.cpu_us));
+        self.wall_limit.set(Duration::from_micros(request.wall_us));
+        self.started.set(Some(Instant::now()));
     }
 
     /// Starts the clock of a warm-up. A worker that exceeds it is marked for good.
@@ -115,10 +126,25 @@ impl Host {
 
     /// True when the run must stop now. The engine asks this while it runs code.
     pub(super) fn must_stop(&self) -> bool {
-        if self.cpu_used() > self.cpu_limit.get() {
+        let used = self.cpu_used();
+        self.last_cpu_used.set(used);
+        if used > self.cpu_limit.get() {
             self.cpu_exceeded.set(true);
         }
-        self.cpu_exceeded.get() || self.heap.exceeded() || self.violation.borrow().is_some()
+        // After a call only the kernel knows how much of the time was a person's.
+        let is_late = |started: Instant| started.elapsed() > self.wall_limit.get();
+        if self.next_call.get() == 1 && self.started.get().is_some_and(is_late) {
+            self.wall_exceeded.set(true);
+        }
+        self.cpu_exceeded.get()
+            || self.wall_exceeded.get()
+            || self.heap.exceeded()
+            || self.violation.borrow().is_some()
+    }
+
+    /// The CPU time that the run had used when the engine asked last.
+    pub(super) fn last_cpu_used(&self) -> Duration {
+        self.last_cpu_used.get()
     }
 
     /// Why the run must stop. Memory comes first: a heap at its cap also burns time in the collector.
@@ -129,7 +155,15 @@ impl Host {
         if let Some(text) = self.violation.borrow().clone() {
             return Some((FailureKind::Cap, text));
         }
-        self.cpu_exceeded.get().then(|| (FailureKind::CpuTime, String::new()))
+        if self.cpu_exceeded.get() {
+            return Some((FailureKind::CpuTime, String::new()));
+        }
+        self.wall_exceeded.get().then(|| (FailureKind::WallTime, String::new()))
+    }
+
+    /// The kernel says that the time by the clock is up.
+    pub(super) fn end_wall_time(&self) {
+        self.wall_exceeded.set(true);
     }
 
     /// Marks the run as over its cap; the engine stops at its next check, whatever the tool catches.

@@ -87,8 +87,12 @@ impl Workers {
     pub fn start() -> Result<Self, Box<dyn Error>> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let limits = limits();
-        let sandbox =
-            Sandbox::new(SandboxOptions { worker: WorkerCommand::this_binary(), pool_size: 2, limits })?;
+        let sandbox = Sandbox::new(SandboxOptions {
+            worker: WorkerCommand::this_binary(),
+            pool_size: 2,
+            limits,
+            ceiling: limits,
+        })?;
         runtime.block_on(async {
             let compiled = sandbox.compile(Script::request(Sandbox::prelude())).await?;
             sandbox.warm(compiled.bytecode.ok_or("the prelude has no bytecode")?).await?;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, background};
-use tgp_sandbox::{Bridge, BridgeAnswer};
+use tgp_sandbox::{Bridge, BridgeAnswer, RunLimits};
 use tokio::sync::{Mutex, Semaphore};
 
+use super::limits::RunAllowance;
 use super::mounts::Mounts;
 use super::sql_options::{RowOptions, batch_size, cursor_number, no_database};
 use tgp_router::Workspace;
@@ -36,12 +37,18 @@ pub(super) struct ToolBridge {
     waited_before: Duration,
     running: Semaphore,
     requests: Semaphore,
+    allowance: RunAllowance,
     /// The codes this bridge has really answered with.
     answered: BlockingMutex<BTreeSet<Code>>,
 }
 
 impl ToolBridge {
-    pub(super) fn new(tool: RelativePath, workspace: Workspace, invocation: Invocation<'_>) -> Self {
+    pub(super) fn new(
+        tool: RelativePath,
+        workspace: Workspace,
+        invocation: Invocation<'_>,
+        limits: RunLimits,
+    ) -> Self {
         let outer = invocation.as_outer();
         let (tools, requests) = match invocation.context.depth {
             0 => (PARALLEL_TOOLS, PARALLEL_REQUESTS.0),
@@ -58,6 +65,7 @@ impl ToolBridge {
             outer,
             running: Semaphore::new(tools),
             requests: Semaphore::new(requests),
+            allowance: RunAllowance::new(limits),
             answered: BlockingMutex::default(),
         }
     }
@@ -87,6 +95,34 @@ impl ToolBridge {
             ..self.context.clone()
         };
         Box::pin(self.router.call_in(call, context, workspace, &self.outer)).await.into_result()
+    }
+
+    /// Another tool. What it may use is bounded by this run: by all that it has, or by what is left of it where the call
+    /// asks for limits.
+    async fn exec_tool(
+        &self,
+        path: String,
+        values: Value,
+        limits: Option<Value>,
+    ) -> Result<Value, ToolError> {
+        let asks = limits.is_some();
+        let left = if asks { self.allowance.left(self.waited()) } else { self.allowance.whole() };
+        let mut workspace = self.workspace.clone();
+        workspace.outer_limits = Some(left);
+        let mut arguments = json!({ "path": path, "args": values });
+        if let (Some(limits), Some(fields)) = (limits, arguments.as_object_mut()) {
+            fields.insert("limits".to_owned(), limits);
+        }
+        let ran = self.inner_call_in(&workspace, "exec_tool", arguments).await;
+        if asks {
+            let stats = match &ran {
+                Ok(data) => data.get("stats"),
+                Err(error) => error.details.get("stats"),
+            };
+            let cpu = stats.and_then(|stats| stats.get("cpu_ms")).and_then(Value::as_f64);
+            self.allowance.spend_cpu(cpu.unwrap_or_default());
+        }
+        Ok(ran?.get("result").cloned().unwrap_or_default())
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
@@ -135,11 +171,11 @@ impl ToolBridge {
             "exec_tool" => {
                 let path = text(name, "path", arguments.next())?;
                 let values = arguments.next().unwrap_or_else(|| json!({}));
+                let limits = limits_of(arguments.next())?;
                 // It is never closed, so there always is a permit to wait for. Only then the large future is made: a
                 // thousand calls may wait.
                 let _permit = self.running.acquire().await;
-                let data = self.inner_call("exec_tool", json!({ "path": path, "args": values })).await?;
-                Ok(data.get("result").cloned().unwrap_or_default())
+                self.exec_tool(path, values, limits).await
             }
             "fetch" => {
                 let _permit = self.requests.acquire().await;
@@ -238,6 +274,18 @@ fn wrong(function: &str, wanted: &str, name: &str, value: Option<Value>) -> Tool
     };
     let got = tgp_text::head(&got, MAX_SHOWN_ARGUMENT);
     ToolError::new(Code::Validation, format!("tgp.{function} takes {wanted} as `{name}`, not {got}"))
+}
+
+/// The limits among the options of `tgp.exec_tool`. The schema of the call checks their values.
+fn limits_of(options: Option<Value>) -> Result<Option<Value>, ToolError> {
+    let Some(mut options) = options.filter(|options| !options.is_null()) else { return Ok(None) };
+    let limits = options.as_object_mut().and_then(|fields| fields.remove("limits"));
+    if options.as_object().is_none_or(|fields| !fields.is_empty()) {
+        let message = format!("tgp.exec_tool takes `{{ limits }}` as its third argument, not {options}");
+        return Err(ToolError::new(Code::Validation, message)
+            .help("write `tgp.exec_tool(path, args, { limits: { cpuMs: 5000 } })`"));
+    }
+    Ok(limits.filter(|limits| !limits.is_null()))
 }
 
 /// For code that may call nothing, such as configuration files; it says when.

@@ -1,8 +1,10 @@
 //! What a failed run means, in terms of the tool's own TypeScript.
 
+use std::collections::BTreeMap;
+
 use tgp_compiler::ModuleGraph;
 use tgp_contract::{Code, Finding, Severity, SourceLocation, ToolError};
-use tgp_sandbox::{CompileFailure, RunError, RunErrorKind};
+use tgp_sandbox::{CompileFailure, RunError, RunErrorKind, StackSample};
 
 /// Logs that the compile worker failed at a source. What the engine refuses is not a failure of the worker.
 pub(super) fn log_worker(id: &str, failure: &CompileFailure) {
@@ -29,7 +31,12 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
     let carried = carried_code(error).filter(|code| answered(*code));
     let code = carried.unwrap_or_else(|| error.code());
     let frames = map_stack(&error.stack, graph);
+    let busiest = busiest_line(error, graph);
     let message = match (&error.kind, error.name.as_str()) {
+        (RunErrorKind::CpuTime | RunErrorKind::WallTime, _) => match &busiest {
+            Some(line) => format!("{}; {line}", error.message),
+            None => error.message.clone(),
+        },
         (RunErrorKind::Thrown, name) if !name.is_empty() && name != "Error" => {
             format!("{name}: {}", error.message)
         }
@@ -37,7 +44,9 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
     };
     let mut tool_error =
         ToolError::new(code, message).help(carried.map_or_else(|| help(error.kind), help_of_carried));
-    if let Some(place) = frames.iter().find_map(|frame| frame.place.clone()) {
+    let place =
+        busiest.map(|line| line.place).or_else(|| frames.iter().find_map(|frame| frame.place.clone()));
+    if let Some(place) = place {
         tool_error = tool_error.place(&place);
     }
     let stack: Vec<String> = frames.iter().map(Frame::to_string).collect();
@@ -45,6 +54,58 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
         tool_error = tool_error.detail("stack", stack);
     }
     tool_error
+}
+
+/// Samples that are needed before a line is called the one where the time was spent.
+const LEAST_SAMPLES: u32 = 5;
+
+/// The line where a stopped run has spent most of its time.
+struct BusiestLine {
+    place: SourceLocation,
+    /// How many samples were taken there, of how many; nothing when there were too few to say.
+    samples: Option<(u32, u32)>,
+    /// The run did nothing but wait for a call that it had made here.
+    waits: bool,
+}
+
+impl std::fmt::Display for BusiestLine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SourceLocation { file, line, .. } = &self.place;
+        match self.samples {
+            _ if self.waits => write!(formatter, "it was waiting for the call at {file}:{line}"),
+            Some((here, all)) => {
+                write!(formatter, "most of the time was spent in {file}:{line} ({here} of {all} samples)")
+            }
+            None => write!(formatter, "it was stopped at {file}:{line}"),
+        }
+    }
+}
+
+fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
+    let stopped = first_place(&error.stack, graph);
+    if let Some(place) =
+        stopped.clone().filter(|_| error.kind == RunErrorKind::WallTime && error.stop.is_waiting)
+    {
+        return Some(BusiestLine { place, samples: None, waits: true });
+    }
+    let mut lines = BTreeMap::<(String, u32), (SourceLocation, u32)>::new();
+    let mut all = 0_u32;
+    for StackSample { stack, count } in &error.stop.samples {
+        all = all.saturating_add(*count);
+        if let Some(place) = first_place(stack, graph) {
+            let key = (place.file.clone(), place.line);
+            let (_, here) = lines.entry(key).or_insert((place, 0));
+            *here = here.saturating_add(*count);
+        }
+    }
+    // Of equals the first, so that the same run gives the same message.
+    let busiest = lines.into_values().reduce(|best, line| if line.1 > best.1 { line } else { best });
+    match busiest {
+        Some((place, here)) if all >= LEAST_SAMPLES => {
+            Some(BusiestLine { place, samples: Some((here, all)), waits: false })
+        }
+        _ => stopped.map(|place| BusiestLine { place, samples: None, waits: false }),
+    }
 }
 
 /// Codes of calls that a tool makes, and what to do when the tool lets such an error through.
@@ -80,10 +141,17 @@ fn help_of_carried(code: Code) -> &'static str {
 
 fn help(kind: RunErrorKind) -> &'static str {
     match kind {
-        RunErrorKind::Memory => "work on smaller pieces, or raise sandbox.memoryMb in tgp.config.ts",
-        RunErrorKind::CpuTime => "look for a loop that does not end, or raise sandbox.cpuMs in tgp.config.ts",
+        RunErrorKind::Memory => {
+            "work on smaller pieces; or ask for more with `limits.memoryMb` (`tgp exec --memory-mb`), or raise \
+             sandbox.memoryMb in tgp.config.ts"
+        }
+        RunErrorKind::CpuTime => {
+            "look for a loop that does not end; if the work is that large, ask for more with `limits.cpuMs` \
+             (`tgp exec --cpu-ms`), or raise sandbox.cpuMs in tgp.config.ts"
+        }
         RunErrorKind::WallTime => {
-            "look for a wait that does not end, or raise sandbox.wallMs in tgp.config.ts"
+            "look for a wait that does not end; or ask for more with `limits.wallMs` (`tgp exec --wall-ms`), or raise \
+             sandbox.wallMs in tgp.config.ts"
         }
         RunErrorKind::Thrown => "read the place and the logs, patch the tool, and check it again",
         RunErrorKind::Cap => "return, log or call less; the caps are in the sandbox section of tgp.config.ts",

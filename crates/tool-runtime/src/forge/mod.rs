@@ -8,6 +8,7 @@ mod check;
 mod describe;
 mod failure;
 mod frontend;
+mod limits;
 mod mounts;
 mod predicate;
 mod prepared;
@@ -36,6 +37,7 @@ pub use changes::RunChange;
 use changes::{grow, judge, may_take_effect, pre_commit_check, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::FrontendRequest;
+pub use limits::GrantedLimits;
 use program::{CompiledTool, PrepareFailure, prepare};
 use run_commit::RunCommit;
 use sources::Sources;
@@ -55,7 +57,10 @@ pub struct ToolRuntimeOptions {
     /// The agent's root on disk, for the native type checker.
     pub tool_root: PathBuf,
     pub allowed_imports: Vec<String>,
+    /// What every run has.
     pub limits: RunLimits,
+    /// What a call may ask for.
+    pub ceiling: RunLimits,
     pub seed: Option<u64>,
     pub frozen_clock_ms: Option<f64>,
 }
@@ -234,6 +239,7 @@ impl ToolRuntime {
         invocation: Invocation<'_>,
         path: &RelativePath,
         arguments: Value,
+        limits: RunLimits,
     ) -> Result<ToolRun, ToolError> {
         let prepared = self.judged_program(invocation, path).await?;
         let mut warnings = self.check_call(invocation, path, &prepared, &arguments).await?;
@@ -255,9 +261,10 @@ impl ToolRuntime {
             sql.expect_reads();
         }
         let run = workspace.clone();
-        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
+        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation, limits);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
-        let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
+        let options = ToolRunOptions { limits, ..self.run_options() };
+        let report = self.sandbox.run(&prepared.program, input, options, &bridge).await;
         let report = match report {
             Ok(report) => report,
             Err(error) => {

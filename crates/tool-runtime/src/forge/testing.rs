@@ -175,10 +175,10 @@ impl ToolRuntime {
         // A test reads what its caller may read, as a tool does.
         let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
         let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base: None, point: None };
-        let bridge = bridge::ToolBridge::new(report.file.clone(), workspace, invocation);
-        let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let options = self.run_options();
         let limits = Self::test_limits(options.limits);
+        let bridge = bridge::ToolBridge::new(report.file.clone(), workspace, invocation, limits);
+        let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let ran =
             self.sandbox.run(&prepared.program, input, ToolRunOptions { limits, ..options }, &bridge).await;
         end.undo().await;

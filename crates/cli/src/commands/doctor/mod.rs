@@ -115,7 +115,7 @@ fn project_rows(kernel: &Kernel) -> Vec<Row> {
     let mut rows = vec![
         Row { name: "project", health: Health::Good, text: kernel.project().display().to_string() },
         Row { name: "tools", health: Health::Good, text: kernel.root().display().to_string() },
-        limits_row(&kernel.config().sandbox.limits),
+        limits_row(&kernel.config().sandbox),
     ];
     rows.extend(read_directories_row(kernel));
     rows
@@ -140,9 +140,11 @@ fn read_directories_row(kernel: &Kernel) -> Option<Row> {
     }
 }
 
-fn limits_row(limits: &tgp::sandbox::RunLimits) -> Row {
+fn limits_row(sandbox: &tgp::config::SandboxConfig) -> Row {
+    let (limits, ceiling) = (&sandbox.limits, sandbox.highest_limits().as_request());
     let (cpu, wall) = (limits.cpu.as_millis(), limits.wall.as_millis());
     let mut text = format!("{} MB memory, {cpu} ms CPU, {wall} ms wall clock", limits.heap_bytes >> 20);
+    text.push_str(&format!("; a call may ask for {ceiling}"));
     if (cpu, wall) != OLD_DEFAULTS {
         return Row { name: "limits", health: Health::Good, text };
     }

@@ -18,7 +18,7 @@ declare const tgp: {
   /** Files below a directory, recursively, sorted. */
   list_files(directory?: string): Promise<string[]>;
   /** Runs another tool in a sandbox of its own and gives its result. */
-  exec_tool<Result = any>(path: string, args?: object): Promise<Result>;
+  exec_tool<Result = any>(path: string, args?: object, options?: { limits?: TGPLimits }): Promise<Result>;
   /**
    * Runs one SQL statement in the run's transaction, which is committed when the tool returns and rolled back when it
    * throws. A list of parameters is for `?` or `$1`, an object for `:name`. More rows than the caps of the database allow
@@ -57,6 +57,13 @@ interface TGPRows<Row> extends Array<Row> {
   readonly changed: number;
   /** True when there were more rows than the caps of the database allow. */
   readonly truncated: boolean;
+}
+
+/** Limits of one run. Above the usual ones a call needs an approval, above `sandbox.ceiling` it is refused. */
+interface TGPLimits {
+  cpuMs?: number;
+  wallMs?: number;
+  memoryMb?: number;
 }
 
 type TGPRequestInit = RequestInit;
@@ -99,6 +106,8 @@ declare module '@tgp/core' {
       memoryMb?: number;
       cpuMs?: number;
       wallMs?: number;
+      /** What a call may ask for, after an approval. 10000, 60000 and 512 by default. */
+      ceiling?: TGPLimits;
       outputBytes?: number;
       logLines?: number;
       logBytes?: number;

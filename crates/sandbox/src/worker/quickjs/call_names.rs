@@ -45,7 +45,11 @@ fn failed_at(stack: &str) -> Option<(Tokens<'static>, usize)> {
 }
 
 fn iterated(stack: &str) -> Option<String> {
-    let (tokens, at) = failed_at(stack)?;
+    let (tokens, mut at) = failed_at(stack)?;
+    // The compiler puts a helper around some lists: `__spread(rows, "push", list)`.
+    if tokens.text(at).starts_with("__spread") && tokens.text(at + 1) == "(" {
+        at += 6;
+    }
     let end = tokens.chain_end(at);
     (tokens.text(end + 1) != "(").then(|| tokens.shown(tokens.chain_start(at), end))
 }

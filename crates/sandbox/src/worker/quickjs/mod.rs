@@ -10,6 +10,7 @@ mod natives;
 mod prelude;
 mod rejections;
 mod runner;
+mod samples;
 mod subtle;
 mod timers;
 mod value_kinds;
@@ -36,6 +37,7 @@ use prelude::PreludeCode;
 pub(in crate::worker) use prelude::parts as prelude_parts;
 pub(crate) use prelude::{PRELUDE_ID, source as prelude_source};
 use rejections::Rejections;
+use samples::{Sampler, SamplerGuard};
 use timers::Timers;
 
 /// Everything but `Eval`: code arrives as bytecode only, so every route from text to code is a dead end.
@@ -62,11 +64,14 @@ struct Prelude {
     settle: Persistent<Function<'static>>,
     fire_timer: Persistent<Function<'static>>,
     describe: Persistent<Function<'static>>,
+    waiting_stack: Persistent<Function<'static>>,
 }
 
 pub(super) struct QuickJs {
     // Fields drop in this order: what holds JavaScript values goes before what owns them.
     prelude: Prelude,
+    _sampler_guard: SamplerGuard,
+    sampler: Rc<Sampler>,
     rejections: Rejections,
     timers: Rc<Timers>,
     context: Context,
@@ -108,11 +113,22 @@ impl QuickJs {
     pub(super) fn new(host: &Rc<Host>, heap: &Rc<HeapMeter>, prelude_bytecode: Vec<u8>) -> Result<Self> {
         let runtime = Runtime::new_with_alloc(CountingAllocator(Rc::clone(heap)))?;
         let watched = Rc::clone(host);
-        runtime.set_interrupt_handler(Some(Box::new(move || watched.must_stop())));
+        let sampler = Rc::new(Sampler::default());
+        let asked = Rc::clone(&sampler);
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            let stops = watched.must_stop();
+            if stops {
+                asked.stopping();
+            } else {
+                asked.tick(watched.last_cpu_used());
+            }
+            stops
+        })));
         let rejections = Rejections::default();
         rejections.watch(&runtime);
         let context = Context::custom::<Intrinsics>(&runtime)?;
         let timers = Rc::new(Timers::default());
+        let sampler_guard = context.with(|ctx| sampler.install(&ctx))?;
         let prelude = context.with(|ctx| {
             // SAFETY: the context is alive.
             unsafe { qjs::JS_AddIntrinsicAToB(ctx.as_raw().as_ptr()) };
@@ -138,9 +154,10 @@ impl QuickJs {
                 settle: keep("settle")?,
                 fire_timer: keep("fireTimer")?,
                 describe: keep("describe")?,
+                waiting_stack: keep("waitingStack")?,
             })
         })?;
-        Ok(Self { prelude, rejections, timers, context, runtime })
+        Ok(Self { prelude, _sampler_guard: sampler_guard, sampler, rejections, timers, context, runtime })
     }
 
     fn set_stack_bytes(&self, bytes: usize) {

@@ -19,6 +19,7 @@ use crate::worker::host::{Host, without_lone_surrogates};
 
 pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) -> RunOutcome {
     host.begin(&request);
+    engine.sampler.begin(Duration::from_micros(request.cpu_us));
     engine.set_stack_bytes(usize::try_from(request.stack_bytes).unwrap_or(usize::MAX));
     modules::register(std::mem::take(&mut request.modules));
     let result = if modules::kind_of(&request.entry).is_none() {
@@ -28,7 +29,10 @@ pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) ->
     };
     // Whatever the tool made of a limit error, the mark the limit left decides.
     let result = match host.stop_reason() {
-        Some((kind, message)) => Err(failure(kind, message)),
+        Some((kind, message)) => {
+            let (stack, stop) = engine.sampler.take();
+            Err(Failure { stack, stop: Box::new(stop), ..failure(kind, message) })
+        }
         None => result,
     };
     let stats = WorkerStats {
@@ -40,7 +44,7 @@ pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) ->
 
 fn failure(kind: FailureKind, message: String) -> Failure {
     let (name, stack) = (String::new(), String::new());
-    Failure { kind, name, message, stack, code: None, related: Box::default() }
+    Failure { kind, name, message, stack, code: None, related: Box::default(), stop: Box::default() }
 }
 
 fn drive(
@@ -161,10 +165,24 @@ fn take_reply(ctx: &Ctx<'_>, engine: &QuickJs, host: &Rc<Host>, wait: Option<Dur
         let reply = read_blocking::<ToWorker>(&mut *host.connection.borrow_mut());
         match reply {
             Ok(ToWorker::Reply(reply)) => settle(ctx, engine, host, reply),
+            Ok(ToWorker::Stop) => {
+                engine.sampler.waits_at(waiting_stack(ctx, engine));
+                host.end_wall_time();
+            }
             // Anything else from the kernel at this point, or its end, means the run is over.
             _ => crate::worker::leave(),
         }
     }
+}
+
+/// Where the tool has made the oldest call that has no answer; empty when there is none.
+fn waiting_stack(ctx: &Ctx<'_>, engine: &QuickJs) -> String {
+    let stack = engine.prelude.waiting_stack.clone().restore(ctx);
+    let stack = stack.and_then(|stack: Function| stack.call::<_, String>(()));
+    stack.map(|stack| clipped(&stack)).unwrap_or_else(|_| {
+        ctx.catch();
+        String::new()
+    })
 }
 
 fn readable_within(host: &Host, wait: Option<Duration>) -> bool {
@@ -241,5 +259,5 @@ fn thrown<'js>(ctx: &Ctx<'js>, engine: &QuickJs, error: Value<'js>) -> Failure {
     let (name, stack) = (text("name"), text("stack"));
     let message = call_names::name_expression(&name, &text("message"), &stack);
     let related = Box::new(RelatedErrors { causes: texts("causes"), errors: texts("errors") });
-    Failure { kind: FailureKind::Thrown, name, message, stack, code, related }
+    Failure { kind: FailureKind::Thrown, name, message, stack, code, related, stop: Box::default() }
 }

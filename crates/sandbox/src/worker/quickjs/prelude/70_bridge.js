@@ -43,6 +43,12 @@ function settle(call, code, text, bytes) {
   pending.reject(error);
 }
 
+/** The stack of the oldest call without an answer, for a run whose time is up. */
+function waitingStack() {
+  const [oldest] = keys(pendingCalls);
+  return oldest === undefined ? '' : textOf(pendingCalls[oldest].error.stack);
+}
+
 // The rows, and beside them what else a statement says: how many rows it changed, and whether rows were cut off.
 async function rowsOfStatement(sql, params = [], options = undefined) {
   const { rows, changed, truncated } = await bridge('exec_sql', [sql, params, options]);
@@ -99,7 +105,7 @@ install('tgp', Object.freeze({
   read_file: readFile,
   write_file: writeFile,
   list_files: (directory = '') => bridge('list_files', [directory]),
-  exec_tool: (path, values = {}) => bridge('exec_tool', [path, values]),
+  exec_tool: (path, values = {}, options) => bridge('exec_tool', options === undefined ? [path, values] : [path, values, options]),
   exec_sql: rowsOfStatement,
   query: (sql, params = [], options = undefined) => rowsInBatches(sql, params, options),
   fetch: (...values) => part('fetch').fetch(...values),

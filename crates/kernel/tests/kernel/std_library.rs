@@ -1,0 +1,202 @@
+//! `@tgp/std` as tools use it: what it computes does not depend on how fast it is.
+
+use serde_json::json;
+
+use crate::support::{Project, result, run};
+
+/// The parser as it was before it became fast, character by character, and texts made at random.
+const CSV: &str = r#"
+import { parseCsv, parseCsvRows } from '@tgp/std';
+
+function plainRows(text: string, { separator = ',' }: { separator?: string } = {}): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  let field = '';
+  let quoted = false;
+  let started = false;
+  const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
+  const endField = (): void => {
+    row.push(field);
+    field = '';
+  };
+  const endRow = (): void => {
+    endField();
+    rows.push(row);
+    row = [];
+    started = false;
+  };
+  for (let index = 0; index < source.length; index++) {
+    const character = source.charAt(index);
+    if (quoted) {
+      if (character !== '"') field += character;
+      else if (source.charAt(index + 1) === '"') {
+        field += '"';
+        index++;
+      } else quoted = false;
+      continue;
+    }
+    if (character === '\r' && source.charAt(index + 1) === '\n') continue;
+    if (character === '\n' || character === '\r') {
+      endRow();
+      continue;
+    }
+    started = true;
+    if (character === separator) endField();
+    else if (character === '"' && field === '') quoted = true;
+    else field += character;
+  }
+  if (quoted) throw new SyntaxError('parseCsv: a quoted field is not closed');
+  if (started) endRow();
+  return rows;
+}
+
+function plainRecords(text: string, options: { separator?: string } = {}): Record<string, string>[] {
+  const [header = [], ...rows] = plainRows(text, options);
+  return rows
+    .filter((row) => row.length > 1 || row[0] !== '')
+    .map((row) => Object.fromEntries(header.map((name, index) => [name, row[index] ?? ''])));
+}
+
+const PIECES = ['a', 'b', ',', ',', '"', '"', '""', '\n', '\r', '\r\n', ' ', 'é', '😀', ';', '\uFEFF', '__proto__', '1', '\u0000'];
+const SEPARATORS = [undefined, ',', ';', '\t', '', ',,', '"', '\n', '\r', 'a', '\uD83D'];
+
+const outcome = (work: () => unknown): string => {
+  try {
+    return JSON.stringify(work());
+  } catch (error: any) {
+    return `${error.name}: ${error.message}`;
+  }
+};
+
+export default (args: { seed: number; texts: number }): unknown => {
+  let state = args.seed;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state >>> 8) % below;
+  };
+  for (let count = 0; count < args.texts; count++) {
+    const text = Array.from({ length: random(24) }, () => PIECES[random(PIECES.length)]).join('');
+    const separator = SEPARATORS[random(SEPARATORS.length)];
+    const options = separator === undefined ? {} : { separator };
+    const rows = [outcome(() => parseCsvRows(text, options)), outcome(() => plainRows(text, options))];
+    const records = [outcome(() => parseCsv(text, options)), outcome(() => plainRecords(text, options))];
+    if (rows[0] !== rows[1] || records[0] !== records[1]) return { text, separator, rows, records };
+  }
+  return 'the same';
+};
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn csv_is_read_as_before_whatever_the_text() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({ "sandbox": { "cpuMs": 60_000, "wallMs": 120_000 } })).await;
+    for seed in [1, 77, 4242] {
+        let answer = run(&kernel, &project, CSV, json!({ "seed": seed, "texts": 2_000 })).await;
+        assert_eq!(result(&answer), "the same", "seed {seed}");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn csv_of_every_kind_is_read() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "import { parseCsv, parseCsvRows, toCsv } from '@tgp/std';
+export default () => [
+  parseCsv('\\uFEFFid,name\\r\\n1,\"Müller, \"\"Ada\"\"\"\\r\\n\\r\\n2,\"two\\nlines\"\\r\\n3'),
+  parseCsvRows('a;b\\n;\\n\"\";\"\"', { separator: ';' }),
+  parseCsv(toCsv([{ a: 'x,y', b: 'say \"hi\"', c: 'l1\\nl2' }])),
+  Object.keys(parseCsv('__proto__,constructor\\n1,2')[0]),
+];";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(
+        result(&answer),
+        json!([
+            [{ "id": "1", "name": "Müller, \"Ada\"" }, { "id": "2", "name": "two\nlines" }, { "id": "3", "name": "" }],
+            [["a", "b"], ["", ""], ["", ""]],
+            [{ "a": "x,y", "b": "say \"hi\"", "c": "l1\nl2" }],
+            ["__proto__", "constructor"],
+        ])
+    );
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_are_sorted_and_counted_as_before() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "import { countBy, omit, sortBy } from '@tgp/std';
+const people = [{ n: 'b', a: 2 }, { n: 'a', a: 2 }, { n: 'c', a: 1 }];
+let asked = 0;
+export default () => [
+  sortBy(people, [(p) => p.a, (p) => p.n]).map((p) => p.n).join(''),
+  sortBy(people, (p) => p.a).map((p) => p.n).join(''),
+  sortBy(people, (p) => p.a, { descending: true }).map((p) => p.n).join(''),
+  sortBy([new Date(2), new Date(1)], (d) => d).map((d) => d.getTime()),
+  sortBy([3, undefined, 1] as number[], (n) => n).length,
+  sortBy([2n, 1n], (n) => n).join(),
+  countBy(['x', 'y', 'x'], (text) => { asked++; return text; }),
+  asked,
+  omit({ a: 1, b: 2, c: 3 }, ['a', 'c']),
+];";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(
+        result(&answer),
+        json!(["cab", "cba", "bac", [1, 2], 3, "1,2", { "x": 2, "y": 1 }, 3, { "b": 2 }])
+    );
+    kernel.shutdown().await;
+}
+
+/// The engine takes 65,535 arguments in one call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_lists_can_be_spread_where_parts_give_the_same() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "export default () => {
+  const long = Array.from({ length: 100_000 }, (_, index) => (index * 7919) % 100_003);
+  const rows: number[] = [-1];
+  const length = rows.push(...long);
+  const twice = [...long];
+  twice.push(...twice);
+  const { push } = rows;
+  return [
+    Math.max(...long), Math.min(...long), Math.max(1e9, ...long, ...long), Math.max(...new Set(long)),
+    Math.min(...new Float64Array(long)), String(Math.max(...[])), String(Math.max(...[1, NaN])), Object.is(Math.min(...[0, -0]), -0),
+    length, rows.length, rows[0], rows[1] === long[0], rows.at(-1) === long.at(-1), twice.length,
+    typeof push, Math.max(...'123'), [1].push(...[2, 3]),
+  ];
+};";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(
+        result(&answer),
+        json!([
+            100_002,
+            0,
+            1e9,
+            100_002,
+            0,
+            "-Infinity",
+            "NaN",
+            true,
+            100_001,
+            100_001,
+            -1,
+            true,
+            true,
+            200_000,
+            "function",
+            3,
+            3
+        ])
+    );
+    // A name of the source is not the global, and what cannot be spread is named as the source writes it.
+    let source = "const Math = { max: (...values: number[]) => values.length };
+export default (args: { list?: number[] }) => {
+  const rows: number[] = [];
+  const __spread = Math.max(...[1, 2]);
+  try { rows.push(...(args.list as number[])); } catch (error: any) { return [__spread, error.name]; }
+};";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(result(&answer), json!([2, "TypeError"]));
+    kernel.shutdown().await;
+}
