@@ -83,6 +83,7 @@ impl LabelledTool {
         let properties: Map<String, Value> =
             self.params.iter().map(|name| (name.clone(), json!(true))).collect();
         Ok(ToolMetadata {
+            declared: None,
             path: RelativePath::new(&self.path)?,
             name: self.name.clone(),
             description: self.description.clone(),
