@@ -251,6 +251,7 @@ fn distractors(count: usize) -> Result<Vec<ToolMetadata>> {
         let name = format!("{verb}_{thing}");
         let path = RelativePath::new(&format!("tools/{folder}/{name}.ts")).map_err(ToolError::from)?;
         Ok(ToolMetadata {
+            declared: None,
             hash: canonical::sha256_hex(path.as_str().as_bytes()),
             path,
             name,

@@ -73,13 +73,14 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
         };
         let row = Row::new(&format!("parseCsv, {what}, per 1,000 rows"), Unit::Milliseconds);
         let row = row.ours(median("parseCsv")).budget(Budget::Below(BUDGET_MS));
-        section.row(match peer(&project, &text, runs)? {
+        let row = match peer(&project, &text, runs)? {
             Ok(times) => row.peer(PEER, per_thousand(times)),
             Err(reason) => {
                 section.skipped(PEER, &reason);
                 row
             }
-        });
+        };
+        section.row(row);
         if what == "plain" {
             for name in ["toCsv", "sortBy", "groupBy", "countBy", "uniq"] {
                 let row = Row::new(&format!("{name}, per 1,000 items"), Unit::Milliseconds);

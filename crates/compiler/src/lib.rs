@@ -10,6 +10,7 @@ mod check;
 mod describe;
 mod graph;
 mod names;
+mod parse;
 mod places;
 mod source;
 mod transpile;
@@ -20,5 +21,5 @@ pub use describe::describe;
 pub use graph::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError};
 pub use source::{CompileError, MAX_SOURCE_BYTES, SourceRole, Unit};
 pub use transpile::{
-    CompiledModule, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile,
+    CompiledModule, LoopTable, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile,
 };

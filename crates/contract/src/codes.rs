@@ -34,7 +34,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The arguments do not fit the tool's schema; nothing ran.
+    /// The arguments do not fit the tool's schema or its declared types; nothing ran.
     Validation = "EVALIDATION",
     /// The TDD state does not allow this tool now.
     State = "ESTATE",

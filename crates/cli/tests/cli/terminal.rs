@@ -134,8 +134,8 @@ fn ctrl_c_ends_a_write_that_waits_for_its_content() {
 
     let mut terminal = at_terminal(&project, &["write", "tools/a.ts"]);
     terminal.wait_for("Ctrl-D");
-    terminal.type_keys("all of it\n\u{4}");
+    terminal.type_keys("'all of it'\n\u{4}");
     let (code, screen) = terminal.finish();
     assert_eq!(code, Some(0), "{screen}");
-    assert_eq!(project.read(".tgp/tools/a.ts"), "all of it\n");
+    assert_eq!(project.read(".tgp/tools/a.ts"), "'all of it'\n");
 }

@@ -27,13 +27,14 @@ mod tree;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oxc::allocator::Allocator;
-use oxc::parser::{ParseOptions, Parser};
+use oxc::parser::ParseOptions;
 use oxc::semantic::SemanticBuilder;
 use oxc::span::{SourceType, Span};
 use serde::{Deserialize, Serialize};
 use tgp_contract::{CheckReport, Finding, Severity, TypeCheck};
 
 use crate::builtin::is_test_file;
+use crate::parse::parse;
 use crate::{CompiledModule, SourceRole, ToolShape, Unit, compile};
 use report::{Report, Rule};
 use shape::Shape;
@@ -93,7 +94,7 @@ fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Ve
         preserve_parens: false,
         ..ParseOptions::default()
     };
-    let parsed = Parser::new(&allocator, source, SourceType::ts()).with_options(parse_options).parse();
+    let parsed = parse(&allocator, source, SourceType::ts(), parse_options);
     if parsed.panicked || parsed.diagnostics.has_errors() {
         return None;
     }

@@ -35,7 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oxc::allocator::Allocator;
 use oxc::ast::ast::Program;
-use oxc::parser::{ParseOptions, Parser};
+use oxc::parser::ParseOptions;
 use oxc::semantic::{Scoping, SemanticBuilder};
 use oxc::span::SourceType;
 use serde_json::Value;
@@ -44,6 +44,7 @@ use tgp_contract::{DeclaredTypes, RelativePath, ToolMetadata, canonical};
 use self::declarations::Declarations;
 use self::doc::{Doc, Docs};
 use self::entry::Tool;
+use crate::parse::parse;
 use crate::transpile::runaway;
 use crate::{SourceRole, Unit, compile};
 
@@ -136,7 +137,7 @@ fn read<T>(unit: &Unit, reader: impl FnOnce(&Source<'_>) -> T) -> Result<T, Read
         preserve_parens: true,
         ..ParseOptions::default()
     };
-    let parsed = Parser::new(&allocator, text, source_type).with_options(options).parse();
+    let parsed = parse(&allocator, text, source_type, options);
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         let message = parsed.diagnostics.iter().next().map(|diagnostic| diagnostic.message.to_string());
         return Err(ReadFailure::Unparsed(message));

@@ -162,6 +162,7 @@ fn facade(id: &str, names: &BTreeSet<String>) -> CompiledModule {
         shape: ToolShape::DefaultExport,
         code,
         map: SourceMap::default(),
+        loops: crate::LoopTable::default(),
         requests: Vec::new(),
         exports: std::iter::once("default".to_owned()).chain(names.iter().cloned()).collect(),
         reexports: Vec::new(),

@@ -106,6 +106,7 @@ pub(super) fn json(unit: &Unit, source: &str) -> Result<CompiledModule, CompileE
         shape: ToolShape::CommonJs,
         code: format!("({OPENING}\nmodule.exports = JSON.parse({});\n}})\n", quoted(source)),
         map: SourceMap::default(),
+        loops: super::LoopTable::default(),
         requests: Vec::new(),
         exports,
         reexports: Vec::new(),

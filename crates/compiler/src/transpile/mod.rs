@@ -5,6 +5,7 @@ mod emit;
 mod environment;
 mod helpers;
 mod limits;
+mod loops;
 mod map;
 mod problems;
 mod refused;
@@ -33,6 +34,7 @@ use tgp_contract::{DeclaredTypes, Finding, SourceLocation};
 use self::emit::Wrapping;
 pub(crate) use self::emit::quoted;
 pub(crate) use self::limits::MAX_LIBRARY_BYTES;
+pub use self::loops::LoopTable;
 pub use self::map::SourceMap;
 use self::script::ScriptResult;
 use self::shape::Outline;
@@ -104,6 +106,8 @@ pub struct CompiledModule {
     /// JavaScript for the engine.
     pub code: String,
     pub map: SourceMap,
+    /// Where the loops of a tool are (only for [`crate::SourceRole::Tool`]).
+    pub loops: LoopTable,
     /// What it asks for, types excluded, each specifier and kind once, in order of appearance.
     pub requests: Vec<ModuleRequest>,
     /// The names it exports, as far as the source shows them; `default` included.
@@ -167,8 +171,13 @@ fn compile_unit(unit: &Unit) -> Result<CompiledModule, CompileError> {
     if !findings.is_empty() {
         return Err(CompileError { findings });
     }
+    let loops = match unit.role {
+        SourceRole::Tool => LoopTable::new(&program, &table),
+        SourceRole::Config | SourceRole::Library => LoopTable::default(),
+    };
     let (shape, scoping) = settle_shape(unit, &mut program, &allocator, &table)?;
-    transform_and_emit(unit, program, scoping, shape, &allocator, &table)
+    let compiled = transform_and_emit(unit, program, scoping, shape, &allocator, &table)?;
+    Ok(CompiledModule { loops, ..compiled })
 }
 
 fn extension(id: &str) -> &str {
@@ -201,7 +210,7 @@ fn parse<'a>(
         ..ParseOptions::default()
     };
     let source_type = source_type(unit);
-    let parsed = Parser::new(allocator, source, source_type).with_options(options).parse();
+    let parsed = crate::parse::parse(allocator, source, source_type, options);
     if parsed.diagnostics.is_empty() && !parsed.panicked {
         return Ok(parsed.program);
     }
@@ -426,6 +435,7 @@ fn transform_and_emit<'a>(
         needs_require: wrapping.needs_require(),
         code: wrapping.around(&printed.code),
         map,
+        loops: LoopTable::default(),
         requests: found.requests,
         exports,
         reexports,

@@ -180,13 +180,23 @@ fn links_that_leave_node_modules_are_refused() {
 #[test]
 fn node_modules_are_refused_with_the_packages_place() {
     let project = with("import x from 'pkg'; export default x;")
-        .file("node_modules/pkg/index.js", "\nconst crypto = require('crypto');\nmodule.exports = crypto;");
+        .file("node_modules/pkg/index.js", "\nimport crypto from 'crypto';\nexport default crypto;");
     let refusal = project.refusal("tools/a.ts");
     assert!(
         refusal.starts_with(
-            "ESECURITY 2:24 npm:pkg/index.js:2:24: cannot import `crypto`: it is a module of Node"
+            "ESECURITY 2:20 npm:pkg/index.js:2:20: cannot import `crypto`: it is a module of Node"
         ),
         "{refusal}"
+    );
+    // A `require` fails when its line runs, which may be never.
+    let project = with("import x from 'pkg'; export default x;")
+        .file("node_modules/pkg/index.js", "\nconst crypto = require('crypto');\nmodule.exports = crypto;");
+    let graph = project.graph("tools/a.ts").unwrap();
+    assert_eq!(links(&graph, "npm:pkg/index.js"), ["crypto -> missing:crypto"]);
+    let stand_in = &graph.modules["missing:crypto"].code;
+    assert!(
+        stand_in.contains("npm:pkg/index.js:2:24: cannot import `crypto`: it is a module of Node"),
+        "{stand_in}"
     );
 }
 

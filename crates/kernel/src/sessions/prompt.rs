@@ -51,7 +51,7 @@ impl Kernel {
             let names = names.iter().map(|name| name.trim_start_matches("./"));
             names.filter(|name| visible.shows_named(name)).map(str::to_owned).collect()
         };
-        let write_dirs = shown(&config.fs.allowed_dirs);
+        let (write_dirs, read_dirs) = (shown(&config.fs.allowed_dirs), shown(&config.fs.read_dirs));
         tgp_agent::system_prompt(&PromptFacts {
             mode: tdd.mode(),
             state: tdd.state(&tgp_tdd::Scope::Project).unwrap_or(TddState::Halted),
@@ -64,7 +64,7 @@ impl Kernel {
             platform_of_tools: ToolPlatform {
                 packages: &config.allowed_imports,
                 fetch_urls: &config.allowed_fetch_urls,
-                read_dirs: &[],
+                read_dirs: &read_dirs,
                 write_dirs: &write_dirs,
                 cpu: config.sandbox.limits.cpu,
                 wall: config.sandbox.limits.wall,

@@ -427,7 +427,7 @@ async fn bug_compile_errors_named_the_exports_of_a_package_that_a_rule_hides() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_reconcile_suggested_invariants_of_a_hidden_file() {
     let project = Project::new();
-    let rules = "version: 1\ninvariants:\n  - name: canary-alpha\n    query: \"MATCH (f:File) RETURN f\"\n";
+    let rules = "version: 1\ninvariants:\n  - name: canary-alpha\n    query: \"MATCH (f:File) RETURN f\"\n    expect: none\n    severity: error\n    message: m\n";
     project.put(".sage/invariants.yml", rules).put("src/a.ts", "export const a = 1;\n");
     let args = json!({ "path": "src/a.ts", "invariant": "canary-alpja" });
     let kernel = project.kernel(json!({})).await;
@@ -498,7 +498,7 @@ async fn queries_use_the_declared_types_before_anything_runs() {
         (
             "a: exec(\"tools/count.ts\") { limit: 2 }",
             "needs the argument `text`",
-            "q.aql:2:28",
+            "q.aql:2:27",
             "add `text: …`, of type `String`",
         ),
         ("a: exec(\"tools/count.ts\") { text: 5 }", "`text` has to be `String`", "q.aql:2:36", ""),

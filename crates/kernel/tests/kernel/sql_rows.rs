@@ -59,7 +59,7 @@ async fn a_query_reads_all_rows_and_a_batch_is_one_call() {
         let all = shop.run(&read(10)).await;
         assert_eq!(result(&all), json!([95, 4560]), "{}", shop.dialect);
         let too_many = shop.run(&read(9)).await;
-        assert!(error(&too_many).message.contains("bridge calls"), "{}", error(&too_many).message);
+        assert!(error(&too_many).message.contains("more `tgp.*` calls than"), "{}", error(&too_many).message);
         let wrong = shop.run(&read(0)).await;
         assert_eq!(code(&wrong), "EVALIDATION", "{}", shop.dialect);
         shop.close().await;

@@ -172,7 +172,7 @@ async fn long_lists_can_be_spread_where_parts_give_the_same() {
         json!([
             100_002,
             0,
-            1e9,
+            1_000_000_000,
             100_002,
             0,
             "-Infinity",

@@ -276,7 +276,7 @@ async fn a_confirmation_is_for_these_values_in_this_project() {
         let changed =
             changed.replace("elsewhere", "there").replace("tools", "t").replace("\"a/b\"", "\"a/c\"");
         let changed = changed.replace("/var/tmp", "/srv").replace("other.db", "o.db").replace("audit", "tdd");
-        let changed = changed.replace(".git/x", ".git/y");
+        let changed = changed.replace(".git/x", ".git/y").replace("10001", "10002");
         assert_ne!(changed, config.to_string());
         project.put("tgp.config.json", &changed);
         assert_eq!(trust_request(&ask(&project)).await.unwrap().unconfirmed.len(), 1, "{changed}");

@@ -143,6 +143,7 @@ impl Workers {
                 stack: String::new(),
                 code: None,
                 related: Box::default(),
+                stop: Box::default(),
             }),
             logs: Vec::new(),
             stats: tgp_sandbox::RunStats::default(),

@@ -83,6 +83,13 @@ impl std::fmt::Display for BusiestLine {
 
 fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
     let stopped = first_place(&error.stack, graph);
+    let in_loop = |place: SourceLocation| match graph.modules.get(&place.file) {
+        Some(module) => {
+            let (line, column) = module.loops.busy_place(place.line, place.column);
+            SourceLocation { line, column, ..place }
+        }
+        None => place,
+    };
     if let Some(place) =
         stopped.clone().filter(|_| error.kind == RunErrorKind::WallTime && error.stop.is_waiting)
     {
@@ -92,7 +99,7 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
     let mut all = 0_u32;
     for StackSample { stack, count } in &error.stop.samples {
         all = all.saturating_add(*count);
-        if let Some(place) = first_place(stack, graph) {
+        if let Some(place) = first_place(stack, graph).map(in_loop) {
             let key = (place.file.clone(), place.line);
             let (_, here) = lines.entry(key).or_insert((place, 0));
             *here = here.saturating_add(*count);
@@ -104,7 +111,7 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
         Some((place, here)) if all >= LEAST_SAMPLES => {
             Some(BusiestLine { place, samples: Some((here, all)), waits: false })
         }
-        _ => stopped.map(|place| BusiestLine { place, samples: None, waits: false }),
+        _ => stopped.map(in_loop).map(|place| BusiestLine { place, samples: None, waits: false }),
     }
 }
 

@@ -1,10 +1,10 @@
 interface Order {
-  items: { price: number }[];
+  id?: number; items?: { price: number }[];
 }
 
 /** The total of an order. */
 export default function total(args: Order): number {
   console.log('order', args);
   console.warn('no items\nin two lines');
-  return args.items.reduce((sum, item) => sum + item.price, 0);
+  return args.items!.reduce((sum, item) => sum + item.price, 0);
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rquickjs::function::This;
-use rquickjs::{Array, Ctx, Function, Object, Persistent, Result, Value, qjs};
+use rquickjs::{Array, Ctx, Function, Object, Persistent, Result, Undefined, Value, qjs};
 
 use crate::protocol::{StackSample, StopReport};
 
@@ -31,6 +31,7 @@ struct StackFunctions {
     error: Persistent<Object<'static>>,
     capture: Persistent<Function<'static>>,
     stack_limit: Persistent<Function<'static>>,
+    get_prepare: Persistent<Function<'static>>,
     set_prepare: Persistent<Function<'static>>,
     /// Keeps the stack of the error that stops the run.
     keep_stop: Persistent<Function<'static>>,
@@ -81,6 +82,7 @@ impl Sampler {
         let functions = StackFunctions {
             capture: Persistent::save(ctx, error.get::<_, Function>("captureStackTrace")?),
             stack_limit: accessor("stackTraceLimit", "get")?,
+            get_prepare: accessor("prepareStackTrace", "get")?,
             set_prepare: accessor("prepareStackTrace", "set")?,
             keep_stop: Persistent::save(ctx, keep_stop),
             error: Persistent::save(ctx, error),
@@ -170,10 +172,24 @@ fn current_stack(ctx: &Ctx<'_>, functions: &StackFunctions) -> Result<Option<Str
     if !limit.is_number() {
         return Ok(None);
     }
+    // A function that a tool has set would run in here, between two operations of its own code.
+    let prepare: Value = functions.get_prepare.clone().restore(ctx)?.call((This(error.clone()),))?;
+    let set = functions.set_prepare.clone().restore(ctx)?;
+    let is_set = !prepare.is_undefined();
+    if is_set {
+        set.call::<_, ()>((This(error.clone()), Undefined))?;
+    }
+    let stack = capture(ctx, functions);
+    if is_set {
+        set.call::<_, ()>((This(error), prepare))?;
+    }
+    Ok(Some(tgp_text::head(&stack?, MAX_STACK_BYTES).to_owned()))
+}
+
+fn capture(ctx: &Ctx<'_>, functions: &StackFunctions) -> Result<String> {
     let holder = Object::new(ctx.clone())?;
     functions.capture.clone().restore(ctx)?.call::<_, ()>((holder.clone(),))?;
-    let stack: String = holder.get("stack")?;
-    Ok(Some(tgp_text::head(&stack, MAX_STACK_BYTES).to_owned()))
+    holder.get("stack")
 }
 
 /// The frames of an error in the form in which the engine writes them.

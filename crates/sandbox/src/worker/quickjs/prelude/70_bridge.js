@@ -51,29 +51,112 @@ function waitingStack() {
 
 // The rows, and beside them what else a statement says: how many rows it changed, and whether rows were cut off.
 async function rowsOfStatement(sql, params = [], options = undefined) {
-  const { rows, changed, truncated } = await bridge('exec_sql', [sql, params, options]);
+  const { rows, changed, truncated } = await onDatabase(() => bridge('exec_sql', [sql, params, options]));
   defineProperty(rows, 'changed', { __proto__: null, value: changed });
   defineProperty(rows, 'truncated', { __proto__: null, value: truncated });
   return rows;
 }
 
-// The rows of a query in batches, each of which is one call. A loop that is left early closes the query.
-async function* rowsInBatches(sql, params, options) {
-  let { rows, cursor } = await bridge('query', [sql, params, options]);
-  try {
-    for (;;) {
-      for (let at = 0; at < rows.length; at += 1) yield rows[at];
-      if (cursor === null) return;
-      // A batch that fails has closed it.
-      const open = cursor;
-      cursor = null;
-      const next = await bridge('query_next', [open, options]);
-      rows = next.rows;
-      if (!next.done) cursor = open;
+// A query that is being closed. A loop that is left by an error does not wait for that, so what follows it does: on MySQL
+// no other statement may overlap a query.
+let closing = null;
+
+function closeQuery(cursor) {
+  const closed = bridge('query_close', [cursor]);
+  const noted = (async () => {
+    try {
+      await closed;
+    } catch {
+      // Who left the loop is told.
     }
-  } finally {
-    if (cursor !== null) await bridge('query_close', [cursor]);
-  }
+    if (closing === noted) closing = null;
+  })();
+  closing = noted;
+  return closed;
+}
+
+async function afterClosing(call) {
+  while (closing !== null) await closing;
+  return call();
+}
+
+/** Makes a call that uses the database when no query is being closed. */
+const onDatabase = (call) => (closing === null ? call() : afterClosing(call));
+
+const asyncIteratorPrototype = getPrototypeOf(getPrototypeOf(async function* () {}).prototype);
+const rowAnswer = async (value) => ({ value, done: false });
+const atEnd = (value) => ({ value, done: true });
+
+// The rows of a query in batches, each of which is one call. A loop that is left early closes the query.
+function rowsInBatches(sql, params, options) {
+  let rows = [];
+  let at = 0;
+  let cursor;
+  let isOver = false;
+  let last = null;
+  const nextRow = async () => {
+    while (!isOver) {
+      if (at < rows.length) return { value: rows[at++], done: false };
+      if (cursor === null) break;
+      try {
+        const isFirst = cursor === undefined;
+        const batch = await (isFirst
+          ? onDatabase(() => bridge('query', [sql, params, options]))
+          : bridge('query_next', [cursor, options]));
+        rows = batch.rows;
+        at = 0;
+        if (isFirst) cursor = batch.cursor;
+        else if (batch.done) cursor = null;
+      } catch (error) {
+        // A batch that fails has closed it.
+        isOver = true;
+        throw error;
+      }
+    }
+    isOver = true;
+    return atEnd(undefined);
+  };
+  const finish = () => {
+    const open = isOver ? null : cursor;
+    isOver = true;
+    return open === null || open === undefined ? undefined : closeQuery(open);
+  };
+  /** Steps that nobody has waited for are done one after the other. */
+  const inTurn = (step) => {
+    const before = last;
+    const turn = (async () => {
+      try {
+        if (before !== null) await before;
+      } catch {
+        // The step before has told its caller.
+      }
+      return step();
+    })();
+    last = turn;
+    (async () => {
+      try {
+        await turn;
+      } catch {
+        // As above.
+      }
+      if (last === turn) last = null;
+    })();
+    // A promise of its own, so that a failure that nobody handles is noticed.
+    return (async () => turn)();
+  };
+  return {
+    __proto__: asyncIteratorPrototype,
+    next: () =>
+      last === null && !isOver && at < rows.length
+        ? rowAnswer(rows[at++])
+        : inTurn(nextRow),
+    return: (value) => inTurn(async () => (await finish(), atEnd(value))),
+    throw: (error) =>
+      inTurn(async () => {
+        await finish();
+        throw error;
+      }),
+  };
 }
 
 /** The encoding that a tool has asked for, in one of the two ways that it knows from elsewhere. */
@@ -105,7 +188,8 @@ install('tgp', Object.freeze({
   read_file: readFile,
   write_file: writeFile,
   list_files: (directory = '') => bridge('list_files', [directory]),
-  exec_tool: (path, values = {}, options) => bridge('exec_tool', options === undefined ? [path, values] : [path, values, options]),
+  exec_tool: (path, values = {}, options) =>
+    onDatabase(() => bridge('exec_tool', options === undefined ? [path, values] : [path, values, options])),
   exec_sql: rowsOfStatement,
   query: (sql, params = [], options = undefined) => rowsInBatches(sql, params, options),
   fetch: (...values) => part('fetch').fetch(...values),
