@@ -168,7 +168,7 @@ impl Sampler {
 /// The stack as the engine knows it now; nothing when a tool has made its length something that has to be computed.
 fn current_stack(ctx: &Ctx<'_>, functions: &StackFunctions) -> Result<Option<String>> {
     let error = functions.error.clone().restore(ctx)?;
-    let limit: Value = functions.stack_limit.clone().restore(ctx)?.call((This(error),))?;
+    let limit: Value = functions.stack_limit.clone().restore(ctx)?.call((This(error.clone()),))?;
     if !limit.is_number() {
         return Ok(None);
     }
