@@ -39,12 +39,6 @@ pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
             );
         }
     }
-    match package_list(root)? {
-        Some(folder) => environment.push((PACKAGE_LIST_VARIABLE.to_owned(), folder.display().to_string())),
-        None => {
-            println!("xtask: skipped: tests with the list of popular packages (npm could not install them)")
-        }
-    }
     if has_pytest() {
         environment.push((PYTEST_VARIABLE.to_owned(), DEBIAN_PYTHON.to_owned()));
     } else {
@@ -74,8 +68,17 @@ fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
+/// Installs the list of popular packages, and gives the variable that names it.
+pub fn package_list(root: &Path) -> Result<Option<(String, String)>> {
+    let folder = listed_packages(root)?;
+    if folder.is_none() {
+        println!("xtask: skipped: tests with the list of popular packages (npm could not install them)");
+    }
+    Ok(folder.map(|folder| (PACKAGE_LIST_VARIABLE.to_owned(), folder.display().to_string())))
+}
+
 /// A folder in the target directory with the packages of the list in it; none when npm can provide none of them.
-fn package_list(root: &Path) -> Result<Option<PathBuf>> {
+fn listed_packages(root: &Path) -> Result<Option<PathBuf>> {
     let list =
         fs::read_to_string(root.join(PACKAGE_LIST)).with_context(|| format!("cannot read {PACKAGE_LIST}"))?;
     let headers = list.lines().filter_map(|line| line.strip_prefix(LIST_MARK));
@@ -104,9 +107,8 @@ fn package_list(root: &Path) -> Result<Option<PathBuf>> {
     if missing.len() == wanted.len() {
         return Ok(None);
     }
-    if missing.is_empty() {
-        fs::write(stamp, wanted.join(" "))?;
-    }
+    // What is missing is asked for again when the list changes.
+    fs::write(stamp, wanted.join(" "))?;
     Ok(Some(folder))
 }
 

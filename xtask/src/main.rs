@@ -89,6 +89,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     run::cargo(root, &[clippy.as_slice(), &["--", "-D", "warnings"]].concat(), &[])?;
     setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let mut environment = fixtures::prepare(root)?;
+    environment.extend(fixtures::package_list(root)?);
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
@@ -98,9 +99,12 @@ fn test(root: &std::path::Path) -> Result<()> {
 
 fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
     let Some((program, arguments)) = command.split_first() else { bail!("name the command to run\n{HELP}") };
-    setup::ensure(&[Need::Servers])?;
+    setup::ensure(&[Need::Fixtures, Need::Servers])?;
+    let mut environment = fixtures::prepare(root)?;
+    environment.extend(fixtures::package_list(root)?);
     let databases = databases::start(&fixtures::target(root));
-    run::program(program, arguments, databases.environment())
+    environment.extend_from_slice(databases.environment());
+    run::program(program, arguments, &environment)
 }
 
 fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {

@@ -25,7 +25,7 @@ pub struct ExecArgs {
     /// Run it, show what it would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// CPU time that the run may use, in milliseconds, within sandbox.ceiling.
+    /// CPU time of the run, in milliseconds (see sandbox.ceiling).
     #[arg(long, value_name = "N")]
     cpu_ms: Option<u64>,
     /// Time that the run may take, in milliseconds.

@@ -20,7 +20,7 @@ const COMMANDS: &[(i32, &[&str])] = &[
     (0, &["exec", "tools/escapes.ts"]),
     (1, &["exec", "tools/throws.ts"]),
     (1, &["exec", "tools/rules/syntax.ts"]),
-    (1, &["exec", "tools/freeze.ts"]),
+    (1, &["exec", "tools/freeze.ts", "--args", "{\"value\": 1}"]),
     (1, &["exec", "tools/nothing.ts"]),
     (2, &["exec", "tools/math/fib.ts", "--args", "{"]),
     (0, &["call", "list_files", "{}"]),

@@ -58,20 +58,31 @@ impl LoopTable {
     }
 
     /// Where code runs that does not end, when the last place that the engine has noted in it is this one: the place
-    /// itself in a loop or a function without loops, otherwise the loop that follows.
+    /// itself in a loop or where no loop follows, otherwise the loop that follows. A function in which nothing was noted
+    /// yet has the place of the words before it on its line.
     #[must_use]
     pub fn busy_place(&self, line: u32, column: u32) -> (u32, u32) {
         let place = Point(line, column);
-        let function = self.function_of(place);
-        let mut loops = self
-            .0
-            .iter()
-            .filter(|region| region.kind == RegionKind::Loop && self.function_of(region.start) == function);
-        let is_in_loop = loops.clone().any(|region| region.contains(place));
-        match loops.find(|region| region.start > place) {
-            Some(region) if !is_in_loop => (region.start.0, region.start.1),
-            _ => (line, column),
+        let around = self.function_of(place);
+        if self.loops_of(around).any(|region| region.contains(place)) {
+            return (line, column);
         }
+        let follows = |function| self.loops_of(function).find(|region| region.start > place);
+        let begins = |region: &Region| {
+            region.kind == RegionKind::Function && region.start.0 == line && region.start > place
+        };
+        let of_line = || self.0.iter().position(begins).and_then(|function| follows(Some(function)));
+        let found = match around {
+            Some(_) => follows(around).or_else(of_line),
+            None => of_line().or_else(|| follows(None)),
+        };
+        found.map_or((line, column), |region| (region.start.0, region.start.1))
+    }
+
+    /// The loops that are in a function and in no other inside it, or outside all of them.
+    fn loops_of(&self, function: Option<usize>) -> impl Iterator<Item = &Region> {
+        let is_loop = |region: &&Region| region.kind == RegionKind::Loop;
+        self.0.iter().filter(is_loop).filter(move |region| self.function_of(region.start) == function)
     }
 
     /// The innermost function around a place.

@@ -9,6 +9,7 @@
 
 mod golden;
 mod hostile;
+mod loops;
 mod maps;
 mod node;
 

@@ -501,7 +501,7 @@ async fn queries_use_the_declared_types_before_anything_runs() {
             "q.aql:2:27",
             "add `text: …`, of type `String`",
         ),
-        ("a: exec(\"tools/count.ts\") { text: 5 }", "`text` has to be `String`", "q.aql:2:36", ""),
+        ("a: exec(\"tools/count.ts\") { text: 5 }", "`text` has to be `String`", "q.aql:2:35", ""),
     ] {
         let error = compile(bad).unwrap_err();
         assert_eq!(error.code.as_str(), "EVALIDATION", "{bad}");

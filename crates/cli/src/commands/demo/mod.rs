@@ -138,7 +138,9 @@ impl Demo<'_> {
         self.chapter("An endless loop is stopped, and the kernel answers the next call at once");
         self.write(kernel, "tools/freeze.ts", FREEZE).await?;
         let started = Instant::now();
-        let result = self.call(kernel, "exec_tool", json!({ "path": "tools/freeze.ts", "args": { "value": 1 } })).await;
+        let result = self
+            .call(kernel, "exec_tool", json!({ "path": "tools/freeze.ts", "args": { "value": 1 } }))
+            .await;
         let time = started.elapsed();
         let Some(error) = result.error() else {
             return self.expect(false, "the end of the endless loop");
