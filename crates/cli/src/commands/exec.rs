@@ -25,13 +25,13 @@ pub struct ExecArgs {
     /// Run it, show what it would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// CPU time of the run, in milliseconds (see sandbox.ceiling).
+    /// CPU time in milliseconds, up to sandbox.ceiling.
     #[arg(long, value_name = "N")]
     cpu_ms: Option<u64>,
-    /// Time that the run may take, in milliseconds.
+    /// Wall clock in milliseconds.
     #[arg(long, value_name = "N")]
     wall_ms: Option<u64>,
-    /// Memory of the run, in megabytes.
+    /// Memory in megabytes.
     #[arg(long, value_name = "N")]
     memory_mb: Option<u64>,
     /// Say on standard error what the run cost.
