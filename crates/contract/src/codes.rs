@@ -48,7 +48,7 @@ codes! {
     Halt = "EHALT",
     /// The call tried to leave its jail.
     Security = "ESECURITY",
-    /// The source does not compile.
+    /// The source does not compile, or no caller of a tool can call its function; nothing was written or ran.
     Compile = "ECOMPILE",
     /// The tool used more memory than its cap.
     IsolateMemory = "ERR_ISOLATE_MEMORY",

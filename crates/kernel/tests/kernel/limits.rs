@@ -102,6 +102,7 @@ async fn a_stopped_tool_names_the_line_where_its_time_was_spent() {
     // expression; each names its own line.
     for (source, lines) in [
         ("export default () => {\n  for (;;) {}\n};", vec!["2"]),
+        ("let n = 0;\nwhile (true) n++;\nreturn n;", vec!["2"]),
         (
             "const spin = () => {\n  let n = 0;\n  while (true) n++;\n};\nexport default () => {\n  const n = [1].length;\n  spin();\n  return n;\n};",
             vec!["3"],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tgp_compiler::ModuleGraph;
+use tgp_compiler::{ModuleGraph, ToolShape};
 use tgp_contract::{Code, Finding, Severity, SourceLocation, ToolError};
 use tgp_sandbox::{CompileFailure, RunError, RunErrorKind, StackSample};
 
@@ -99,7 +99,7 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
     let mut all = 0_u32;
     for StackSample { stack, count } in &error.stop.samples {
         all = all.saturating_add(*count);
-        if let Some(place) = first_place(stack, graph).map(in_loop) {
+        if let Some(place) = sampled_place(stack, graph).map(in_loop) {
             let key = (place.file.clone(), place.line);
             let (_, here) = lines.entry(key).or_insert((place, 0));
             *here = here.saturating_add(*count);
@@ -223,19 +223,48 @@ pub(super) fn first_place(stack: &str, graph: &ModuleGraph) -> Option<SourceLoca
     map_stack(stack, graph).into_iter().find_map(|frame| frame.place)
 }
 
-/// One line of the engine's stack: `at function (module:line:column)` or `at module:line:column`.
-fn map_frame(line: &str, graph: &ModuleGraph) -> Option<Frame> {
-    let rest = line.strip_prefix("at ")?;
-    let (function, location) = match rest.rsplit_once(" (") {
-        Some((function, location)) => (function, location.strip_suffix(')')?),
-        None => ("<anonymous>", rest),
+/// Where a sample was taken. A script has no place before its first expression that can fail, so it is named by its
+/// beginning.
+fn sampled_place(stack: &str, graph: &ModuleGraph) -> Option<SourceLocation> {
+    let is_script = |id: &&str| {
+        let shape = graph.modules.get(*id).map(|module| module.shape);
+        matches!(shape, Some(ToolShape::ReturnScript | ToolShape::ExpressionScript))
     };
-    let (location, column) = location.rsplit_once(':')?;
-    let (id, line) = location.rsplit_once(':')?;
-    let module = graph.modules.get(id)?;
-    let (line, column) = module.map.original(line.parse().ok()?, column.parse().ok()?)?;
+    first_place(stack, graph).or_else(|| {
+        let mut modules =
+            stack.lines().filter_map(|line| EngineFrame::read(line.trim())).map(|frame| frame.module);
+        let script = modules.find(is_script)?;
+        Some(SourceLocation { file: script.to_owned(), line: 1, column: 1 })
+    })
+}
+
+/// One line of the engine's stack: `at function (module:line:column)` or `at module:line:column`.
+struct EngineFrame<'s> {
+    function: &'s str,
+    module: &'s str,
+    line: u32,
+    column: u32,
+}
+
+impl<'s> EngineFrame<'s> {
+    fn read(line: &'s str) -> Option<Self> {
+        let rest = line.strip_prefix("at ")?;
+        let (function, location) = match rest.rsplit_once(" (") {
+            Some((function, location)) => (function, location.strip_suffix(')')?),
+            None => ("<anonymous>", rest),
+        };
+        let (location, column) = location.rsplit_once(':')?;
+        let (module, line) = location.rsplit_once(':')?;
+        Some(Self { function, module, line: line.parse().ok()?, column: column.parse().ok()? })
+    }
+}
+
+fn map_frame(line: &str, graph: &ModuleGraph) -> Option<Frame> {
+    let frame = EngineFrame::read(line)?;
+    let module = graph.modules.get(frame.module)?;
+    let (line, column) = module.map.original(frame.line, frame.column)?;
     Some(Frame {
-        function: function.to_owned(),
-        place: Some(SourceLocation { file: id.to_owned(), line, column }),
+        function: frame.function.to_owned(),
+        place: Some(SourceLocation { file: frame.module.to_owned(), line, column }),
     })
 }
