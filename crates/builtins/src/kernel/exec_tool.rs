@@ -112,7 +112,7 @@ impl Tool for ExecTool {
         let path = RelativePath::new(&args.path)?;
         refuse_tests(&path)?;
         let tools = &invocation.workspace.tools;
-        let sources = self.0.sources(invocation, &path, &args.args).await?;
+        let sources = self.0.sources(invocation, &path).await?;
         let source = tools.read_text(&path)?;
         let shown = tgp_text::head(&source, MAX_SHOWN_BYTES);
         let hash = canonical::sha256_hex(source.as_bytes());

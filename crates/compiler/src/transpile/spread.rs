@@ -15,6 +15,7 @@ use super::shape::is_free;
 /// All parts but the last are pushed, and the last is what the call itself pushes. Of the others the call gets the
 /// result of each part. It uses no global, because a source may have its own of the same name.
 const HELPER: &str = "function $(target, name, values) { \
+    if (name === \"push\" && target?.push !== [].push) return values; \
     const count = values === null || values === undefined ? 0 : values.length ?? values.size; \
     if (!(count > 50000)) return values; \
     const items = [...values]; \

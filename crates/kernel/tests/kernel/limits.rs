@@ -101,6 +101,10 @@ async fn a_stopped_tool_names_the_line_where_its_time_was_spent() {
     // Loops without a call, in a function that is called, after an await, in a package's callback, and in a regular
     // expression; each names its own line.
     for (source, lines) in [
+        (
+            "const text = 'a'.repeat(40);\nexport default () => {\n  const found = /^(a+)+$/.test(text + 'b');\n  for (const one of [1]) text.at(one);\n  return found;\n};",
+            vec!["3"],
+        ),
         ("export default () => {\n  for (;;) {}\n};", vec!["2"]),
         ("let n = 0;\nwhile (true) n++;\nreturn n;", vec!["2"]),
         (
@@ -279,6 +283,41 @@ async fn a_run_inside_a_run_gets_no_more_than_the_run_around_it() {
     let odd = exec(&kernel, Consent::Given, "tools/odd.ts", json!({ "cpuMs": 10_000 })).await;
     let refused = ["TypeError", "EVALIDATION", "EVALIDATION", "EVALIDATION", "EVALIDATION", "EVALIDATION"];
     assert_eq!(result(&odd), json!(refused));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_inner_runs_beside_or_inside_each_other_multiplied_the_cpu_time() {
+    let project = with_tools();
+    let kernel = boot(&project, &Asked::new(|_, _| false)).await;
+    project.tool(
+        "beside.ts",
+        "export default async () => (await Promise.allSettled([1, 2, 3].map(() => tgp.exec_tool('tools/quick.ts', {}, { limits: { cpuMs: 900 } })))).map((one: any) => one.reason?.code ?? 'ran');",
+    );
+    let beside = exec(&kernel, Consent::Given, "tools/beside.ts", json!({ "cpuMs": 1_000 })).await;
+    assert_eq!(result(&beside), json!(["ran", "EVALIDATION", "EVALIDATION"]));
+    // What the first one uses by another tool counts for the run around all of them.
+    project.tool(
+        "hop.ts",
+        "export default async () => tgp.exec_tool('tools/busy.ts', {}, { limits: { cpuMs: 9_000 } });",
+    );
+    project.tool(
+        "hops.ts",
+        "export default async () => {
+  for (let ran = 0; ; ran++) {
+    try {
+      await tgp.exec_tool('tools/hop.ts', {}, { limits: { cpuMs: 9_900 } });
+    } catch (error: any) {
+      return [ran, error.code];
+    }
+  }
+};",
+    );
+    let hops = exec(&kernel, Consent::Given, "tools/hops.ts", json!({ "cpuMs": 10_000 })).await;
+    let hops = result(&hops);
+    // One takes more than 50 ms, and 100 ms may be used up.
+    assert!(hops[0].as_u64().unwrap() <= 2, "{hops}");
+    assert_eq!(hops[1], "EVALIDATION");
     kernel.shutdown().await;
 }
 

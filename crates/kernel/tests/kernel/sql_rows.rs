@@ -66,6 +66,31 @@ async fn a_query_reads_all_rows_and_a_batch_is_one_call() {
     }
 }
 
+/// The gates take a different time for each statement, and the faster ones went first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_statements_that_were_not_awaited_ran_in_another_order() {
+    for shop in Shop::all(json!({})).await {
+        for _ in 0..5 {
+            shop.sql("DELETE FROM {t}").await;
+            let source = "export default async () => {\n  let last: Promise<unknown> = Promise.resolve();\n  for (let i = 0; i < 20; i++) last = tgp.exec_sql('INSERT INTO {t} (id, name) SELECT COUNT(*) + 1, ? FROM {t}', [String(i)]);\n  await last;\n  return (await tgp.exec_sql('SELECT name FROM {t} ORDER BY id')).map((row) => Number(row.name));\n};";
+            let names: Vec<u32> = (0..20).collect();
+            assert_eq!(result(&shop.run(source).await), json!(names), "{}", shop.dialect);
+        }
+        shop.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_query_with_a_misspelt_column_was_taken_for_a_write() {
+    let shop = Shop::all(json!({})).await.remove(0);
+    let answer = shop
+        .run("export default async () => {\n  for await (const row of tgp.query('SELECT nope FROM {t}')) return row;\n  return null;\n};")
+        .await;
+    assert_eq!(code(&answer), "ESQL");
+    assert!(error(&answer).message.contains("no such column: nope"), "{}", error(&answer).message);
+    shop.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loop_that_is_left_early_closes_its_query() {
     for shop in Shop::all(json!({})).await {

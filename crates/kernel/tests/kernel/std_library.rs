@@ -147,6 +147,24 @@ export default () => [
     kernel.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_push_of_ones_own_got_a_long_list_in_parts() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "class Bag {
+  calls: number[] = [];
+  push(...items: number[]): number { this.calls.push(items.length); return items.length; }
+}
+export default () => {
+  const bag = new Bag();
+  const list = Array.from({ length: 60_000 }, (_, index) => index);
+  return [bag.push(...list), bag.calls];
+};";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(result(&answer), json!([60_000, [60_000]]));
+    kernel.shutdown().await;
+}
+
 /// The engine takes 65,535 arguments in one call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_lists_can_be_spread_where_parts_give_the_same() {

@@ -241,3 +241,16 @@ async fn writes_nobody_awaited_belong_to_the_run() {
     assert!(!project.file("tmp/c").exists(), "nothing was committed");
     kernel.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_error_before_a_loop_was_reported_at_the_loop() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    project.tool(
+        "early.ts",
+        "export default async (args: { path: string }) => {\n  const text = await tgp.read_file(args.path);\n  let sum = 0;\n  for (const line of text.split('\\n')) sum += Number(line);\n  return sum;\n};",
+    );
+    let answer = exec(&kernel, "tools/early.ts", json!({ "path": "tmp/nope" })).await;
+    assert!(place(&answer).starts_with("tools/early.ts:2:"), "{}", place(&answer));
+    kernel.shutdown().await;
+}

@@ -51,7 +51,11 @@ impl CursorRequest {
 
     async fn open(&self, run: &SqlRun, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let kinds = statement.judged.as_ref().map(|judged| judged.kinds.as_slice()).unwrap_or_default();
-        if let Some(kind) = kinds.iter().find(|kind| !READING_KINDS.contains(&kind.as_str())) {
+        // The embedded database says itself what is wrong with a statement that it does not know.
+        let is_judged_there = |kind: &String| kind == UNKNOWN_KIND && run.is_embedded();
+        let refused =
+            kinds.iter().find(|kind| !READING_KINDS.contains(&kind.as_str()) && !is_judged_there(kind));
+        if let Some(kind) = refused {
             let what =
                 if kind == UNKNOWN_KIND { "this statement may write" } else { "this statement writes" };
             let message = format!("tgp.query only reads, and {what} ({kind})");

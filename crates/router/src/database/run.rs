@@ -234,6 +234,14 @@ impl SqlRun {
         }
     }
 
+    /// Whether this is the database that refuses a cursor on a statement which is not a read, whatever its words are.
+    pub(super) fn is_embedded(&self) -> bool {
+        match &self.0.source {
+            Source::Outer(outer) => outer.is_embedded(),
+            Source::Database(database) => database.dialect() == super::EMBEDDED,
+        }
+    }
+
     pub(super) async fn execute(&self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let mut level = self.open(needed(statement)).await?;
         level.busy = true;

@@ -1,6 +1,7 @@
 //! Which files a call may see, and which database.
 
 mod batch;
+mod cpu_spent;
 mod diff;
 mod directories;
 mod growth;
@@ -23,6 +24,7 @@ use tgp_contract::{
 use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
 
 use crate::database::Sql;
+pub use cpu_spent::CpuSpent;
 pub use diff::unified_diff;
 pub use diff::{Difference, difference, difference_with_mode};
 use directories::Directories;
@@ -56,6 +58,8 @@ pub struct Workspace {
     pub overlaid: bool,
     /// What the run around a call can give to it, where there is one.
     pub outer_limits: Option<LimitRequest>,
+    /// What counts the CPU time of the runs around a call.
+    pub cpu_around: Vec<CpuSpent>,
     pub base: Arc<ProjectBase>,
     /// How many files each session has added.
     sessions: Arc<SessionFiles>,
@@ -158,6 +162,7 @@ impl Workspace {
             sql: Sql::Absent,
             overlaid: false,
             outer_limits: None,
+            cpu_around: Vec::new(),
             filter: None,
             sessions: Arc::default(),
             base,

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tgp_sandbox::ToolRunOptions;
+use tgp_sandbox::{RunLimits, ToolRunOptions};
 
 use crate::Test;
 use crate::worker::{Echo, Tested, Workers, limits, module};
 
 pub const TESTS: &[Test] = &[
+    ("bug_a_date_stayed_valid_when_a_field_was_set_to_nan", invalid_dates),
+    ("bug_code_of_a_tool_ran_while_a_sample_was_taken", sampled),
     ("platform_language_is_newer_than_node", language),
     ("platform_windows_1252_is_that_of_the_standard", windows_1252),
     ("platform_globals_are_there", globals),
@@ -278,4 +280,41 @@ fn races(workers: &Workers) -> Tested {
         workers.check(&code, &json!("TypeError"))?;
     }
     Ok(())
+}
+
+fn invalid_dates(workers: &Workers) -> Tested {
+    for field in ["Milliseconds", "Seconds", "Minutes", "Hours", "Date", "Month", "FullYear"] {
+        for name in [format!("set{field}"), format!("setUTC{field}")] {
+            let code = format!(
+                "(() => {{ const [a, b, c] = [new Date(0), new Date(0), new Date(NaN)]; \
+                 const given = [a.{name}(NaN), a.getTime(), c.{name}(1) === c.getTime()].map(String); \
+                 b.{name}(1); const {{ {name}: set }} = Date.prototype; \
+                 try {{ set.call({{}}, 1); }} catch (error) {{ given.push(error.name); }} \
+                 return [...given, Number.isNaN(b.getTime()), set.name, Object.keys(Date.prototype).length]; }})()"
+            );
+            let nan_or_year = if field == "FullYear" { "true" } else { "false" };
+            workers.check(&code, &json!(["NaN", "NaN", nan_or_year, "TypeError", false, name, 0]))?;
+        }
+    }
+    Ok(())
+}
+
+/// While a tool's own code makes a stack the engine makes no other one, and a getter of the tool was asked instead.
+fn sampled(workers: &Workers) -> Tested {
+    let code = "(() => {
+        let ran = 0;
+        Object.defineProperty(Object.prototype, 'stack', { configurable: true, get() { ran++; return ''; } });
+        Error.stackTraceLimit = { valueOf() {
+            Error.stackTraceLimit = 10;
+            for (const until = Date.now() + 150; Date.now() < until; ) ;
+            return 5;
+        } };
+        new Error('x');
+        delete Object.prototype.stack;
+        return ran;
+    })()";
+    let limits = RunLimits { cpu: std::time::Duration::from_secs(1), ..limits() };
+    let report = workers.evaluate_with(code, ToolRunOptions { limits, ..ToolRunOptions::default() });
+    let ran = report.result.map_err(|error| format!("{error:?}"))?;
+    if ran == json!(0) { Ok(()) } else { Err(format!("a getter ran {ran} times").into()) }
 }

@@ -38,6 +38,8 @@ pub(super) struct ToolBridge {
     running: Semaphore,
     requests: Semaphore,
     allowance: RunAllowance,
+    /// Statements are executed in the order of the calls; the gates alone would let one overtake another.
+    statements: tokio::sync::Mutex<()>,
     /// The codes this bridge has really answered with.
     answered: BlockingMutex<BTreeSet<Code>>,
 }
@@ -50,6 +52,7 @@ impl ToolBridge {
         limits: RunLimits,
     ) -> Self {
         let outer = invocation.as_outer();
+        let around = workspace.cpu_around.clone();
         let (tools, requests) = match invocation.context.depth {
             0 => (PARALLEL_TOOLS, PARALLEL_REQUESTS.0),
             _ => (1, PARALLEL_REQUESTS.1),
@@ -65,7 +68,8 @@ impl ToolBridge {
             outer,
             running: Semaphore::new(tools),
             requests: Semaphore::new(requests),
-            allowance: RunAllowance::new(limits),
+            allowance: RunAllowance::new(limits, around),
+            statements: tokio::sync::Mutex::default(),
             answered: BlockingMutex::default(),
         }
     }
@@ -107,21 +111,25 @@ impl ToolBridge {
     ) -> Result<Value, ToolError> {
         let asks = limits.is_some();
         let left = if asks { self.allowance.left(self.waited()) } else { self.allowance.whole() };
+        let asked = limits.as_ref().and_then(|limits| limits.get("cpuMs")).and_then(Value::as_u64);
+        // One that asks for more than is left is refused, and one that names no CPU time has at most what every run has.
+        let reserved = asked.filter(|asked| left.cpu_ms.is_some_and(|left| *asked <= left));
+        let reserved = Duration::from_millis(reserved.unwrap_or_default());
         let mut workspace = self.workspace.clone();
         workspace.outer_limits = Some(left);
+        workspace.cpu_around = self.allowance.counters();
         let mut arguments = json!({ "path": path, "args": values });
         if let (Some(limits), Some(fields)) = (limits, arguments.as_object_mut()) {
             fields.insert("limits".to_owned(), limits);
         }
+        self.allowance.reserve(reserved);
         let ran = self.inner_call_in(&workspace, "exec_tool", arguments).await;
-        if asks {
-            let stats = match &ran {
-                Ok(data) => data.get("stats"),
-                Err(error) => error.details.get("stats"),
-            };
-            let cpu = stats.and_then(|stats| stats.get("cpu_ms")).and_then(Value::as_f64);
-            self.allowance.spend_cpu(cpu.unwrap_or_default());
-        }
+        let stats = match &ran {
+            Ok(data) => data.get("stats"),
+            Err(error) => error.details.get("stats"),
+        };
+        let used = stats.and_then(|stats| stats.get("cpu_ms")).and_then(Value::as_f64).unwrap_or_default();
+        self.allowance.settle(reserved, Duration::from_secs_f64(used.clamp(0.0, 1e9) / 1000.0));
         Ok(ran?.get("result").cloned().unwrap_or_default())
     }
 
@@ -185,13 +193,16 @@ impl ToolBridge {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
                 let options = RowOptions::read(arguments.next())?;
+                let _turn = self.statements.lock().await;
                 let answer = self.inner_call("exec_sql", json!({ "sql": sql, "params": params })).await?;
                 options.apply(answer)
             }
             "query" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
-                self.query(&sql, params, batch_size(arguments.next())?).await
+                let rows = batch_size(arguments.next())?;
+                let _turn = self.statements.lock().await;
+                self.query(&sql, params, rows).await
             }
             "query_next" => {
                 let cursor = cursor_number(arguments.next())?;

@@ -81,15 +81,12 @@ impl std::fmt::Display for BusiestLine {
     }
 }
 
+/// Where the time of a run went that a limit has stopped.
 fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
+    if !matches!(error.kind, RunErrorKind::CpuTime | RunErrorKind::WallTime) {
+        return None;
+    }
     let stopped = first_place(&error.stack, graph);
-    let in_loop = |place: SourceLocation| match graph.modules.get(&place.file) {
-        Some(module) => {
-            let (line, column) = module.loops.busy_place(place.line, place.column);
-            SourceLocation { line, column, ..place }
-        }
-        None => place,
-    };
     if let Some(place) =
         stopped.clone().filter(|_| error.kind == RunErrorKind::WallTime && error.stop.is_waiting)
     {
@@ -99,7 +96,7 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
     let mut all = 0_u32;
     for StackSample { stack, count } in &error.stop.samples {
         all = all.saturating_add(*count);
-        if let Some(place) = sampled_place(stack, graph).map(in_loop) {
+        if let Some(place) = sampled_place(stack, graph) {
             let key = (place.file.clone(), place.line);
             let (_, here) = lines.entry(key).or_insert((place, 0));
             *here = here.saturating_add(*count);
@@ -111,7 +108,10 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
         Some((place, here)) if all >= LEAST_SAMPLES => {
             Some(BusiestLine { place, samples: Some((here, all)), waits: false })
         }
-        _ => stopped.map(in_loop).map(|place| BusiestLine { place, samples: None, waits: false }),
+        _ => {
+            let place = sampled_place(&error.stack, graph)?;
+            Some(BusiestLine { place, samples: None, waits: false })
+        }
     }
 }
 
@@ -223,19 +223,21 @@ pub(super) fn first_place(stack: &str, graph: &ModuleGraph) -> Option<SourceLoca
     map_stack(stack, graph).into_iter().find_map(|frame| frame.place)
 }
 
-/// Where a sample was taken. A script has no place before its first expression that can fail, so it is named by its
-/// beginning.
+/// Where a sample was taken. What a tool calls is exact. In its own code the engine notes a place only for what can fail,
+/// so that a loop which only counts is found by the place before it, and a script without any by its beginning.
 fn sampled_place(stack: &str, graph: &ModuleGraph) -> Option<SourceLocation> {
-    let is_script = |id: &&str| {
-        let shape = graph.modules.get(*id).map(|module| module.shape);
-        matches!(shape, Some(ToolShape::ReturnScript | ToolShape::ExpressionScript))
+    let first = EngineFrame::read(stack.lines().next()?.trim())
+        .and_then(|frame| Some((frame.module, graph.modules.get(frame.module)?)));
+    let place = first_place(stack, graph);
+    let Some((id, module)) = first else { return place };
+    let is_script = matches!(module.shape, ToolShape::ReturnScript | ToolShape::ExpressionScript);
+    let beginning = || SourceLocation { file: id.to_owned(), line: 1, column: 1 };
+    let place = place.or_else(|| is_script.then(beginning))?;
+    let (line, column) = match place.file == id {
+        true => module.loops.busy_place(place.line, place.column),
+        false => (place.line, place.column),
     };
-    first_place(stack, graph).or_else(|| {
-        let mut modules =
-            stack.lines().filter_map(|line| EngineFrame::read(line.trim())).map(|frame| frame.module);
-        let script = modules.find(is_script)?;
-        Some(SourceLocation { file: script.to_owned(), line: 1, column: 1 })
-    })
+    Some(SourceLocation { line, column, ..place })
 }
 
 /// One line of the engine's stack: `at function (module:line:column)` or `at module:line:column`.

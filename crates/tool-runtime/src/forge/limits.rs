@@ -1,9 +1,9 @@
 //! The limits of a run: what a call asks for, what it may have, and what is left for the runs inside it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tgp_contract::{Code, LimitRequest, ToolError};
+use tgp_router::files::CpuSpent;
 use tgp_sandbox::RunLimits;
 
 use super::ToolRuntime;
@@ -85,21 +85,23 @@ fn value_of(limits: &LimitRequest, name: &str) -> Option<u64> {
 pub(super) struct RunAllowance {
     limits: RunLimits,
     started: Instant,
-    /// CPU time of the inner runs that asked for limits: together they get no more than the run itself has.
-    inner_cpu_us: AtomicU64,
+    /// CPU time of the inner runs that asked for limits, and of those inside them: together they get no more than the run
+    /// itself has.
+    inner_cpu: CpuSpent,
+    /// The same of the runs around it.
+    around: Vec<CpuSpent>,
 }
 
 impl RunAllowance {
-    pub(super) fn new(limits: RunLimits) -> Self {
-        Self { limits, started: Instant::now(), inner_cpu_us: AtomicU64::new(0) }
+    pub(super) fn new(limits: RunLimits, around: Vec<CpuSpent>) -> Self {
+        Self { limits, started: Instant::now(), inner_cpu: CpuSpent::default(), around }
     }
 
     /// What is left now. The time that calls have `waited` for a person is not the run's.
     pub(super) fn left(&self, waited: Duration) -> LimitRequest {
-        let used = Duration::from_micros(self.inner_cpu_us.load(Ordering::Relaxed));
         let elapsed = self.started.elapsed().saturating_sub(waited);
         RunLimits {
-            cpu: self.limits.cpu.saturating_sub(used),
+            cpu: self.limits.cpu.saturating_sub(self.inner_cpu.get()),
             wall: self.limits.wall.saturating_sub(elapsed),
             ..self.limits
         }
@@ -111,10 +113,18 @@ impl RunAllowance {
         self.limits.as_request()
     }
 
-    /// Counts the CPU time of an inner run that asked for limits.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped first")]
-    pub(super) fn spend_cpu(&self, milliseconds: f64) {
-        let microseconds = (milliseconds * 1000.0).clamp(0.0, 1e12) as u64;
-        self.inner_cpu_us.fetch_add(microseconds, Ordering::Relaxed);
+    /// What counts the CPU time of this run and of those around it, for a run inside it.
+    pub(super) fn counters(&self) -> Vec<CpuSpent> {
+        self.around.iter().chain([&self.inner_cpu]).cloned().collect()
+    }
+
+    /// Takes the CPU time that an inner run asks for while it runs, so that others beside it cannot have it.
+    pub(super) fn reserve(&self, cpu: Duration) {
+        self.counters().iter().for_each(|spent| spent.add(cpu));
+    }
+
+    /// Gives back what an inner run has not used. One that never reports keeps it.
+    pub(super) fn settle(&self, reserved: Duration, used: Duration) {
+        self.counters().iter().for_each(|spent| spent.give_back(reserved.saturating_sub(used)));
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use rquickjs::function::This;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Result, Undefined, Value, qjs};
 
+use super::natives;
 use crate::protocol::{StackSample, StopReport};
 
 /// Samples of a run that uses all of its CPU time.
@@ -187,7 +188,9 @@ fn current_stack(ctx: &Ctx<'_>, functions: &StackFunctions) -> Result<Option<Str
 }
 
 fn capture(ctx: &Ctx<'_>, functions: &StackFunctions) -> Result<String> {
-    let holder = Object::new(ctx.clone())?;
+    // It inherits nothing: while a tool's own code makes a stack the engine makes no other, and then a getter of the tool
+    // would be asked, in the middle of an operation of the engine.
+    let holder = natives::object(ctx)?;
     functions.capture.clone().restore(ctx)?.call::<_, ()>((holder.clone(),))?;
     holder.get("stack")
 }

@@ -24,7 +24,10 @@ const MAX_DEPTH: usize = 260;
 
 /// Comparisons for one call. Types that are alternatives of each other at
 /// every level would need more than anyone waits for; such arguments are refused.
-const MAX_STEPS: usize = 2_000_000;
+const MAX_STEPS: usize = 1_000_000;
+
+/// Steps that a name takes which is compared with a misspelt one.
+const HINT_STEPS: usize = 20;
 
 /// Bytes of the type that the help of an error shows.
 const MAX_TYPE_BYTES: usize = 300;
@@ -234,6 +237,10 @@ impl<'v> ArgumentCheck<'v> {
     }
 
     fn object(&mut self, object: &'v DeclaredObject, fields: &'v Map<String, Value>, found: &mut Found) {
+        self.left = self.left.saturating_sub(object.fields.len());
+        if self.left == 0 {
+            return;
+        }
         for (name, field) in &object.fields {
             self.path.push(Step::Field(name));
             match fields.get(name) {
@@ -260,7 +267,9 @@ impl<'v> ArgumentCheck<'v> {
         }
     }
 
-    fn unknown(&self, name: &str, names: BTreeSet<&str>) -> String {
+    fn unknown(&mut self, name: &str, names: BTreeSet<&str>) -> String {
+        // To find a similar name takes longer than to compare a value.
+        self.left = self.left.saturating_sub(names.len().saturating_mul(HINT_STEPS));
         let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
             let more = if names.len() > MAX_NAMES { ", …" } else { "" };
             let names: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
@@ -280,6 +289,9 @@ impl<'v> ArgumentCheck<'v> {
         let mut refused: Option<Found> = None;
         let mut candidates = 0_usize;
         for option in options {
+            if self.left == 0 {
+                return;
+            }
             if !self.is_candidate(option, value) {
                 continue;
             }
@@ -330,7 +342,8 @@ impl<'v> ArgumentCheck<'v> {
     }
 
     /// Whether a value can be meant as one of these: it is of the same kind, and no constant of it says otherwise.
-    fn is_candidate(&self, option: &'v DeclaredType, value: &Value) -> bool {
+    fn is_candidate(&mut self, option: &'v DeclaredType, value: &Value) -> bool {
+        self.left = self.left.saturating_sub(1);
         match (self.types.resolve(option), value) {
             (DeclaredType::Any | DeclaredType::AllOf(_) | DeclaredType::OneOf(_), _) => true,
             (DeclaredType::String, value) => value.is_string(),
@@ -341,6 +354,7 @@ impl<'v> ArgumentCheck<'v> {
             (DeclaredType::Literal(wanted), value) => is_same(wanted, value),
             (DeclaredType::List(_) | DeclaredType::Tuple { .. }, value) => value.is_array(),
             (DeclaredType::Object(object), Value::Object(fields)) => {
+                self.left = self.left.saturating_sub(object.fields.len());
                 object.fields.iter().all(|(name, field)| {
                     match (self.types.resolve(&field.ty), fields.get(name)) {
                         (DeclaredType::Literal(wanted), Some(value)) => is_same(wanted, value),

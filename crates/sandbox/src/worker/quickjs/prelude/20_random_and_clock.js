@@ -88,6 +88,23 @@ install('performance', {
   toJSON: () => ({ timeOrigin: frozenAt ?? timeOrigin }),
 });
 
+// The engine leaves a date as it was when one of its fields is set to NaN; such a date is invalid.
+const { setTime } = Date.prototype;
+for (const field of ['Milliseconds', 'Seconds', 'Minutes', 'Hours', 'Date', 'Month', 'FullYear']) {
+  for (const name of [`set${field}`, `setUTC${field}`]) {
+    const set = Date.prototype[name];
+    const { [name]: value } = {
+      [name](...values) {
+        const time = apply(set, this, values);
+        if (time !== time) apply(setTime, this, [time]);
+        return time;
+      },
+    };
+    defineProperty(value, 'length', { __proto__: null, value: set.length, configurable: true });
+    defineProperty(Date.prototype, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
+  }
+}
+
 /** Stops the clock at one moment; only then is `Date` replaced. */
 function freezeClock(milliseconds) {
   frozenAt = milliseconds;
