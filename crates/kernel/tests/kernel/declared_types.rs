@@ -25,8 +25,10 @@ async fn call_as(kernel: &Kernel, actor: Actor, path: &str, args: Value) -> Tool
     kernel.call_with(call, context).await
 }
 
+type TypeCase = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
 /// Types of arguments, what fits, and what does not with the reason.
-const CASES: &[(&str, &[&str], &[(&str, &str)])] = &[
+const CASES: &[TypeCase] = &[
     (
         "type Args = { n: number; text?: string; on: boolean };",
         &[r#"{"n": 1, "on": true}"#, r#"{"n": 1.5, "on": false, "text": ""}"#],

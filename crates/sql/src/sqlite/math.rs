@@ -12,7 +12,10 @@ const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_INNOCUOUS);
 
 /// Functions of one number.
-const OF_ONE: [(&str, fn(f64) -> f64); 20] = [
+type OfOne = (&'static str, fn(f64) -> f64);
+type OfTwo = (&'static str, fn(f64, f64) -> f64);
+
+const OF_ONE: [OfOne; 20] = [
     ("acos", f64::acos),
     ("acosh", f64::acosh),
     ("asin", f64::asin),
@@ -36,7 +39,7 @@ const OF_ONE: [(&str, fn(f64) -> f64); 20] = [
 ];
 
 /// Functions of two numbers.
-const OF_TWO: [(&str, fn(f64, f64) -> f64); 5] = [
+const OF_TWO: [OfTwo; 5] = [
     ("atan2", f64::atan2),
     ("log", |base, number| number.ln() / base.ln()),
     ("mod", |number, divisor| number % divisor),
@@ -45,7 +48,7 @@ const OF_TWO: [(&str, fn(f64, f64) -> f64); 5] = [
 ];
 
 /// Functions that leave an integer as it is.
-const ROUNDING: [(&str, fn(f64) -> f64); 4] =
+const ROUNDING: [OfOne; 4] =
     [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
 
 pub(super) fn install(database: &Connection) -> rusqlite::Result<()> {

@@ -205,13 +205,13 @@ impl ToolBridge {
                 self.query(&sql, params, rows).await
             }
             "query_next" => {
-                let cursor = cursor_number(arguments.next())?;
+                let cursor = cursor_number(arguments.next().as_ref())?;
                 let rows = batch_size(arguments.next())?;
                 let batch = self.sql_run()?.fetch(cursor, rows).await?;
                 Ok(json!({ "rows": batch.rows, "done": !batch.truncated }))
             }
             "query_close" => {
-                let cursor = cursor_number(arguments.next())?;
+                let cursor = cursor_number(arguments.next().as_ref())?;
                 self.sql_run()?.close_cursor(cursor).await.map(|()| Value::Null)
             }
             other => Err(ToolError::new(Code::NotFound, format!("tgp.{other} does not exist"))),

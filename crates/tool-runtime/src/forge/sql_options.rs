@@ -99,11 +99,8 @@ pub(super) fn batch_size(value: Option<Value>) -> Result<usize, ToolError> {
     }
 }
 
-pub(super) fn cursor_number(value: Option<Value>) -> Result<u64, ToolError> {
-    value
-        .as_ref()
-        .and_then(Value::as_u64)
-        .ok_or_else(|| ToolError::new(Code::Validation, "there is no such query"))
+pub(super) fn cursor_number(value: Option<&Value>) -> Result<u64, ToolError> {
+    value.and_then(Value::as_u64).ok_or_else(|| ToolError::new(Code::Validation, "there is no such query"))
 }
 
 pub(super) fn no_database() -> ToolError {

@@ -107,7 +107,7 @@ impl Sampler {
             return;
         }
         self.next.set(cpu_used + step);
-        if let Some(stack) = self.on_engine(|ctx, functions| current_stack(ctx, functions)) {
+        if let Some(stack) = self.on_engine(current_stack) {
             self.note(stack);
         }
     }
@@ -117,7 +117,7 @@ impl Sampler {
         if self.step.get().is_none() || self.last.borrow().is_some() {
             return;
         }
-        let stack = self.on_engine(|ctx, functions| current_stack(ctx, functions)).unwrap_or_default();
+        let stack = self.on_engine(current_stack).unwrap_or_default();
         self.last.replace(Some(stack));
         self.on_engine(|ctx, functions| {
             let error = functions.error.clone().restore(ctx)?;

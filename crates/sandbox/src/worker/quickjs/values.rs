@@ -2,7 +2,6 @@
 //!
 //! What JSON cannot hold is refused with its path, where `JSON.stringify` would write `{}` or `null` for it. The walk is
 //! native, so that nothing a tool puts in the place of a built-in changes what is read.
-#![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
 use std::ffi::c_void;
 use std::fmt::Write as _;

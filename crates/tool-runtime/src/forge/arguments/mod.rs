@@ -259,7 +259,7 @@ impl<'v> ArgumentCheck<'v> {
                 Some(others) => self.value(others, value, found),
                 None if found.unknown.len() < MAX_PROBLEMS => {
                     let names = object.fields.keys().map(String::as_str);
-                    found.unknown.push(self.unknown(name, names.collect()));
+                    found.unknown.push(self.unknown(name, &names.collect()));
                 }
                 None => {}
             }
@@ -267,7 +267,7 @@ impl<'v> ArgumentCheck<'v> {
         }
     }
 
-    fn unknown(&mut self, name: &str, names: BTreeSet<&str>) -> String {
+    fn unknown(&mut self, name: &str, names: &BTreeSet<&str>) -> String {
         // To find a similar name takes longer than to compare a value.
         self.left = self.left.saturating_sub(names.len().saturating_mul(HINT_STEPS));
         let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
@@ -335,7 +335,7 @@ impl<'v> ArgumentCheck<'v> {
         for name in value.as_object().into_iter().flat_map(Map::keys) {
             if !names.contains(name.as_str()) && found.unknown.len() < MAX_PROBLEMS {
                 self.path.push(Step::Field(name));
-                found.unknown.push(self.unknown(name, names.clone()));
+                found.unknown.push(self.unknown(name, &names));
                 self.path.pop();
             }
         }
