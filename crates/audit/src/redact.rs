@@ -166,7 +166,8 @@ impl Redaction {
         // A header is often a pair of name and value, and a command a list of an option and its value.
         let mut is_secret = false;
         let items = items.into_iter().map(|item| {
-            let names_secret = item.as_str().is_some_and(|text| self.is_secret(text.trim_start_matches('-')));
+            let names_secret =
+                item.as_str().is_some_and(|text| self.names_next(text.trim_start_matches('-')));
             let kept = if is_secret { hidden(item) } else { self.below(item, depth + 1) };
             is_secret = names_secret;
             kept
@@ -189,6 +190,15 @@ impl Redaction {
             clean.insert(key, value);
         }
         Value::Object(clean)
+    }
+
+    /// Whether an item of a list is the name of a secret that comes after it. A sentence or a statement that ends with
+    /// such a name is not.
+    fn names_next(&self, text: &str) -> bool {
+        if text.trim().contains(char::is_whitespace) {
+            return self.names.contains(&plain(text));
+        }
+        self.is_secret(text)
     }
 
     fn is_secret(&self, name: &str) -> bool {

@@ -15,7 +15,7 @@ mod places;
 mod source;
 mod transpile;
 
-pub use builtin::{is_test_file, test_file, tested_files};
+pub use builtin::{STANDARD_LIBRARY, is_test_file, test_file, tested_files};
 pub use check::{CheckOptions, check, tool_errors};
 pub use describe::describe;
 pub use graph::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError};

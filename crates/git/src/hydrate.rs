@@ -62,7 +62,8 @@ impl Inner {
             }
             Some(Pull::Offline(Unreachable { why, missing })) => {
                 if self.local(|local| is_empty(local)).await? {
-                    let message = format!("the tools cannot be fetched from {}: {why}", network.endpoint.url);
+                    let from = network.sieve.clean(&network.endpoint.url);
+                    let message = format!("the tools cannot be fetched from {from}: {why}");
                     return Err(ToolError::new(Code::Git, message).help(match missing {
                         Missing::Remote | Missing::Room => {
                             "correct what the message names (`git.url` is the remote); `tgp init` starts without it"

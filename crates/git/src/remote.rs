@@ -291,6 +291,12 @@ impl Endpoint {
             let mut pairs = url::form_urlencoded::parse(pair.as_bytes());
             pairs.next().map(|(_, value)| value.into_owned()).unwrap_or_default()
         };
+        // What a server takes as a setting may be a token.
+        for pair in url.query().into_iter().chain(url.fragment()).flat_map(|part| part.split(['&', ';'])) {
+            let value = pair.split_once('=').map_or(pair, |(_, value)| value);
+            sieve.add(value);
+            sieve.add(&decoded(value));
+        }
         let user = decoded(url.username());
         let mut source = if credential.is_some() { CredentialSource::Token } else { CredentialSource::None };
         let credential = match (url.password(), credential) {

@@ -31,6 +31,19 @@ fn addresses_are_understood() {
 }
 
 #[test]
+fn bug_the_query_of_a_remote_was_shown() {
+    let mut sieve = Sieve::default();
+    let remote = Remote::Url("https://host/a.git?token=s3cret%2Bs3cret&x=0ther#fr4gment".to_owned());
+    let endpoint = Endpoint::new(&remote, None, Path::new("/project"), &mut sieve).unwrap();
+    let shown = sieve.clean(&endpoint.url);
+    for secret in ["s3cret", "0ther", "fr4gment"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+    assert!(shown.starts_with("https://host/a.git?token="), "{shown}");
+    assert!(!sieve.clean("fatal: s3cret+s3cret is wrong").contains("s3cret"));
+}
+
+#[test]
 fn hostile_addresses_are_refused() {
     for text in [
         "",

@@ -45,13 +45,21 @@ fn parse_all(tags: &[String]) -> Result<Vec<Locale>, IntlError> {
         return Err(IntlError::range(format!("too many locales: {}, at most {MAX_TAGS}", tags.len())));
     }
     let mut locales: Vec<Locale> = Vec::new();
-    for tag in tags {
+    for tag in tags.iter().filter(|tag| !has_reserved_language(tag)) {
         let locale = parse(tag)?;
         if !locales.contains(&locale) {
             locales.push(locale);
         }
     }
     Ok(locales)
+}
+
+/// Languages of five to eight letters are well-formed, and none exists. Programs write `default` for their own locale.
+fn has_reserved_language(tag: &str) -> bool {
+    let (language, rest) = tag.split_once('-').map_or((tag, None), |(language, rest)| (language, Some(rest)));
+    (5..=8).contains(&language.len())
+        && language.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && rest.is_none_or(|rest| parse(&format!("und-{rest}")).is_ok())
 }
 
 fn is_supported(locale: &Locale) -> bool {

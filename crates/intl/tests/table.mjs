@@ -71,6 +71,7 @@ for (const locale of LOCALES) {
   date({ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric' }, MOMENT);
   date({ dateStyle: 'short', timeStyle: 'long', timeZone: 'America/New_York' }, WINTER, SUMMER);
   date({ timeZone: 'Europe/Berlin', hour: 'numeric', minute: 'numeric', timeZoneName: 'long' }, SUMMER);
+  date({ timeZone: 'Europe/Berlin', timeZoneName: 'short' }, SUMMER);
 
   row('RelativeTimeFormat', locale, {}, [-3, 'day']);
   row('RelativeTimeFormat', locale, {}, [1, 'hour']);
@@ -107,11 +108,16 @@ for (const [options, value] of [
 ]) row('NumberFormat', 'en-US', options, value);
 for (const locale of ['es', 'pl', 'pt-PT', 'hi', 'de-AT', 'de-CH', 'en-IN', 'fr-CH']) row('NumberFormat', locale, {}, 1234567.5);
 for (const locale of ['es', 'pl', 'pt-PT', 'it']) row('NumberFormat', locale, {}, 1234.5);
+for (const locale of ['default', 'default-DE']) row('DateTimeFormat', locale, { month: 'long' }, MOMENT);
 for (const [locale, value] of [['ar-EG', 1234.5], ['fa', 1234.5], ['en-u-nu-thai', 1234.5], ['bn', 1234567]]) row('NumberFormat', locale, {}, value);
 for (const timeZone of ['America/New_York', 'Europe/London', 'Asia/Kolkata', 'Australia/Sydney', 'America/St_Johns', 'Asia/Tokyo', 'UTC', 'Pacific/Auckland', 'America/Sao_Paulo', 'Africa/Cairo']) {
   for (const moment of [WINTER, SUMMER]) {
     row('DateTimeFormat', 'en-US', { timeZone, dateStyle: 'short', timeStyle: 'short' }, moment);
-    for (const timeZoneName of ['short', 'long', 'shortOffset', 'longOffset', 'shortGeneric', 'longGeneric']) row('DateTimeFormat', 'en-US', { timeZone, hour: 'numeric', timeZoneName }, moment);
+    for (const timeZoneName of ['short', 'long', 'shortOffset', 'longOffset', 'shortGeneric', 'longGeneric']) {
+      row('DateTimeFormat', 'en-US', { timeZone, hour: 'numeric', timeZoneName }, moment);
+      row('DateTimeFormat', 'en-US', { timeZone, timeZoneName }, moment);
+      row('DateParts', 'en-US', { timeZone, month: 'long', day: 'numeric', timeZoneName }, moment);
+    }
   }
 }
 for (const options of [

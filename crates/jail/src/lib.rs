@@ -2,7 +2,8 @@
 //!
 //! There are three ways in:
 //!
-//! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request.
+//! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request, or was forked
+//!   from a template that has, and adds its [`ChildLock`].
 //! - A program that we choose is started through [`jailed_command`], whose child locks itself between fork and exec.
 //! - A command that an agent has written is started with [`start`]: in its own root, on a private layer over the
 //!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the
@@ -43,7 +44,8 @@ pub use error::JailError;
 pub use order::{CommandSpec, MAX_STDIN_BYTES, ProcessLimits, Template};
 pub use outcome::{Before, Captured, CommandExit, Exit, LayerChange, LayerChangeKind, ProcessSupport};
 pub use platform::{
-    JailedProcess, KillHandle, OverlayLayer, jailed_command, lock_this_process, probe, process_support, start,
+    ChildLock, JailedProcess, KillHandle, OverlayLayer, jailed_command, lock_this_process, probe,
+    process_support, start,
 };
 pub use profile::{
     FileAccess, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, ResourceLimits, SyscallFilter,

@@ -56,6 +56,9 @@ pub enum SyscallFilter {
     /// even opening a file or a thread. Such a process can only lock itself: the filter forbids the `exec` that
     /// [`jailed_command`](crate::jailed_command) would need.
     Compute,
+    /// The same, and what a process needs to fork workers that lock themselves further with a
+    /// [`ChildLock`](crate::ChildLock): to clone itself, to hand a connection over, and to add limits and a filter.
+    Template,
     /// An ordinary program: everything except what no build, test or shell needs and what has served as a way out
     /// (ptrace, mount, bpf, kexec, keys, modules, namespaces, io_uring, userfaultfd, perf, TIOCSTI ...).
     Process,
@@ -130,14 +133,21 @@ impl Profile {
                 processes: Some(0),
                 ..ResourceLimits::default()
             },
-            namespaces: NamespaceSet {
-                user: true,
-                network: true,
-                ipc: true,
-                pid: true,
-                ..NamespaceSet::default()
-            },
+            // No namespace of process ids: that one is for children, and a worker has none.
+            namespaces: NamespaceSet { user: true, network: true, ipc: true, ..NamespaceSet::default() },
             network: NetworkAccess::None,
+        }
+    }
+
+    /// The process that workers are forked from. They inherit all of this, and lock the rest with a
+    /// [`ChildLock`](crate::ChildLock) of [`Profile::compute_worker`].
+    #[must_use]
+    pub fn worker_template() -> Self {
+        let worker = Self::compute_worker();
+        Self {
+            syscalls: SyscallFilter::Template,
+            limits: ResourceLimits { processes: None, ..worker.limits },
+            ..worker
         }
     }
 

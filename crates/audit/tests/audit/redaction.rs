@@ -12,6 +12,24 @@ fn redaction() -> Redaction {
 }
 
 #[test]
+fn bug_a_statement_that_ends_with_a_secret_name_hid_the_next_one() {
+    let redaction = redaction();
+    for list in [
+        json!(["SELECT token", "SELECT id FROM users"]),
+        json!(["SELECT * FROM app_password", "SELECT 1", "DELETE FROM secret", "SELECT 2"]),
+    ] {
+        assert_eq!(redaction.value(list.clone()), list);
+    }
+    for (list, kept) in [
+        (json!(["--password", "hunter22"]), json!(["--password", "[redacted]"])),
+        (json!(["API key", "hunter22"]), json!(["API key", "[redacted]"])),
+        (json!(["X-Auth-Token", "hunter22"]), json!(["X-Auth-Token", "[redacted]"])),
+    ] {
+        assert_eq!(redaction.value(list), kept);
+    }
+}
+
+#[test]
 fn texts() {
     let redaction = redaction();
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";

@@ -66,7 +66,10 @@ impl Tool for PatchFile {
         let meant = path.clone();
         let patch = move |text: &str| patch(&meant, text, &replacement).map(|(patched, _)| patched);
         let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
-        let (written, effect) = self.0.patch(files, &path, patch, agreement, point).await?;
+        let (mut written, effect) = self.0.patch(files, &path, patch, agreement, point).await?;
+        if written.errors.is_empty() {
+            written.errors = self.0.unresolved_import(&invocation.visible_tools().await, &path).await;
+        }
         Ok(ToolOutcome { files: vec![effect], ..ToolWrite::Done(written).into() })
     }
 }

@@ -76,6 +76,9 @@ impl Tool for WriteFile {
         let (mut written, effect) = self.0.write(files, &path, args.content, terms).await?;
         // A tool that the caller may only write is as if it had not been there.
         written.created |= !is_seen;
+        if is_seen && written.errors.is_empty() {
+            written.errors = self.0.unresolved_import(&invocation.visible_tools().await, &path).await;
+        }
         Ok(ToolOutcome { files: vec![effect], ..ToolWrite::Done(written).into() })
     }
 }

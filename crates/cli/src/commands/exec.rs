@@ -20,8 +20,11 @@ pub struct ExecArgs {
     /// The tool, such as tools/math/fib.ts.
     path: String,
     /// Its arguments as JSON.
-    #[arg(long, value_name = "JSON", default_value = "{}", allow_hyphen_values = true)]
-    args: String,
+    #[arg(value_name = "JSON", conflicts_with = "args")]
+    values: Option<String>,
+    /// The same as an option; without either: {}.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    args: Option<String>,
     /// Run it, show what it would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -40,7 +43,10 @@ pub struct ExecArgs {
 }
 
 pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let values = parse_json("--args", &arguments.args)?;
+    let values = match (&arguments.values, &arguments.args) {
+        (Some(json), _) => parse_json("the argument after the path", json)?,
+        (None, args) => parse_json("--args", args.as_deref().unwrap_or("{}"))?,
+    };
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let ExecArgs { cpu_ms, wall_ms, memory_mb, .. } = arguments;
     let limits = LimitRequest { cpu_ms, wall_ms, memory_mb };

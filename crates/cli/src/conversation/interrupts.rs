@@ -74,7 +74,7 @@ struct Shared {
     session: Mutex<Option<StopHandle>>,
     heard: watch::Sender<InterruptState>,
     /// The signal that ends the process, and when it came.
-    ended: watch::Sender<Option<(ApprovalQuestion, Instant)>>,
+    ended: watch::Sender<Option<(EndSignal, Instant)>>,
 }
 
 impl Shared {
@@ -134,7 +134,7 @@ impl Interrupts {
     /// Whether the process was asked to end by SIGTERM.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
-        matches!(*self.0.ended.borrow(), Some((ApprovalQuestion::Terminate, _)))
+        matches!(*self.0.ended.borrow(), Some((EndSignal::Terminate, _)))
     }
 
     /// The name of the signal that stopped the command or its session.
@@ -142,10 +142,11 @@ impl Interrupts {
     pub fn signal(&self) -> Option<&'static str> {
         let ended = self.0.ended.borrow().map(|(asked, _)| asked);
         match (ended, *self.0.heard.borrow()) {
-            (Some(ApprovalQuestion::Interrupt), _)
-            | (None, InterruptState::AfterCall | InterruptState::Now) => Some("SIGINT"),
-            (Some(ApprovalQuestion::Terminate), _) | (None, InterruptState::Terminated) => Some("SIGTERM"),
-            (Some(ApprovalQuestion::HangUp), _) | (None, InterruptState::HungUp) => Some("SIGHUP"),
+            (Some(EndSignal::Interrupt), _) | (None, InterruptState::AfterCall | InterruptState::Now) => {
+                Some("SIGINT")
+            }
+            (Some(EndSignal::Terminate), _) | (None, InterruptState::Terminated) => Some("SIGTERM"),
+            (Some(EndSignal::HangUp), _) | (None, InterruptState::HungUp) => Some("SIGHUP"),
             (None, InterruptState::Nothing) => None,
         }
     }
@@ -184,7 +185,7 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
         return;
     }
     let mut heard = InterruptState::Nothing;
-    let mut ending: Option<(ApprovalQuestion, Instant)> = None;
+    let mut ending: Option<(EndSignal, Instant)> = None;
     loop {
         let asked = match ending {
             None => signals.next().await,
@@ -199,15 +200,15 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
         };
         let session = shared.session();
         let ends = match (session.as_ref(), asked) {
-            (None, _) | (Some(_), ApprovalQuestion::Terminate | ApprovalQuestion::HangUp) => true,
-            (Some(_), ApprovalQuestion::Interrupt) => false,
+            (None, _) | (Some(_), EndSignal::Terminate | EndSignal::HangUp) => true,
+            (Some(_), EndSignal::Interrupt) => false,
         };
         heard = match (asked, heard.interrupted()) {
-            (ApprovalQuestion::Terminate, _) => InterruptState::Terminated,
-            (ApprovalQuestion::HangUp, _) => InterruptState::HungUp,
-            (ApprovalQuestion::Interrupt, _) if ends => heard,
-            (ApprovalQuestion::Interrupt, Some(next)) => next,
-            (ApprovalQuestion::Interrupt, None) => leave(asked),
+            (EndSignal::Terminate, _) => InterruptState::Terminated,
+            (EndSignal::HangUp, _) => InterruptState::HungUp,
+            (EndSignal::Interrupt, _) if ends => heard,
+            (EndSignal::Interrupt, Some(next)) => next,
+            (EndSignal::Interrupt, None) => leave(asked),
         };
         // A receiver of the stop request can read its cause.
         shared.heard.send_replace(heard);
@@ -223,16 +224,16 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
 }
 
 #[expect(clippy::exit, reason = "the last signal ends the process even when its runtime hangs")]
-fn leave(asked: ApprovalQuestion) -> ! {
+fn leave(asked: EndSignal) -> ! {
     std::process::exit(i32::from(match asked {
-        ApprovalQuestion::Terminate => exit::TERMINATED,
-        ApprovalQuestion::Interrupt | ApprovalQuestion::HangUp => exit::INTERRUPTED,
+        EndSignal::Terminate => exit::TERMINATED,
+        EndSignal::Interrupt | EndSignal::HangUp => exit::INTERRUPTED,
     }))
 }
 
 /// Which signal it was.
 #[derive(Clone, Copy, Debug)]
-enum ApprovalQuestion {
+enum EndSignal {
     Interrupt,
     Terminate,
     HangUp,
@@ -255,7 +256,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> ApprovalQuestion {
+    async fn next(&mut self) -> EndSignal {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(hang_up) => hang_up.recv().await,
@@ -264,9 +265,9 @@ impl Signals {
         };
         tokio::select! {
             biased;
-            _ = self.terminate.recv() => ApprovalQuestion::Terminate,
-            _ = hang_up => ApprovalQuestion::HangUp,
-            _ = self.interrupt.recv() => ApprovalQuestion::Interrupt,
+            _ = self.terminate.recv() => EndSignal::Terminate,
+            _ = hang_up => EndSignal::HangUp,
+            _ = self.interrupt.recv() => EndSignal::Interrupt,
         }
     }
 }

@@ -88,6 +88,18 @@ fn e2e_5_what_was_there_is_kept() {
 }
 
 #[test]
+fn bug_exec_did_not_take_its_arguments_as_a_word() {
+    let project = Project::empty();
+    project.write(".tgp/tools/mine.ts", "args.n");
+    project.run(&["init"]).expect_code(0);
+    assert_eq!(project.run(&["exec", "tools/mine.ts", r#"{"n": 4}"#]).stdout, "4\n");
+    let both = project.run(&["exec", "tools/mine.ts", r#"{"n": 4}"#, "--args", "{}"]).expect_code(2);
+    assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
+    let broken = project.run(&["exec", "tools/mine.ts", "{n: 4}"]).expect_code(2);
+    assert!(broken.stderr.contains("JSON"), "{}", broken.stderr);
+}
+
+#[test]
 fn e2e_5_the_tool_repository_is_a_git_repository() {
     let project = Project::empty();
     if project.shell("git --version").code != Some(0) {

@@ -2,8 +2,11 @@
 
 use crate::{SourceRole, Unit};
 
+/// The id of the standard library.
+pub const STANDARD_LIBRARY: &str = "tgp:std";
+
 /// The specifier and the id of the standard library.
-pub(crate) const STANDARD: (&str, &str) = ("@tgp/std", "tgp:std");
+pub(crate) const STANDARD: (&str, &str) = ("@tgp/std", STANDARD_LIBRARY);
 
 /// The specifier and the id of what a configuration imports.
 pub(crate) const CORE: (&str, &str) = ("@tgp/core", "tgp:core");

@@ -104,11 +104,22 @@ export function afterEach(body: Body): void {
   groups[groups.length - 1]?.after.push(body);
 }
 
+/** Begins a line of the log that is for the kernel: `testing.rs` has it as well. */
+const PROGRESS = '\u001etgp:test ';
+const say = console.debug;
+
 /** Runs what was declared, one test after the other. The kernel calls it. */
 export async function run(): Promise<{ tests: Result[] }> {
   running = true;
   const tests: Result[] = [];
-  for (const one of cases) tests.push(await runOne(one));
+  // A test without an end takes the result of the whole file with it, so that each one is told of when it has ended.
+  const tell = (result?: Result) => say(PROGRESS + JSON.stringify({ result, next: cases[tests.length]?.name }));
+  tell();
+  for (const one of cases) {
+    const result = await runOne(one);
+    tests.push(result);
+    tell(result);
+  }
   return { tests };
 }
 

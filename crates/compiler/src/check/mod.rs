@@ -35,7 +35,7 @@ use tgp_contract::{CheckReport, Finding, Severity, TypeCheck};
 
 use crate::builtin::is_test_file;
 use crate::parse::parse;
-use crate::{CompiledModule, SourceRole, ToolShape, Unit, compile};
+use crate::{CompiledModule, SourceRole, Unit, compile};
 use report::{Report, Rule};
 use shape::Shape;
 use tree::Tree;
@@ -63,7 +63,7 @@ pub fn check(unit: &Unit, options: &CheckOptions) -> Vec<Finding> {
         return Vec::new();
     }
     // A rule that fails must refuse the tool: to say nothing would be to call it valid.
-    catch_unwind(AssertUnwindSafe(|| lint(unit, options, compiled.shape)))
+    catch_unwind(AssertUnwindSafe(|| lint(unit, options, &compiled)))
         .ok()
         .flatten()
         .unwrap_or_else(|| failed(unit))
@@ -76,16 +76,15 @@ pub fn tool_errors(unit: &Unit, compiled: &CompiledModule) -> Vec<String> {
     if unit.role != SourceRole::Tool || unit.id.ends_with(".json") || is_test_file(&unit.id) {
         return Vec::new();
     }
-    let linted = catch_unwind(AssertUnwindSafe(|| lint(unit, &CheckOptions::default(), compiled.shape)))
-        .ok()
-        .flatten();
+    let linted =
+        catch_unwind(AssertUnwindSafe(|| lint(unit, &CheckOptions::default(), compiled))).ok().flatten();
     let mut findings = linted.unwrap_or_default();
     findings.retain(|finding| finding.rule != "import-not-allowed");
     CheckReport::new(findings, TypeCheck::Skipped).errors
 }
 
 /// Applies the rules; `None` when the source does not parse, which [`compile`] has ruled out.
-fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Vec<Finding>> {
+fn lint(unit: &Unit, options: &CheckOptions, compiled: &CompiledModule) -> Option<Vec<Finding>> {
     let source = unit.source.strip_prefix('\u{feff}').unwrap_or(&unit.source);
     let allocator = Allocator::default();
     let parse_options = ParseOptions {
@@ -100,7 +99,7 @@ fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Ve
     }
     let built = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program);
     let tree = Tree::new(unit, options, &built.semantic);
-    let shape = Shape::of(&tree, tool_shape);
+    let shape = Shape::of(&tree, compiled.shape);
     let mut report = Report::new(&unit.id, source);
     globals::check(&tree, &shape, &mut report);
     imports::check(&tree, &mut report);
@@ -108,6 +107,7 @@ fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Ve
     // Tests name values, repeat themselves and give nothing back; that is what they are for.
     if !is_test_file(&unit.id) {
         standards::check(&tree, &shape, &mut report);
+        standards::check_dates(&shape, &compiled.declared, &mut report);
     }
     suppression::apply(&tree, &mut report);
     Some(report.finish())

@@ -3,8 +3,8 @@
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
     ArrowFunctionExpression, AssignmentTarget, Class, Declaration, ExportDefaultDeclarationKind, Expression,
-    ExpressionStatement, FormalParameters, Function, FunctionBody, ModuleExportName, ReturnStatement,
-    Statement, TSTypeAnnotation,
+    ExpressionStatement, FormalParameters, Function, FunctionBody, ModuleExportName, ObjectExpression,
+    ObjectPropertyKind, ReturnStatement, Statement, TSTypeAnnotation,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::semantic::{NodeId, SymbolId};
@@ -49,6 +49,8 @@ pub(super) struct Shape<'a> {
     /// The statement that makes the entry the tool, and the one that declares it.
     pub(super) entry_statements: Vec<Span>,
     pub(super) exported: Vec<Exported<'a>>,
+    /// The object that `module.exports` is, with the functions in it.
+    pub(super) exported_object: Option<(Span, Vec<String>)>,
     /// `import`, `export` or `import.meta` is used.
     pub(super) has_module_syntax: bool,
 }
@@ -97,6 +99,7 @@ impl<'a> Shape<'a> {
             entry: Entry::None,
             entry_statements: Vec::new(),
             exported: Vec::new(),
+            exported_object: None,
             has_module_syntax: false,
         };
         for statement in &tree.program().body {
@@ -249,7 +252,7 @@ impl<'a> Shape<'a> {
         match peel(&member.object) {
             AstKind::IdentifierReference(object) => match tree.global_name(object) {
                 Some("module") if property == "exports" => match peel(value) {
-                    AstKind::ObjectExpression(_) => self.entry = Entry::None,
+                    AstKind::ObjectExpression(object) => self.set_object(tree, object, span),
                     other => self.set_entry(tree, other, span),
                 },
                 Some("exports") if property == "default" => {
@@ -266,6 +269,26 @@ impl<'a> Shape<'a> {
             }
             _ => {}
         }
+    }
+}
+
+impl<'a> Shape<'a> {
+    /// `module.exports = { … }`: its `default` is the tool, and nothing else in it is called.
+    fn set_object(&mut self, tree: &Tree<'_, 'a>, object: &'a ObjectExpression<'a>, statement: Span) {
+        self.entry = Entry::None;
+        let mut functions = Vec::new();
+        for property in &object.properties {
+            let ObjectPropertyKind::ObjectProperty(property) = property else { continue };
+            let Some(name) = property.key.static_name().filter(|_| !property.computed) else { continue };
+            if name == "default" {
+                return self.set_entry(tree, AstKind::from_expression(&property.value), statement);
+            }
+            let value = AstKind::from_expression(&property.value);
+            if matches!(resolve(tree, value), Resolved::Callable(..)) {
+                functions.push(name.into_owned());
+            }
+        }
+        self.exported_object = Some((object.span, functions));
     }
 }
 

@@ -28,7 +28,7 @@ impl Wrapping {
         match format {
             ModuleFormat::Module => {
                 if found.uses_require {
-                    let local = unused_name(&unit.source);
+                    let local = unused_name("__requireFrom", &unit.source);
                     let id = quoted(&unit.id);
                     outside.push_str(&format!(
                         "import {{ requireFrom as {local} }} from \"tgp:require\"; const require = {local}({id}); "
@@ -63,13 +63,29 @@ impl Wrapping {
     }
 }
 
-/// A name the source does not contain.
-fn unused_name(source: &str) -> String {
-    let mut name = "__requireFrom".to_owned();
-    while source.contains(&name) {
+/// A name that begins with `base` and that the source does not contain, also not with escapes in it.
+pub(super) fn unused_name(base: &str, source: &str) -> String {
+    let unescaped = source.contains("\\u").then(|| without_escapes(source));
+    let mut name = base.to_owned();
+    while source.contains(&name) || unescaped.as_ref().is_some_and(|source| source.contains(&name)) {
         name.push('_');
     }
     name
+}
+
+/// The text with every `\uXXXX` and `\u{X}` as the character that it is in an identifier.
+fn without_escapes(source: &str) -> String {
+    let mut parts = source.split("\\u");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = match part.strip_prefix('{') {
+            Some(inner) => inner.split_once('}').unwrap_or((inner, "")),
+            None => part.split_at_checked(4).unwrap_or((part, "")),
+        };
+        text.extend(u32::from_str_radix(digits, 16).ok().and_then(char::from_u32));
+        text.push_str(rest);
+    }
+    text
 }
 
 /// A text as a JavaScript string literal; JSON strings are one.

@@ -156,6 +156,9 @@ fn refuse(finding: Finding) -> CompileError {
     CompileError { findings: vec![finding] }
 }
 
+/// How a block of code begins in Markdown.
+const FENCE: &str = "```";
+
 fn compile_unit(unit: &Unit) -> Result<CompiledModule, CompileError> {
     if let Some(finding) = runaway(unit) {
         return Err(refuse(finding));
@@ -164,6 +167,14 @@ fn compile_unit(unit: &Unit) -> Result<CompiledModule, CompileError> {
     let table = LineTable::new(&unit.id, source);
     if extension(&unit.id) == "json" {
         return emit::json(unit, source);
+    }
+    if unit.role != SourceRole::Library && source.trim_start().starts_with(FENCE) {
+        return Err(refuse(table.refusal(
+            Span::new(0, 0),
+            "the source is wrapped in a Markdown fence".to_owned(),
+            "to the compiler the fence is a template without a meaning, with the source as text in it",
+            "remove the Markdown fence: the first line (```ts) and the last one (```)".to_owned(),
+        )));
     }
     let allocator = Allocator::default();
     let mut program = parse(unit, source, &allocator, &table)?;

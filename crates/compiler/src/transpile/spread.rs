@@ -10,12 +10,14 @@ use oxc::ast_visit::{VisitMut, walk_mut};
 use oxc::semantic::Scoping;
 use oxc::span::{GetSpan, SPAN};
 
+use super::emit::unused_name;
 use super::shape::is_free;
 
 /// All parts but the last are pushed, and the last is what the call itself pushes. Of the others the call gets the
-/// result of each part. It uses no global, because a source may have its own of the same name.
-const HELPER: &str = "function $(target, name, values) { \
-    if (name === \"push\" && target?.push !== [].push) return values; \
+/// result of each part. A method that the tool has put in the place of the built-in one gets all values at once. It uses
+/// no global, because a source may have its own of the same name.
+const HELPER: &str = "function $(target, name, values, own) { \
+    if (target?.[name] !== (name === \"push\" ? [].push : own)) return values; \
     const count = values === null || values === undefined ? 0 : values.length ?? values.size; \
     if (!(count > 50000)) return values; \
     const items = [...values]; \
@@ -32,21 +34,39 @@ pub(super) fn protect<'a>(program: &mut Program<'a>, scoping: &Scoping, allocato
     if !program.source_text.contains("...") {
         return String::new();
     }
-    let mut name = "__spread".to_owned();
-    while program.source_text.contains(&name) {
-        name.push('_');
-    }
+    let name = unused_name("__spread", program.source_text);
     let helper = allocator.alloc_str(&name);
-    let mut protector = Protector { scoping, builder: AstBuilder::new(allocator), helper, used: false };
+    let own = OWN.map(|method| allocator.alloc_str(&format!("{name}_{method}")));
+    let builder = AstBuilder::new(allocator);
+    let mut protector = Protector { scoping, builder, helper, own, used: Used::default() };
     protector.visit_program(program);
-    if protector.used { HELPER.replacen('$', &name, 1) } else { String::new() }
+    let Used { any, math } = protector.used;
+    let mut text = if any { HELPER.replacen('$', &name, 1) } else { String::new() };
+    if math {
+        // Before the first line of the tool, which may replace them. No source that uses them has a `Math` of its own.
+        let [max, min] = own;
+        text.push_str(&format!("const {max} = Math.max, {min} = Math.min; "));
+    }
+    text
+}
+
+/// The methods of `Math` that are kept as they are before the tool runs.
+const OWN: [&str; 2] = ["max", "min"];
+
+/// Which helpers the rewritten calls need.
+#[derive(Default)]
+struct Used {
+    any: bool,
+    math: bool,
 }
 
 struct Protector<'a, 's> {
     scoping: &'s Scoping,
     builder: AstBuilder<'a>,
     helper: &'a str,
-    used: bool,
+    /// The names of [`OWN`] in the emitted code.
+    own: [&'a str; 2],
+    used: Used,
 }
 
 impl<'a> Protector<'a, '_> {
@@ -77,16 +97,20 @@ impl<'a> VisitMut<'a> for Protector<'a, '_> {
             let Argument::SpreadElement(spread) = argument else { continue };
             let place = spread.argument.span();
             let values = spread.argument.take_in(&self.builder);
+            let own = OWN.iter().position(|own| *own == method).and_then(|at| self.own.get(at));
+            let own = own.map(|own| Argument::from(Expression::new_identifier(SPAN, *own, &self.builder)));
+            self.used.math |= own.is_some();
             let arguments = [
                 Argument::from(Expression::new_identifier(SPAN, object, &self.builder)),
                 Argument::from(Expression::new_string_literal(SPAN, method, None, &self.builder)),
                 Argument::from(values),
             ];
+            let arguments = arguments.into_iter().chain(own);
             let helper = Expression::new_identifier(SPAN, self.helper, &self.builder);
             let arguments = oxc::allocator::ArenaVec::from_iter_in(arguments, &self.builder);
             spread.argument =
                 Expression::new_call_expression(place, helper, None, arguments, false, &self.builder);
-            self.used = true;
+            self.used.any = true;
         }
     }
 }

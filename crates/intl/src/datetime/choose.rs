@@ -9,7 +9,7 @@ use super::numeric;
 use super::options::{
     DateTimeOptions, Fields, FormatStyle, MonthWidth, NumberWidth, TextWidth, ZoneNameWidth,
 };
-use super::pattern::{Token, Tokens};
+use super::pattern::Tokens;
 use super::{HOUR, MONTH, WEEKDAY};
 use crate::IntlError;
 
@@ -68,9 +68,11 @@ impl Chooser<'_> {
         let time = time_precision(fields)?;
         let zone = fields.zone.map(zone_style);
         let length = self.length(date)?;
-        let base = |date: Option<DateFields>, time, zone| {
+        let base = |date: Option<DateFields>, time: Option<TimePrecision>, zone: Option<ZoneStyle>| {
             let mut builder = FieldSetBuilder::new();
-            builder.length = (date != Some(DateFields::Y)).then_some(length);
+            // A time zone alone and a year alone have one form each.
+            let has_lengths = date.map_or(time.is_some(), |date| date != DateFields::Y);
+            builder.length = has_lengths.then_some(length);
             builder.date_fields = date;
             builder.time_precision = time;
             builder.zone_style = zone;
@@ -85,7 +87,20 @@ impl Chooser<'_> {
             None => self.pattern(base(Some(date), None, None)),
         };
         let mut tokens = match date {
-            Some(date) if time.is_some() || zone.is_some() => {
+            // Node.js joins a time zone to a date as it joins a time of day.
+            Some(date) if time.is_none() && zone.is_some() => {
+                let hour = Some(TimePrecision::Hour);
+                let clock = self.pattern(base(None, hour, None))?;
+                let whole = self.pattern(base(Some(DateFields::YMD), hour, None))?;
+                let day = self.pattern(base(Some(DateFields::YMD), None, None))?;
+                let name = self.pattern(base(None, None, zone))?;
+                let date = alone(date)?;
+                match replaced(&whole, &day, &date).and_then(|joined| replaced(&joined, &clock, &name)) {
+                    Some(joined) => joined,
+                    None => date.and(&name),
+                }
+            }
+            Some(date) if time.is_some() => {
                 let own = if date.is_calendar_period() || numeric::pattern(self.options).is_some() {
                     None
                 } else {
@@ -101,7 +116,8 @@ impl Chooser<'_> {
                     None => {
                         let whole = self.pattern(base(Some(DateFields::YMD), time, zone))?;
                         let day = self.pattern(base(Some(DateFields::YMD), None, None))?;
-                        replace(&whole, &day, &alone(date)?, &clock)
+                        let date = alone(date)?;
+                        replaced(&whole, &day, &date).unwrap_or_else(|| date.and(&clock))
                     }
                 }
             }
@@ -246,18 +262,11 @@ fn adjusted(fields: &Fields, symbol: char, width: usize) -> usize {
     }
 }
 
-/// Puts `date` where `whole` has `day`; where it cannot be found, before the time.
-fn replace(whole: &Tokens, day: &Tokens, date: &Tokens, clock: &Tokens) -> Tokens {
-    let (text, part) = (whole.render(), day.render());
-    if let Some(start) = text.find(&part) {
-        let (before, rest) = text.split_at(start);
-        let after = rest.get(part.len()..).unwrap_or_default();
-        return Tokens::parse(&format!("{before}{}{after}", date.render()));
-    }
-    let mut joined = date.0.clone();
-    joined.push(Token::Literal(", ".to_owned()));
-    joined.extend(clock.0.iter().cloned());
-    Tokens(joined)
+/// `whole` with `other` in the place of `part`, when it has that.
+fn replaced(whole: &Tokens, part: &Tokens, other: &Tokens) -> Option<Tokens> {
+    let (text, part) = (whole.render(), part.render());
+    let (before, after) = text.split_once(&part)?;
+    Some(Tokens::parse(&format!("{before}{}{after}", other.render())))
 }
 
 /// A time without its hour: minutes, seconds or both.

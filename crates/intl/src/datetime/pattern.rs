@@ -14,6 +14,14 @@ pub(crate) enum Token {
 pub(crate) struct Tokens(pub(crate) Vec<Token>);
 
 impl Tokens {
+    /// These and others, as a list of two.
+    pub(crate) fn and(&self, others: &Self) -> Self {
+        let mut joined = self.0.clone();
+        joined.push(Token::Literal(", ".to_owned()));
+        joined.extend(others.0.iter().cloned());
+        Self(joined)
+    }
+
     /// Reads a pattern in the syntax of UTS 35: letters are fields, text in quotes and everything else is literal.
     pub(crate) fn parse(pattern: &str) -> Self {
         let mut tokens = Vec::new();

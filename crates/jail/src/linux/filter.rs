@@ -40,6 +40,10 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
+/// Stands for the process that installs the filter, whose number may not be known when the filter is compiled. No process
+/// has such a number, and no other constant of a filter is equal to it.
+const OWN_PROCESS: u32 = 0x7F4A_11CE;
+
 /// A compiled filter.
 #[derive(Debug)]
 pub(crate) struct Program(BpfProgram);
@@ -55,6 +59,7 @@ pub(crate) fn compile(profile: &Profile, landlock_abi: Option<u32>) -> Result<Op
     let (decisions, default) = match profile.syscalls {
         SyscallFilter::Unfiltered => return Ok(None),
         SyscallFilter::Compute => (compute(), DENY),
+        SyscallFilter::Template => (template(), DENY),
         SyscallFilter::Process => (process(profile, landlock_abi), Action::Allow),
     };
     let decisions = decisions.map_err(|error| JailError::Filter(Box::new(error)))?;
@@ -63,7 +68,10 @@ pub(crate) fn compile(profile: &Profile, landlock_abi: Option<u32>) -> Result<Op
 
 impl Program {
     /// Installs the filter on the calling thread. System calls only.
-    pub(crate) fn install(&self) -> Result<(), Refusal> {
+    pub(crate) fn install(&mut self) -> Result<(), Refusal> {
+        for step in self.0.iter_mut().filter(|step| step.k == OWN_PROCESS) {
+            step.k = std::process::id();
+        }
         seccompiler::apply_filter(&self.0).map_err(|error| {
             let errno = match error {
                 seccompiler::Error::Prctl(source) | seccompiler::Error::Seccomp(source) => errno_of(&source),
@@ -151,9 +159,32 @@ fn compute() -> Result<Decisions, BackendError> {
     let to_peer = any_of(&[0], |null| condition(4, Qword, Eq, null))?;
     draft.when(libc::SYS_sendto, to_peer, Action::Allow, DENY);
     // abort() ends in a signal to oneself, and the parent should see that very signal.
-    let own = condition(0, Dword, Eq, std::process::id().into())?;
-    let abort = condition(2, Dword, Eq, libc::SIGABRT as u64)?;
-    draft.when(libc::SYS_tgkill, vec![SeccompRule::new(vec![own, abort])?], Action::Allow, DENY);
+    let own = condition(0, Dword, Eq, OWN_PROCESS.into())?;
+    draft.when(libc::SYS_tgkill, vec![SeccompRule::new(vec![own, abort()?])?], Action::Allow, DENY);
+    Ok(draft.0)
+}
+
+fn abort() -> Result<SeccompCondition, BackendError> {
+    condition(2, Dword, Eq, libc::SIGABRT as u64)
+}
+
+/// The allow-list of a template: that of its workers, and what each of them does between its birth and its own filter.
+fn template() -> Result<Decisions, BackendError> {
+    let mut draft = Draft(compute()?);
+    draft.always(&[libc::SYS_dup3, libc::SYS_getppid], Action::Allow);
+    // A process beside it, and neither a thread nor a namespace.
+    let beside =
+        any_of(&[(libc::CLONE_PARENT | libc::SIGCHLD) as u64], |flags| condition(0, Qword, Eq, flags))?;
+    draft.when(libc::SYS_clone, beside, Action::Allow, DENY);
+    let options = [libc::PR_SET_PDEATHSIG, libc::PR_SET_NO_NEW_PRIVS].map(|option| option as u64);
+    let harmless = any_of(&options, |option| condition(0, Dword, Eq, option))?;
+    draft.when(libc::SYS_prctl, harmless, Action::Allow, DENY);
+    let add = any_of(&[libc::SECCOMP_SET_MODE_FILTER.into()], |mode| condition(0, Dword, Eq, mode))?;
+    draft.when(libc::SYS_seccomp, add, Action::Allow, DENY);
+    let own_limits = any_of(&[0], |own| condition(0, Dword, Eq, own))?;
+    draft.when(libc::SYS_prlimit64, own_limits, Action::Allow, DENY);
+    // Which number its workers have is known only to their own filters.
+    draft.when(libc::SYS_tgkill, vec![SeccompRule::new(vec![abort()?])?], Action::Allow, DENY);
     Ok(draft.0)
 }
 

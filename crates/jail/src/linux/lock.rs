@@ -41,7 +41,7 @@ impl Lock {
             map_ids: profile.files != FileAccess::None,
             mounts: MountView::prepare(profile)?,
             keep_capabilities: match profile.syscalls {
-                SyscallFilter::Compute => privileges::Kept::None,
+                SyscallFilter::Compute | SyscallFilter::Template => privileges::Kept::None,
                 SyscallFilter::Process | SyscallFilter::Unfiltered => privileges::Kept::FileOwnership,
             },
         })
@@ -93,14 +93,44 @@ impl Lock {
         Ok(entered)
     }
 
-    fn close_doors(&self) -> Result<(), Refusal> {
+    fn close_doors(&mut self) -> Result<(), Refusal> {
         privileges::drop_capabilities(self.keep_capabilities)?;
         self.limits.apply()?;
         privileges::forbid_tracing()?;
         if let Some(rules) = &self.rules {
             files::restrict(rules)?;
         }
-        if let Some(program) = &self.program {
+        if let Some(program) = &mut self.program {
+            program.install()?;
+        }
+        Ok(())
+    }
+}
+
+/// What a worker adds to the lock that it has inherited from the template it was forked from: its limits and its filter.
+///
+/// It is prepared by the template before it locks itself, since a lock forbids the questions that take.
+#[derive(Debug)]
+pub struct ChildLock {
+    program: Option<Program>,
+    limits: RlimitSet,
+}
+
+impl ChildLock {
+    /// # Errors
+    /// When the filter cannot be compiled.
+    pub fn prepare(profile: &Profile) -> Result<Self, JailError> {
+        let program = if filter::available() { filter::compile(profile, files::abi())? } else { None };
+        Ok(Self { program, limits: RlimitSet::new(&profile.limits) })
+    }
+
+    /// Locks the calling process, which must be a child of the one that prepared this.
+    ///
+    /// # Errors
+    /// When the kernel refuses a step; the process must end then.
+    pub fn apply(&mut self) -> Result<(), JailError> {
+        self.limits.apply()?;
+        if let Some(program) = &mut self.program {
             program.install()?;
         }
         Ok(())

@@ -20,6 +20,7 @@ use nix::errno::Errno;
 use nix::sched::CloneFlags;
 
 use crate::{JailError, LockReport, Profile, SyscallFilter};
+pub use lock::ChildLock;
 use lock::Lock;
 pub use process::{JailedProcess, KillHandle, OverlayLayer, process_support, start};
 
@@ -75,7 +76,7 @@ pub fn lock_this_process(profile: &Profile) -> Result<LockReport, JailError> {
 /// signals on, ends as the program ends, and everything the program has started dies with it. For that reason the
 /// command must be spawned, not put in place of the caller with `exec`.
 pub fn jailed_command(profile: &Profile, mut command: Command) -> Result<Command, JailError> {
-    if profile.syscalls == SyscallFilter::Compute {
+    if matches!(profile.syscalls, SyscallFilter::Compute | SyscallFilter::Template) {
         return Err(JailError::ComputeCommand);
     }
     let mut lock = Lock::prepare(profile)?;

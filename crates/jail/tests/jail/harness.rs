@@ -5,9 +5,11 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, Pid, fork};
+use tgp_jail::{ChildLock, Profile};
 
 use crate::{compute, probes};
 
@@ -45,6 +47,8 @@ pub fn everybody() -> Vec<Who> {
 pub enum Locked {
     Not,
     Compute,
+    /// As a worker that was forked from a locked template, which is still there.
+    Forked,
 }
 
 /// A copy of this binary that every user can run.
@@ -125,13 +129,18 @@ pub fn verdict(name: &str, output: &Output) -> Verdict {
 /// What a copy of the binary was asked to do.
 pub struct Request {
     name: String,
-    locked: bool,
+    locked: Locked,
 }
 
 impl Request {
     pub fn from_environment() -> Option<Self> {
         let name = std::env::var(REQUEST).ok()?;
-        Some(Self { name, locked: std::env::var(LOCK).is_ok_and(|lock| lock == "Compute") })
+        let locked = match std::env::var(LOCK).as_deref() {
+            Ok("Compute") => Locked::Compute,
+            Ok("Forked") => Locked::Forked,
+            _ => Locked::Not,
+        };
+        Some(Self { name, locked })
     }
 
     /// The test runner has threads, and a lock wants a process without. A fork has one thread; its end becomes ours.
@@ -141,9 +150,19 @@ impl Request {
                 let done = std::panic::catch_unwind(|| self.act());
                 exit(done.unwrap_or(101));
             }
-            ForkResult::Parent { child } => match waitpid(child, None).unwrap() {
-                WaitStatus::Exited(_, code) => exit(code),
+            // Of a template and its worker, both our children, the worker ends first.
+            ForkResult::Parent { child } => match waitpid(None, None).unwrap() {
+                ended @ (WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..))
+                    if self.locked == Locked::Forked && pid == child =>
+                {
+                    panic!("the template ended: {ended:?}")
+                }
+                WaitStatus::Exited(_, code) => {
+                    end(child);
+                    exit(code)
+                }
                 WaitStatus::Signaled(_, signal, _) => {
+                    end(child);
                     let _ = nix::sys::prctl::set_dumpable(false);
                     unsafe { libc::signal(signal as i32, libc::SIG_DFL) };
                     nix::sys::signal::raise(signal).unwrap();
@@ -159,13 +178,37 @@ impl Request {
             (work.run)();
             return 0;
         }
-        let probe = probes::ALL.iter().find(|probe| probe.name == self.name).expect("no such probe");
+        let mut all = probes::ALL.iter().chain(probes::ON_TEMPLATE);
+        let probe = all.find(|probe| probe.name == self.name).expect("no such probe");
         let prepared = (probe.prepare)();
-        if self.locked {
-            tgp_jail::lock_this_process(&tgp_jail::Profile::compute_worker()).unwrap();
+        match self.locked {
+            Locked::Not => {}
+            Locked::Compute => {
+                tgp_jail::lock_this_process(&Profile::compute_worker()).unwrap();
+            }
+            Locked::Forked => fork_from_template(),
         }
         if (probe.attempt)(prepared) { ALLOWED } else { REFUSED }
     }
+}
+
+/// Locks the process as a template and goes on in a worker of it. The template itself waits to be ended.
+fn fork_from_template() {
+    let mut lock = ChildLock::prepare(&Profile::compute_worker()).unwrap();
+    tgp_jail::lock_this_process(&Profile::worker_template()).unwrap();
+    let flags = libc::CLONE_PARENT | libc::SIGCHLD;
+    match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
+        0 => lock.apply().unwrap(),
+        worker if worker > 0 => loop {
+            std::thread::sleep(Duration::from_secs(60));
+        },
+        _ => panic!("no worker: {}", std::io::Error::last_os_error()),
+    }
+}
+
+/// Ends a child that may have ended already.
+fn end(child: Pid) {
+    let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL);
 }
 
 /// Leaves at once: what the test runner does at its end is not part of a probe.

@@ -13,6 +13,7 @@ mod layer;
 mod probes;
 mod process;
 mod replay;
+mod template;
 mod tree;
 mod workshop;
 

@@ -32,6 +32,45 @@ fn forked(process: c_long) -> bool {
     process > 0
 }
 
+/// An attempt of a worker on the template that it was forked from.
+const fn on_template(name: &'static str, attempt: fn(c_long) -> bool) -> Probe {
+    Probe { name, free: false, prepare: || std::process::id().into(), attempt }
+}
+
+/// What a worker of a template might try: to reach the template, and to use what only the template may.
+#[rustfmt::skip]
+pub const ON_TEMPLATE: &[Probe] = &[
+    on_template("signal the template", |template| unsafe { syscall(libc::SYS_kill, template, 0) == 0 }),
+    on_template("end the template", |template| unsafe { syscall(libc::SYS_kill, template, libc::SIGKILL) == 0 }),
+    on_template("abort the template", |template| unsafe { syscall(libc::SYS_tgkill, template, template, libc::SIGABRT) == 0 }),
+    on_template("signal the group", |_| unsafe { syscall(libc::SYS_kill, 0, 0) == 0 }),
+    on_template("read the template's memory", |template| {
+        let mut buffer = [0_u8; 8];
+        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: 8 };
+        // Both have the same layout, so the address is good there too.
+        unsafe { syscall(libc::SYS_process_vm_readv, template, &raw const local, 1, &raw const local, 1, 0) > 0 }
+    }),
+    on_template("trace the template", |template| unsafe { syscall(libc::SYS_ptrace, libc::PTRACE_SEIZE, template, 0, 0) == 0 }),
+    on_template("hold the template", |template| unsafe { syscall(libc::SYS_pidfd_open, template, 0) >= 0 }),
+    on_template("read the template's limits", |template| {
+        let mut limits = [0_u64; 2];
+        unsafe { syscall(libc::SYS_prlimit64, template, libc::RLIMIT_AS, 0, limits.as_mut_ptr()) == 0 }
+    }),
+    on_template("read the template's clock", |template| {
+        let mut time = [0_i64; 2];
+        unsafe { syscall(libc::SYS_clock_gettime, (!template << 3) | 2, time.as_mut_ptr()) == 0 }
+    }),
+    on_template("fork beside", |_| unsafe { forked(syscall(libc::SYS_clone, libc::CLONE_PARENT | libc::SIGCHLD, 0, 0, 0, 0)) }),
+    on_template("raise its own limits", |_| {
+        let limits = [libc::RLIM_INFINITY; 2];
+        unsafe { syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_CPU, limits.as_ptr(), 0) == 0 }
+    }),
+    on_template("outlive the kernel", |_| unsafe { syscall(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0) == 0 }),
+    on_template("copy a descriptor", |_| unsafe { syscall(libc::SYS_dup3, 1, 5, 0) >= 0 }),
+    on_template("ask for its parent", |_| unsafe { syscall(libc::SYS_getppid) > 0 }),
+    on_template("add a filter", |_| unsafe { syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, 0) == 0 || *libc::__errno_location() == libc::EFAULT }),
+];
+
 const PASSWD: *const libc::c_char = c"/etc/passwd".as_ptr();
 
 #[rustfmt::skip]

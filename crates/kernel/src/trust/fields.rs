@@ -213,7 +213,7 @@ fn git(config: &Config, project: &Path, variables: &[String]) -> Option<Value> {
     let value = json!({
         "provider": git.provider.map(|provider| format!("{provider:?}").to_lowercase()),
         "repo": git.repo.as_deref().map(url::masked),
-        "url": git.url.as_deref().map(|url| with_place(url, local_path(url), project)),
+        "url": git.url.as_deref().map(|url| with_place(url::masked_remote(url), local_path(url), project)),
         "apiBaseUrl": git.api_base_url.as_deref().map(url::masked),
         "sendsToken": git.auth.token.is_some(),
     });
@@ -226,7 +226,7 @@ fn git_allows(config: &Config) -> &'static str {
         Some(git) if git.auth.token.is_some() => {
             "exchanges the tool repository with this remote, and sends it the token"
         }
-        Some(git) if git.url.as_deref().is_some_and(has_secret) => {
+        Some(git) if git.url.as_deref().is_some_and(|url| url::masked_remote(url) != url) => {
             "exchanges the tool repository with this remote, and sends it the password in the URL"
         }
         _ => "exchanges the tool repository with this remote",
@@ -290,14 +290,13 @@ fn database(config: &Config, project: &Path, variables: &[String]) -> Option<Val
         // The state of the kernel itself is kept in databases, too.
         file.starts_with(project) && !file.starts_with(root) && is_free_place(&file, project)
     });
-    let shown = with_place(text, named.as_deref(), project);
+    let shown = with_place(url::masked(text), named.as_deref(), project);
     (!is_own).then(|| with_variables(json!({ "url": shown }), variables))
 }
 
 /// An address as it is shown, and where it leads if it is a path with links on its way: another end of a link needs another
 /// confirmation.
-fn with_place(address: &str, path: Option<&Path>, project: &Path) -> String {
-    let shown = url::masked(address);
+fn with_place(shown: String, path: Option<&Path>, project: &Path) -> String {
     let Some(named) = path.map(|path| project.join(path)) else { return shown };
     let plain: PathBuf = named.components().collect();
     let place = real_place(&named);

@@ -96,6 +96,31 @@ pub(super) fn masked(url: &str) -> String {
     format!("{scheme}://{authority}{}", without_settings(place))
 }
 
+/// The address of a remote: what it means by a setting only its server knows, so no value of one is shown.
+pub(super) fn masked_remote(url: &str) -> String {
+    let shown = masked(url);
+    let Some(at) = shown.find(['?', '#']) else { return shown };
+    // A path of this machine has no settings.
+    if !shown.contains("://") {
+        return shown;
+    }
+    let (place, settings) = shown.split_at(at);
+    let mut clean = place.to_owned();
+    for setting in settings.split_inclusive(['?', '#', '&', ';']) {
+        let (setting, sign) = match setting.char_indices().next_back() {
+            Some((at, '?' | '#' | '&' | ';')) => setting.split_at(at),
+            _ => (setting, ""),
+        };
+        match setting.split_once('=') {
+            Some((name, _)) => clean.push_str(&format!("{name}={MASK}")),
+            None if setting.is_empty() => {}
+            None => clean.push_str(MASK),
+        }
+        clean.push_str(sign);
+    }
+    clean
+}
+
 /// The settings are behind a `?` or a `#`, and between `&` or `;`.
 fn without_settings(text: &str) -> String {
     let Some(at) = text.find(['?', '#']) else { return text.to_owned() };
@@ -123,7 +148,20 @@ pub(crate) fn is_secret_setting(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_misread, masked};
+    use super::{is_misread, masked, masked_remote};
+
+    #[test]
+    fn bug_the_query_of_a_remote_was_shown() {
+        for (url, shown) in [
+            ("https://git.example/tools.git?t=s3cret&ref=x", "https://git.example/tools.git?t=…&ref=…"),
+            ("https://git.example/tools.git?s3cret", "https://git.example/tools.git?…"),
+            ("https://git.example/tools.git#s3cret", "https://git.example/tools.git#…"),
+            ("https://git.example/tools.git", "https://git.example/tools.git"),
+            ("../a?b#c.git", "../a?b#c.git"),
+        ] {
+            assert_eq!(masked_remote(url), shown);
+        }
+    }
 
     #[test]
     fn no_secret_of_an_address_is_shown() {

@@ -107,10 +107,7 @@ const CASES: &[TypeCase] = &[
                 ".shape.radius is a string, the tool declares number",
             ),
             (r#"{"shape": {"kind": "square"}}"#, ".shape.side is missing, the tool declares number"),
-            (
-                r#"{"shape": {"kind": "oval"}}"#,
-                ".shape is an object, the tool declares { kind: \"circle\"; radius: number } | { kind: \"square\"; side: number }",
-            ),
+            (r#"{"shape": {"kind": "oval"}}"#, ".shape.kind is \"oval\"; expected \"circle\" or \"square\""),
             (
                 r#"{"shape": {"kind": "square", "side": 1}, "note": 1}"#,
                 ".note is a number, the tool declares string",
@@ -144,8 +141,14 @@ const CASES: &[TypeCase] = &[
     ),
     (
         "type Box<T> = { value: T };\ntype Deep<T> = { [K in keyof T]?: Deep<T[K]> };\ntype If<T> = T extends string ? 1 : 2;\nclass Point { x = 1 }\ntype Args = { box: Box<number>; deep: Deep<{ a: 1 }>; c: If<'x'>; p: Point; k: keyof Point; f: () => void; o: object; e: {} };",
-        &["{}", r#"{"box": 1, "deep": 2, "c": 3, "p": 4, "k": 5, "o": [6], "e": "7"}"#],
-        &[("[]", "the argument is a list")],
+        &[
+            r#"{"box": {"value": 1}}"#,
+            r#"{"box": {"value": 1}, "deep": 2, "c": 3, "p": 4, "k": 5, "o": [6], "e": "7"}"#,
+        ],
+        &[
+            ("[]", "the argument is a list"),
+            (r#"{"box": 1}"#, ".box is a number, the tool declares { value: number }"),
+        ],
     ),
     (
         "type Brand = string & { readonly __brand: 'id' };\ntype Args = { id: Brand };",
@@ -381,11 +384,14 @@ async fn a_tool_that_does_not_parse_is_not_written() {
         assert_eq!(project.text(".tgp/tools/double.ts"), None);
     }
     // What is not a tool is not held to that.
-    for path in ["docs/notes.md", "data/x.ts", "tools/double.test.ts", "tools/data.json"] {
+    for path in ["docs/notes.md", "data/x.ts", "tools/data.json"] {
         let written = kernel.call("write_file", write(path, broken)).await;
         assert!(written.is_ok(), "{path}: {written:?}");
         assert_eq!(data(&written).get("errors"), None, "{path}");
     }
+    // A test is written all the same, and what is wrong with it is said.
+    let written = kernel.call("write_file", write("tools/double.test.ts", broken)).await;
+    assert!(data(&written)["errors"][0].as_str().unwrap().ends_with("[syntax]"), "{written:?}");
     let good = broken.replace("* ;", "* 2;");
     let written = kernel.call("write_file", write("tools/double.ts", &good)).await;
     assert_eq!(data(&written).get("errors"), None, "{written:?}");
@@ -517,5 +523,40 @@ async fn queries_use_the_declared_types_before_anything_runs() {
         "export default (args: { words: string }): { m: number } => ({ m: args.words.length });\n",
     );
     assert!(compile("a: exec(\"tools/count.ts\") { words: $text }\nreturn a.m").is_ok());
+    kernel.shutdown().await;
+}
+
+/// What a tool declares is not for a caller whom a rule keeps from it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_declared_types_were_shown_before_the_approval() {
+    let project = Project::new();
+    project
+        .tool("vault.ts", "export default (args: { word: 'canary-alpha'; n: number }): number => args.n;")
+        .put(
+            "tgp.policy.yaml",
+            "version: 1\nrules:\n  - {id: ask, effect: ask, tools: '*', where: {path: 'tools/vault.ts'}, reason: ask first}\n",
+        );
+    let kernel = project.kernel(json!({})).await;
+    let call = crate::router::call("exec_tool", json!({ "path": "tools/vault.ts", "args": { "x": 1 } }));
+    let answer = kernel.call_with(call, crate::router::context(Consent::Ask)).await;
+    assert_eq!(code(&answer), "EAPPROVAL", "{answer:?}");
+    assert!(!format!("{answer:?}").contains("canary-alpha"), "{answer:?}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_fields_that_are_left_out_were_compared_without_end() {
+    let fields: String = (0..3_500).map(|at| format!("f{at}?: string; ")).collect();
+    let project = Project::new();
+    project.tool(
+        "wide.ts",
+        &format!("export default (args: {{ list: {{ {fields} }}[] }}): number => args.list.length;"),
+    );
+    let kernel = project.kernel(json!({})).await;
+    let list = |length: usize| json!({ "list": vec![json!({}); length] });
+    assert_eq!(result(&exec(&kernel, "tools/wide.ts", list(10)).await), 10);
+    let refused = exec(&kernel, "tools/wide.ts", list(10_000)).await;
+    assert_eq!(code(&refused), "EVALIDATION");
+    assert!(error(&refused).message.contains("too large to be compared"), "{refused:?}");
     kernel.shutdown().await;
 }

@@ -4,15 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::processes::{arguments, eventually, kill_all, workers};
+use crate::processes::{eventually, kill_all, of_kind, workers};
 use crate::support::{Project, alone, exec, result, run};
-
-fn of_kind(kind: &str) -> Vec<i32> {
-    workers()
-        .into_iter()
-        .filter(|pid| arguments(*pid).get(2).is_some_and(|argument| argument == kind))
-        .collect()
-}
 
 const DOUBLE: &str = "export default ({ n }: { n: number }) => n * 2;";
 
@@ -70,8 +63,10 @@ async fn killed_workers_are_replaced() {
     let kernel = project.kernel(json!({ "sandbox": { "pool": 2 } })).await;
     assert_eq!(result(&run(&kernel, &project, DOUBLE, json!({ "n": 1 })).await), json!(2));
     for round in 2..6 {
-        assert!(eventually(|| of_kind("run").len() >= 2 && of_kind("compile").len() == 1), "{:?}", workers());
-        kill_all(&[of_kind("run"), of_kind("compile")].concat());
+        let full =
+            || of_kind("run").len() >= 2 && of_kind("template").len() == 1 && of_kind("compile").len() == 1;
+        assert!(eventually(full), "{:?}", workers());
+        kill_all(&[of_kind("run"), of_kind("template"), of_kind("compile")].concat());
         // Another source, so that the compile worker is needed, too.
         let source = format!("// {round}\n{DOUBLE}");
         assert_eq!(
@@ -119,8 +114,8 @@ async fn a_dropped_call_takes_its_worker_and_its_writes_along() {
     let cut =
         tokio::time::timeout(Duration::from_millis(800), run(&kernel, &project, endless, json!({}))).await;
     assert!(cut.is_err(), "it was still running");
-    // What is left: the pool's worker, the one in the starter's hands, the compile worker.
-    assert!(eventually(|| workers().len() <= 3), "{:?}", workers());
+    // What is left: the template, the pool's worker, the one in the starter's hands, the compile worker.
+    assert!(eventually(|| workers().len() <= 4), "{:?}", workers());
     assert!(!project.file("tmp/x").exists() && !project.file("tmp/y").exists(), "nothing was committed");
     assert_eq!(result(&run(&kernel, &project, DOUBLE, json!({ "n": 3 })).await), json!(6));
     kernel.shutdown().await;

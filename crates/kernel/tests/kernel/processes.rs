@@ -27,6 +27,30 @@ pub fn arguments(pid: i32) -> Vec<String> {
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
+/// What a worker is: `run`, `template` or `compile`. A worker that was forked has the command line of its template; unlike
+/// that it can never fork.
+pub fn kind(pid: i32) -> String {
+    match arguments(pid).get(2).map(String::as_str) {
+        Some("template") if limit(pid, "Max processes").is_some_and(|(_, hard)| hard == "0") => {
+            "run".to_owned()
+        }
+        kind => kind.unwrap_or_default().to_owned(),
+    }
+}
+
+/// The workers of this process that are of one kind.
+pub fn of_kind(wanted: &str) -> Vec<i32> {
+    workers().into_iter().filter(|pid| kind(*pid) == wanted).collect()
+}
+
+/// A resource limit of a process, soft and hard.
+pub fn limit(pid: i32, name: &str) -> Option<(String, String)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    Some((words.next()?, words.next()?))
+}
+
 /// One field of a process's status.
 pub fn status(pid: &str, field: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -59,7 +59,11 @@ async fn a_query_reads_all_rows_and_a_batch_is_one_call() {
         let all = shop.run(&read(10)).await;
         assert_eq!(result(&all), json!([95, 4560]), "{}", shop.dialect);
         let too_many = shop.run(&read(9)).await;
-        assert!(error(&too_many).message.contains("more `tgp.*` calls than"), "{}", error(&too_many).message);
+        assert!(
+            error(&too_many).message.contains("more than 10 `tgp.*` calls"),
+            "{}",
+            error(&too_many).message
+        );
         let wrong = shop.run(&read(0)).await;
         assert_eq!(code(&wrong), "EVALIDATION", "{}", shop.dialect);
         shop.close().await;
@@ -219,7 +223,7 @@ async fn bug_a_run_that_had_only_selected_kept_writers_waiting() {
 
 /// A statement that the sources do not show can come too late to write; the error says to run the tool again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_that_read_before_another_committed_writes_nothing_on_it() {
+async fn bug_a_run_that_read_before_another_committed_lost_the_hint_to_retry() {
     let project = Project::new();
     let (kernel, records) = recorded(&project).await;
     project.tool(
@@ -235,6 +239,9 @@ async fn a_run_that_read_before_another_committed_writes_nothing_on_it() {
     let (refused, ()) = tokio::join!(late(), write);
     assert_eq!(code(&refused), "ESQL");
     assert!(error(&refused).message.contains("since this one first read it"), "{}", error(&refused).message);
+    let details = &error(&refused).details;
+    assert_eq!((&details["retry"], &details["sqlCode"]), (&json!(true), &json!("SQLITE_BUSY_SNAPSHOT")));
+    assert!(error(&refused).help_of().unwrap().starts_with("run it again"), "{details:?}");
     assert_eq!(result(&late().await), json!(1));
     kernel.shutdown().await;
 }

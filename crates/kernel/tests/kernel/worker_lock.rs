@@ -6,23 +6,8 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::processes::{arguments, eventually, status, workers};
+use crate::processes::{eventually, kind, limit, of_kind, status, workers};
 use crate::support::{Project, alone, exec, result};
-
-/// The workers of this process, by kind: `run` and `compile`.
-fn by_kind(kind: &str) -> Vec<i32> {
-    workers()
-        .into_iter()
-        .filter(|pid| arguments(*pid).get(2).is_some_and(|argument| argument == kind))
-        .collect()
-}
-
-fn limit(pid: i32, name: &str) -> (String, String) {
-    let text = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    let mut words = line.split_whitespace().map(str::to_owned);
-    (words.next().unwrap(), words.next().unwrap())
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_worker_is_locked_before_its_first_run() {
@@ -32,14 +17,16 @@ async fn every_worker_is_locked_before_its_first_run() {
     let project = Project::new();
     let kernel = project.kernel(json!({ "sandbox": { "memoryMb": 64, "pool": 2 } })).await;
     assert_eq!(result(&exec_one(&kernel, &project).await), json!(1));
-    assert!(eventually(|| by_kind("run").len() >= 2 && by_kind("compile").len() == 1), "{:?}", workers());
+    let full =
+        || of_kind("run").len() >= 2 && of_kind("template").len() == 1 && of_kind("compile").len() == 1;
+    assert!(eventually(full), "{:?}", workers());
     let report = kernel.lock_report().await.unwrap();
     // The report took one; wait until its place is filled and every worker waits for work.
-    assert!(eventually(|| by_kind("run").len() >= 2));
+    assert!(eventually(full));
     std::thread::sleep(std::time::Duration::from_millis(300));
     let found = workers();
     for pid in found {
-        let kind = arguments(pid).get(2).cloned().unwrap_or_default();
+        let kind = kind(pid);
         let field = |name: &str| status(&pid.to_string(), name).unwrap();
         assert_eq!(field("Seccomp"), "2", "{kind}: a filter is in place");
         assert_eq!(field("NoNewPrivs"), "1", "{kind}");
@@ -74,17 +61,22 @@ fn descriptors_are_few(pid: i32, kind: &str) {
 }
 
 fn limits_are_set(pid: i32, kind: &str) {
-    let (soft, hard) = limit(pid, "Max core file size");
+    let limit = |name| limit(pid, name).unwrap();
+    let (soft, hard) = limit("Max core file size");
     assert_eq!((soft.as_str(), hard.as_str()), ("0", "0"), "{kind}: no core dumps");
-    let (_, address_space) = limit(pid, "Max address space");
-    let most: u64 = if kind == "run" { 64 * 2 + 192 } else { 1024 };
+    let (_, address_space) = limit("Max address space");
+    let most: u64 = if kind == "compile" { 1024 } else { 64 * 2 + 192 };
     assert!(address_space.parse::<u64>().is_ok_and(|bytes| bytes <= most << 20), "{kind}: {address_space}");
+    if kind == "run" {
+        assert_eq!(limit("Max processes").1, "0", "it has no children");
+        assert_ne!(limit("Max cpu time").1, "unlimited");
+    }
 }
 
 /// The report names the namespaces that were left, and the worker is in other ones than we are.
 fn namespaces_differ(pid: i32, kind: &str, report: &tgp::sandbox::LockReport) {
     assert!(report.seccomp && report.no_new_privileges, "{report:?}");
-    for (name, link) in [("user", "user"), ("network", "net"), ("ipc", "ipc"), ("pid", "pid_for_children")] {
+    for (name, link) in [("user", "user"), ("network", "net"), ("ipc", "ipc")] {
         if !report.namespaces.iter().any(|left| left == name) {
             println!("{kind}: no {name} namespace on this machine: {:?}", report.missing);
             continue;

@@ -113,7 +113,7 @@ fn compile(
     request: Vec<u8>,
     reach: &Reach,
 ) -> Result<CompiledSource, CompileFailure> {
-    let mut worker = match slot.take().map(|mut worker| (worker.is_alive(), worker)) {
+    let mut worker = match slot.take().map(|mut worker| (worker.child.is_alive(), worker)) {
         Some((true, worker)) => worker,
         // There is none yet, or it was killed while it waited.
         _ => {

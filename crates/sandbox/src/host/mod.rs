@@ -9,6 +9,7 @@ mod process;
 mod run;
 mod run_error;
 mod sandbox;
+mod template;
 mod watch;
 
 pub use allocator::release_free_memory;

@@ -1,18 +1,20 @@
-//! One worker process: started with a socket pair as its standard input, known by its credentials, killed for good.
+//! One worker process: started with a socket pair as its standard input or forked from a template, known by its
+//! credentials, killed for good.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeVal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 use tgp_jail::LockReport;
@@ -92,10 +94,10 @@ impl Drop for Held<'_> {
     }
 }
 
-/// A started and locked worker.
+/// A started and locked worker. It is a child of this process, however it was started.
 #[derive(Debug)]
 pub(super) struct WorkerProcess {
-    child: Child,
+    pub(super) child: ChildProcess,
     pub(super) connection: UnixStream,
     pub(super) lock: LockReport,
 }
@@ -113,11 +115,8 @@ impl WorkerProcess {
         if reach.is_closed() {
             return Err(SandboxError::Closed);
         }
-        let (mut ours, theirs) = UnixStream::pair().map_err(SandboxError::Start)?;
-        setsockopt(&ours, sockopt::PassCred, &true).map_err(errno)?;
-        let timeout = TimeVal::new(START_TIMEOUT.as_secs().cast_signed(), 0);
-        setsockopt(&ours, sockopt::ReceiveTimeout, &timeout).map_err(errno)?;
-        let mut child = Command::new(&command.program)
+        let (mut ours, theirs) = connection_pair()?;
+        let child = Command::new(&command.program)
             .arg0("tgp-worker")
             // Ctrl-C at a terminal is the kernel's to handle; its workers end by the kernel's hand.
             .process_group(0)
@@ -127,48 +126,76 @@ impl WorkerProcess {
             .arg(heap_bytes.to_string())
             .env_clear()
             .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Start)?;
-        let held = reach.hold(Pid::from_raw(child.id().cast_signed()));
-        let greeted = greet(&mut ours, child.id());
+        let child = ChildProcess::new(Pid::from_raw(child.id().cast_signed()));
+        let held = reach.hold(child.pid);
+        let greeted = greet(&mut ours, child.pid);
         drop(held);
-        match greeted {
-            Ok(lock) => Ok(Self { child, connection: ours, lock }),
-            Err(error) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(error)
-            }
+        match greeted? {
+            FromWorker::Locked(lock) => Ok(Self { child, connection: ours, lock }),
+            _ => Err(SandboxError::NotReady("it spoke before it was locked".to_owned())),
+        }
+    }
+
+    /// A worker that a template with this lock has forked as the process `pid`, with the other end of `connection`.
+    /// Waits until it has locked itself.
+    pub(super) fn forked(
+        pid: Pid,
+        mut connection: UnixStream,
+        lock: LockReport,
+        reach: &Reach,
+    ) -> Result<Self, SandboxError> {
+        let child = ChildProcess::new(pid);
+        let held = reach.hold(child.pid);
+        let greeted = greet(&mut connection, child.pid);
+        drop(held);
+        match greeted? {
+            FromWorker::Warm => Ok(Self { child, connection, lock }),
+            _ => Err(SandboxError::NotReady("it did not say that it is warm".to_owned())),
         }
     }
 
     pub(super) fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id().cast_signed())
+        self.child.pid
+    }
+}
+
+/// A child of this process that is killed and reaped when it is dropped.
+#[derive(Debug)]
+pub(super) struct ChildProcess {
+    pid: Pid,
+    /// Set once it is reaped. From then on another process may have its number.
+    status: Option<ExitStatus>,
+}
+
+impl ChildProcess {
+    fn new(pid: Pid) -> Self {
+        Self { pid, status: None }
     }
 
-    /// The clock of the CPU time this worker has used. Valid until the worker is reaped.
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// The clock of the CPU time it has used. Valid until it is reaped.
     pub(super) fn cpu_clock(&self) -> Option<ClockId> {
-        nix::time::clock_getcpuclockid(self.pid()).ok()
+        nix::time::clock_getcpuclockid(self.pid).ok()
     }
 
-    /// False when the worker has ended while it waited for work.
+    /// False when it has ended while it waited for work.
     pub(super) fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-
-    pub(super) fn kill(&mut self) {
-        // The only failure is that it has ended already.
-        let _ = self.child.kill();
+        self.ended(WaitPidFlag::WNOHANG).is_none()
     }
 
     /// How a worker that closed its connection ended; it is killed when it does not end by itself.
     pub(super) fn await_end(&mut self) -> Option<ExitStatus> {
         let patience = std::time::Instant::now() + DEATH_GRACE;
         while std::time::Instant::now() < patience {
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Some(status) = self.ended(WaitPidFlag::WNOHANG) {
                 return Some(status);
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -177,29 +204,60 @@ impl WorkerProcess {
         None
     }
 
-    /// Kills and reaps the worker; says how it had ended when it was dead already.
-    pub(super) fn end(&mut self) -> Option<ExitStatus> {
-        let ended = self.child.try_wait().ok().flatten();
-        self.kill();
-        let _ = self.child.wait();
-        ended
+    pub(super) fn kill(&self) {
+        if self.status.is_none() {
+            // The only failure is that it has ended already.
+            let _ = kill(self.pid, Signal::SIGKILL);
+        }
+    }
+
+    /// How it ended, if it has; without `WNOHANG` waits until it has.
+    fn ended(&mut self, flag: WaitPidFlag) -> Option<ExitStatus> {
+        while self.status.is_none() {
+            self.status = match waitpid(self.pid, Some(flag)) {
+                Ok(WaitStatus::Exited(_, code)) => Some(ExitStatus::from_raw(code << 8)),
+                Ok(WaitStatus::Signaled(_, signal, _)) => Some(ExitStatus::from_raw(signal as i32)),
+                Ok(WaitStatus::StillAlive) => return None,
+                Ok(_) | Err(nix::errno::Errno::EINTR) => continue,
+                // Somebody else has reaped it; how it ended is lost.
+                Err(_) => Some(ExitStatus::default()),
+            };
+        }
+        self.status
     }
 }
 
-impl Drop for WorkerProcess {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.end();
+        self.kill();
+        self.ended(WaitPidFlag::empty());
     }
+}
+
+/// Our end of a connection, which tells who writes to it, and the worker's.
+pub(super) fn connection_pair() -> Result<(UnixStream, OwnedFd), SandboxError> {
+    let (ours, theirs) = UnixStream::pair().map_err(SandboxError::Start)?;
+    setsockopt(&ours, sockopt::PassCred, &true).map_err(errno)?;
+    let timeout = TimeVal::new(START_TIMEOUT.as_secs().cast_signed(), 0);
+    setsockopt(&ours, sockopt::ReceiveTimeout, &timeout).map_err(errno)?;
+    Ok((ours, OwnedFd::from(theirs)))
 }
 
 /// Reads the greeting, and with it the proof of who sent it: the operating system attaches the sender's process
 /// id, which must be the child's.
-fn greet(connection: &mut UnixStream, child: u32) -> Result<LockReport, SandboxError> {
+fn greet(connection: &mut UnixStream, child: Pid) -> Result<FromWorker, SandboxError> {
     let mut space = nix::cmsg_space!(nix::libc::ucred);
     let mut probe = [0_u8; 1];
     let mut buffers = [io::IoSliceMut::new(&mut probe)];
-    let received = recvmsg::<()>(connection.as_raw_fd(), &mut buffers, Some(&mut space), MsgFlags::MSG_PEEK)
-        .map_err(errno)?;
+    let received = loop {
+        let received =
+            recvmsg::<()>(connection.as_raw_fd(), &mut buffers, Some(&mut space), MsgFlags::MSG_PEEK);
+        match received {
+            // A wait with a time limit ends with every signal, and the end of each worker sends one.
+            Err(nix::errno::Errno::EINTR) => {}
+            received => break received.map_err(errno)?,
+        }
+    };
     let sender = received.cmsgs().map_err(errno)?.find_map(|message| match message {
         ControlMessageOwned::ScmCredentials(credentials) => Some(credentials.pid()),
         _ => None,
@@ -207,17 +265,13 @@ fn greet(connection: &mut UnixStream, child: u32) -> Result<LockReport, SandboxE
     if received.bytes == 0 {
         return Err(SandboxError::NotReady("it ended before it was locked".to_owned()));
     }
-    if sender != Some(child.cast_signed()) {
+    if sender != Some(child.as_raw()) {
         return Err(SandboxError::NotReady("another process answered in its place".to_owned()));
     }
     setsockopt(connection, sockopt::PassCred, &false).map_err(errno)?;
-    match read_blocking(connection) {
-        Ok(FromWorker::Locked(report)) => Ok(report),
-        Ok(_) => Err(SandboxError::NotReady("it spoke before it was locked".to_owned())),
-        Err(error) => Err(SandboxError::NotReady(error.to_string())),
-    }
+    read_blocking(connection).map_err(|error| SandboxError::NotReady(error.to_string()))
 }
 
-fn errno(error: nix::errno::Errno) -> SandboxError {
+pub(super) fn errno(error: nix::errno::Errno) -> SandboxError {
     SandboxError::Start(io::Error::from(error))
 }

@@ -11,12 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::Code;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::bridge::{Bridge, answer, reply};
-use super::pool::WarmWorker;
+use super::pool::{UsedWorker, WarmWorker};
 use super::process::WorkerProcess;
 use super::run_error::{RunError, RunErrorKind, crash_error, explain, overrun_error};
 use super::watch::{Overrun, Watch};
@@ -90,14 +90,14 @@ pub(super) async fn run(
     input: RunInput,
     options: ToolRunOptions,
     bridge: &dyn Bridge,
-) -> Result<(ToolRunReport, WorkerProcess), SandboxError> {
+) -> Result<(ToolRunReport, UsedWorker), SandboxError> {
     let request = request(program, input, options, &worker);
-    let mut process = worker.process;
+    let WorkerProcess { mut child, connection, .. } = worker.process;
+    let mut connection = UnixStream::from_std(connection).map_err(SandboxError::Start)?;
     let started = Instant::now();
-    let watch = Watch::start(process.cpu_clock(), options.limits.cpu, options.limits.wall);
+    let mut watch = Watch::start(child.cpu_clock(), options.limits.cpu, options.limits.wall);
     let mut conversation = Conversation { logs: Vec::new(), log_bytes: 0, calls: 0, bridge, options };
-    let connection = process.connection.try_clone().map_err(SandboxError::Start)?;
-    let ending = conversation.hold(connection, &ToWorker::Run(Box::new(request)), &watch).await;
+    let ending = conversation.hold(&mut connection, &ToWorker::Run(Box::new(request)), &mut watch).await;
     let (result, stats) = match ending {
         Ending::Done(outcome) => {
             let stats = RunStats {
@@ -109,13 +109,13 @@ pub(super) async fn run(
         }
         Ending::Overrun(overrun) => {
             let stats = RunStats { cpu_ms: watch.cpu_used().as_secs_f64() * 1000.0, ..RunStats::default() };
-            process.kill();
+            child.kill();
             (Err(overrun_error(overrun, &options.limits)), stats)
         }
         Ending::Lost(error) => {
             let stats = RunStats { cpu_ms: watch.cpu_used().as_secs_f64() * 1000.0, ..RunStats::default() };
             // The worker closed its end first; its death follows at once.
-            let status = process.await_end();
+            let status = child.await_end();
             (Err(crash_error(&error, status)), stats)
         }
     };
@@ -125,7 +125,7 @@ pub(super) async fn run(
         ..stats
     };
     let result = result.and_then(|json| parse_result(&json, &options.limits));
-    let pid = process.pid().as_raw();
+    let pid = child.pid().as_raw();
     tracing::debug!(
         target: "worker",
         pid,
@@ -148,7 +148,8 @@ pub(super) async fn run(
             error.message
         );
     }
-    Ok((ToolRunReport { result, logs: conversation.logs, stats }, process))
+    let used = UsedWorker { _child: child, _connection: Some(connection) };
+    Ok((ToolRunReport { result, logs: conversation.logs, stats }, used))
 }
 
 /// The worker has made sure of the size, unless somebody has taken it over.
@@ -231,22 +232,14 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    async fn hold(
-        &mut self,
-        connection: std::os::unix::net::UnixStream,
-        request: &ToWorker,
-        watch: &Watch,
-    ) -> Ending {
-        let prepared = connection
-            .set_nonblocking(true)
-            .and_then(|()| UnixStream::from_std(connection))
-            .map_err(FrameError::Io)
-            .and_then(|stream| Ok((stream, encode(request)?)));
-        let (stream, frame) = match prepared {
-            Ok(prepared) => prepared,
+    async fn hold(&mut self, connection: &mut UnixStream, request: &ToWorker, watch: &mut Watch) -> Ending {
+        let frame = match encode(request) {
+            Ok(frame) => frame,
             Err(error) => return Ending::Lost(error),
         };
-        let (mut reader, mut writer) = stream.into_split();
+        let (reader, mut writer) = connection.split();
+        // Most frames are small, and a system call more for the length of each is felt.
+        let mut reader = BufReader::new(reader);
         let (incoming, mut inbox) = mpsc::channel(16);
         // Reading a frame must not be cut short, so it happens in a future of its own.
         let reading = async move {

@@ -118,16 +118,37 @@ pub(super) fn overrun_error(overrun: Overrun, limits: &RunLimits) -> RunError {
 
 pub(super) fn crash_error(error: &FrameError, status: Option<std::process::ExitStatus>) -> RunError {
     let how = match status.map(|status| (status.signal(), status.code())) {
+        // Native code aborts when it gets no memory, and also when it finds itself in a state that cannot be. The signal
+        // does not say which; the heap's own cap, which does, is reported by the worker itself.
+        Some((Some(nix::libc::SIGABRT), _)) => {
+            "it aborted (signal 6), because native code ran out of memory or failed a check of its own"
+                .to_owned()
+        }
         Some((Some(signal), _)) => format!("by signal {signal}"),
         Some((None, Some(code))) => format!("with exit status {code}"),
         _ => error.to_string(),
     };
-    if status.and_then(|status| status.signal()) == Some(nix::libc::SIGABRT) {
-        // Native code aborts when the address space is used up, which the heap's own cap does not see.
-        return RunError::new(
-            RunErrorKind::Memory,
-            "the engine ran out of memory outside the tool's heap".to_owned(),
-        );
-    }
     RunError::new(RunErrorKind::Crashed, format!("the worker ended before the tool did: {how}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::{RunErrorKind, crash_error};
+    use crate::protocol::FrameError;
+
+    #[test]
+    fn bug_every_abort_was_called_a_lack_of_memory() {
+        for (raw, how) in [
+            (nix::libc::SIGABRT, "it aborted (signal 6), because native code ran out of memory or failed"),
+            (nix::libc::SIGSEGV, "by signal 11"),
+            (3 << 8, "with exit status 3"),
+        ] {
+            let error = crash_error(&FrameError::TooLarge(1), Some(ExitStatus::from_raw(raw)));
+            assert_eq!((error.kind, error.code().as_str()), (RunErrorKind::Crashed, "ERUNTIME"));
+            assert!(error.message.contains(how), "{}", error.message);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use super::RunLimits;
 use super::bridge::Bridge;
 use super::compile::{CompileFailure, CompiledSource, Compiler};
-use super::pool::{Pool, WarmWorker};
+use super::pool::{Pool, UsedWorker};
 use super::process::WorkerCommand;
 use super::run::{self, Program, RunInput, ToolRunOptions, ToolRunReport};
 use crate::protocol::ModuleCode;
@@ -125,38 +125,18 @@ impl Sandbox {
         let worker = match heap_bytes > self.options.limits.heap_bytes {
             // A worker locks its address space when it starts, so a warm one can never have more.
             true => pool.start_larger(heap_bytes).await?,
-            false => self.fitting_worker(pool, program).await?,
+            false => pool.take().await?,
         };
-        let (report, process) = run::run(worker, program, input, options, bridge).await?;
-        pool.discard(process);
+        let (report, used) = run::run(worker, program, input, options, bridge).await?;
+        pool.discard(used);
         Ok(report)
     }
 
-    /// A worker that was not warmed with other versions of the program's modules. After a package has changed, those
-    /// that were warm already are of no use.
-    async fn fitting_worker(&self, pool: &Pool, program: &Program) -> Result<WarmWorker, SandboxError> {
-        for _ in 0..self.options.pool_size + 2 {
-            let worker = pool.take().await?;
-            if worker.fits(program) {
-                return Ok(worker);
-            }
-            pool.discard(worker.process);
-        }
-        Err(SandboxError::NotReady("the packages of this program keep changing".to_owned()))
-    }
-
-    /// Lets the next workers have these library modules ahead of their run. Only what a run has loaded well may come
-    /// here: a module that hangs would keep every worker from getting ready.
-    pub fn learn(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
+    /// Lets the next workers have these modules ahead of their run. They must be part of the product: what comes from a
+    /// tool or a package is never evaluated outside the run that uses it.
+    pub fn learn(&self, modules: impl Iterator<Item = Arc<ModuleCode>>) {
         if let Some(pool) = self.pool.get() {
-            pool.warm_set.learn(libraries);
-        }
-    }
-
-    /// Keeps the next workers from having any other version of these library modules.
-    pub fn forget_others(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
-        if let Some(pool) = self.pool.get() {
-            pool.warm_set.forget_others(libraries);
+            pool.warm_set.learn(modules);
         }
     }
 
@@ -167,8 +147,8 @@ impl Sandbox {
     pub async fn lock_report(&self) -> Result<LockReport, SandboxError> {
         let pool = self.pool.get().ok_or(SandboxError::Closed)?;
         let worker = pool.take().await?;
-        let report = worker.process.lock.clone();
-        pool.discard(worker.process);
+        let report = worker.process.lock;
+        pool.discard(UsedWorker { _child: worker.process.child, _connection: None });
         Ok(report)
     }
 }

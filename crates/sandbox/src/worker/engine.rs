@@ -11,6 +11,9 @@ pub(super) trait Engine {
     /// module failed, took too long, or left a rejected promise behind.
     fn warm_up(&self, host: &Host, libraries: Vec<ModuleCode>) -> bool;
 
+    /// Frees what nothing refers to.
+    fn collect_garbage(&self);
+
     /// Runs one program to its end. Limits are asked of `host` while it runs, and their marks decide the outcome.
     fn run(&self, host: &Rc<Host>, request: RunRequest) -> RunOutcome;
 }

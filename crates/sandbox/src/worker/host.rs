@@ -63,6 +63,9 @@ pub(super) struct Host {
     log_bytes_left: Cell<u64>,
     log_is_cut: Cell<bool>,
     calls_left: Cell<u64>,
+    calls_allowed: Cell<u64>,
+    /// A call was refused by a cap.
+    call_refused: Cell<bool>,
     next_call: Cell<u32>,
     /// Counts the jobs of the engine, so that requests of one job are known.
     job: Cell<u32>,
@@ -94,6 +97,8 @@ impl Host {
             log_bytes_left: Cell::new(u64::MAX),
             log_is_cut: Cell::new(false),
             calls_left: Cell::new(0),
+            calls_allowed: Cell::new(0),
+            call_refused: Cell::new(false),
             next_call: Cell::new(1),
             job: Cell::new(0),
             open_calls: RefCell::default(),
@@ -107,6 +112,7 @@ impl Host {
         self.log_lines_left.set(request.log_lines);
         self.log_bytes_left.set(request.log_bytes);
         self.calls_left.set(request.bridge_calls);
+        self.calls_allowed.set(request.bridge_calls);
         self.output_bytes.set(request.output_bytes);
         self.cpu_start.set(cpu_now());
         self.cpu_limit.set(Duration::from_micros(request.cpu_us));
@@ -201,8 +207,12 @@ impl Host {
         let arguments = without_lone_surrogates(arguments);
         let size = arguments.len() as u64 + bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
         let left = self.calls_left.get();
+        self.call_refused.set(left == 0 || size > self.output_bytes.get());
         if left == 0 {
-            self.violate("the tool made more `tgp.*` calls than sandbox.bridgeCalls allows".to_owned());
+            let most = self.calls_allowed.get();
+            self.violate(format!(
+                "the tool made more than {most} `tgp.*` calls, which is the limit of sandbox.bridgeCalls"
+            ));
             return 0;
         }
         if size > self.output_bytes.get() {
@@ -218,6 +228,11 @@ impl Host {
         self.open_calls.borrow_mut().insert(call, CallKind::of(&name, &arguments, self.job.get()));
         self.send_or_die(&FromWorker::Call { call, name, arguments, bytes: bytes.map(Attachment) });
         call
+    }
+
+    /// Whether the last call was one too many, or too large.
+    pub(super) fn has_refused_call(&self) -> bool {
+        self.call_refused.get()
     }
 
     pub(super) fn has_open_calls(&self) -> bool {

@@ -1,21 +1,23 @@
 //! The worker process: locks itself, then serves.
 //!
 //! The same binary as the kernel, started with a hidden argument. Its standard input is one end of a socket pair
-//! made by the kernel; it has no other descriptor of use. A run worker serves one run and ends; a compile worker
-//! serves until the kernel closes the connection.
+//! made by the kernel; it has no other descriptor of use. A run worker serves one run and ends; a template forks run
+//! workers, and a compile worker compiles, until the kernel closes the connection.
 
 mod compile;
 mod engine;
 mod host;
 mod quickjs;
+mod template;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use tgp_jail::{LockReport, Profile, lock_this_process};
+use tgp_jail::{ChildLock, Profile, lock_this_process};
 
 use crate::protocol::{FromWorker, RunRequest, ToWorker, read_blocking, write_blocking};
 pub use compile::{Frontend, FrontendReply};
@@ -29,6 +31,7 @@ pub const WORKER_ARGUMENT: &str = "__worker";
 
 pub(crate) const RUN_WORKER: &str = "run";
 pub(crate) const COMPILE_WORKER: &str = "compile";
+pub(crate) const TEMPLATE: &str = "template";
 
 /// Address space a run worker may take beyond its heap: stack, code, and buffers of the protocol.
 const ADDRESS_SPACE_SLACK: u64 = 192 * 1024 * 1024;
@@ -66,14 +69,26 @@ pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
 fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     let mut connection = connection()?;
     close_the_rest()?;
-    let stack = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })?;
-    let report = lock(kind, heap_bytes)?;
-    write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
-    match kind {
-        COMPILE_WORKER => compile::serve(&mut connection, frontend).ok(),
-        RUN_WORKER => serve_run(connection, usize::try_from(heap_bytes).ok()?, stack),
+    let stack_bytes = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })?;
+    let kernel = nix::unistd::getppid();
+    let profile = profile(kind, heap_bytes)?;
+    let child_lock = match kind {
+        TEMPLATE => Some(ChildLock::prepare(&worker_profile(heap_bytes)).ok()?),
         _ => None,
+    };
+    // A worker never outlives the thread that started it, even when the kernel is killed outright.
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).ok()?;
+    let report = lock_this_process(&profile).ok()?;
+    write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
+    if kind == COMPILE_WORKER {
+        return compile::serve(&mut connection, frontend).ok();
     }
+    let serving = Serving::warm(connection, usize::try_from(heap_bytes).ok()?, stack_bytes)?;
+    if let Some(lock) = child_lock {
+        return template::serve(&serving, lock, kernel);
+    }
+    serving.host.send(&FromWorker::Warm).ok()?;
+    serving.serve_run()
 }
 
 /// Standard input as the connection, once it is certain that the kernel made it.
@@ -103,18 +118,28 @@ fn close_the_rest() -> Option<()> {
     Some(())
 }
 
-fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
-    // A worker never outlives the thread that started it, even when the kernel is killed outright.
-    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).ok()?;
+/// What a process of this kind may still do after it has locked itself.
+fn profile(kind: &str, heap_bytes: u64) -> Option<Profile> {
+    let mut profile = match kind {
+        RUN_WORKER => return Some(worker_profile(heap_bytes)),
+        TEMPLATE => Profile::worker_template(),
+        COMPILE_WORKER => Profile::compute_worker(),
+        _ => return None,
+    };
+    profile.limits.address_space =
+        Some(if kind == TEMPLATE { address_space(heap_bytes) } else { COMPILE_ADDRESS_SPACE });
+    Some(profile)
+}
+
+fn worker_profile(heap_bytes: u64) -> Profile {
     let mut profile = Profile::compute_worker();
     profile.limits.cpu_seconds = Some(CPU_SECONDS);
-    if kind == COMPILE_WORKER {
-        profile.limits.cpu_seconds = None;
-        profile.limits.address_space = Some(COMPILE_ADDRESS_SPACE);
-    } else {
-        profile.limits.address_space = Some(heap_bytes.saturating_mul(2).saturating_add(ADDRESS_SPACE_SLACK));
-    }
-    lock_this_process(&profile).ok()
+    profile.limits.address_space = Some(address_space(heap_bytes));
+    profile
+}
+
+fn address_space(heap_bytes: u64) -> u64 {
+    heap_bytes.saturating_mul(2).saturating_add(ADDRESS_SPACE_SLACK)
 }
 
 /// Lets the main stack grow to `bytes`, or as far as the system allows, and gives what it may have. The lock forbids
@@ -126,28 +151,43 @@ fn grow_stack(bytes: u64) -> Option<u64> {
     Some(allowed)
 }
 
-fn serve_run(mut connection: UnixStream, heap_bytes: usize, stack_bytes: u64) -> Option<()> {
-    let ToWorker::WarmUp(warm_up) = read_blocking(&mut connection).ok()? else { return None };
-    let heap = HeapMeter::new(heap_bytes);
-    let host = Host::new(connection, std::rc::Rc::clone(&heap));
-    let engine = QuickJs::new(&host, &heap, warm_up.prelude).ok()?;
-    // A worker that is not as good as new is of no use to any run; the kernel sees that it did not get ready.
-    if !engine.warm_up(&host, warm_up.modules) {
-        leave();
+/// A warm engine and its connection.
+struct Serving {
+    // The engine goes first: it holds JavaScript values whose natives use the host.
+    engine: QuickJs,
+    host: Rc<Host>,
+    stack_bytes: u64,
+}
+
+impl Serving {
+    /// Makes the engine and loads what the kernel wants to be there before a run.
+    fn warm(mut connection: UnixStream, heap_bytes: usize, stack_bytes: u64) -> Option<Self> {
+        let ToWorker::WarmUp(warm_up) = read_blocking(&mut connection).ok()? else { return None };
+        let heap = HeapMeter::new(heap_bytes);
+        let host = Host::new(connection, Rc::clone(&heap));
+        let engine = QuickJs::new(&host, &heap, warm_up.prelude).ok()?;
+        // An engine that is not as good as new is of no use to any run; the kernel sees that it did not get ready.
+        if !engine.warm_up(&host, warm_up.modules) {
+            leave();
+        }
+        Some(Self { engine, host, stack_bytes })
     }
-    host.send(&FromWorker::Warm).ok()?;
-    let request = match read_blocking(&mut *host.connection.borrow_mut()).ok()? {
-        ToWorker::Run(request) => *request,
-        _ => return None,
-    };
-    let within = stack_bytes.saturating_sub(NATIVE_STACK_BYTES).max(MIN_ENGINE_STACK_BYTES);
-    let request =
-        RunRequest { stack_bytes: request.stack_bytes.clamp(MIN_ENGINE_STACK_BYTES, within), ..request };
-    let outcome = engine.run(&host, request);
-    host.send_or_die(&FromWorker::Done(outcome));
-    // The kernel ends this process when it has time to; taking it apart now would slow down what the kernel does next.
-    let _ = std::io::Read::read(&mut *host.connection.borrow_mut(), &mut [0]);
-    leave()
+
+    /// Serves one run.
+    fn serve_run(&self) -> Option<()> {
+        let request = match read_blocking(&mut *self.host.connection.borrow_mut()).ok()? {
+            ToWorker::Run(request) => *request,
+            _ => return None,
+        };
+        let within = self.stack_bytes.saturating_sub(NATIVE_STACK_BYTES).max(MIN_ENGINE_STACK_BYTES);
+        let request =
+            RunRequest { stack_bytes: request.stack_bytes.clamp(MIN_ENGINE_STACK_BYTES, within), ..request };
+        let outcome = self.engine.run(&self.host, request);
+        self.host.send_or_die(&FromWorker::Done(outcome));
+        // The kernel ends this process when it has time to; taking it apart now would slow down what the kernel does next.
+        let _ = std::io::Read::read(&mut *self.host.connection.borrow_mut(), &mut [0]);
+        leave()
+    }
 }
 
 /// Ends the process at once. Nothing here is worth tearing down, and a heap full of hostile objects least of all.

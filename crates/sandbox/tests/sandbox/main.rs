@@ -9,6 +9,7 @@ mod golden;
 mod limits;
 mod platform;
 mod starts;
+mod template;
 mod worker;
 
 use std::process::ExitCode;
@@ -51,7 +52,8 @@ fn evaluate(workers: &Workers, expressions: &[String]) -> ExitCode {
 
 fn run_tests(workers: &Workers, filter: Option<&str>) -> ExitCode {
     let all: Vec<Test> =
-        [crypto::TESTS, errors::TESTS, golden::TESTS, limits::TESTS, platform::TESTS].concat();
+        [crypto::TESTS, errors::TESTS, golden::TESTS, limits::TESTS, platform::TESTS, template::TESTS]
+            .concat();
     let chosen: Vec<Test> =
         all.into_iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))).collect();
     println!("running {} tests", chosen.len());

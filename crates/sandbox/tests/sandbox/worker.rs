@@ -101,6 +101,12 @@ impl Workers {
         Ok(Self { runtime, sandbox })
     }
 
+    /// Has this process handle the signal that the end of each child sends.
+    pub fn handle_ends_of_children(&self) -> Result<tokio::signal::unix::Signal, Box<dyn Error>> {
+        let _entered = self.runtime.enter();
+        Ok(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?)
+    }
+
     /// Runs a module whose default export is called with `arguments`.
     pub fn run(
         &self,

@@ -11,6 +11,9 @@ const SCHEMA_TABLES: [&str; 4] =
 /// Tables of SQLite's own that some definitions change.
 const INTERNAL_PREFIX: &str = "sqlite_";
 
+/// How the tables begin that run a pragma.
+const PRAGMA_PREFIX: &str = "pragma_";
+
 /// Pragmas whose argument says what to read. The argument of every other one is a value to set.
 const QUERY_PRAGMAS: [&str; 14] = [
     "collation_list",
@@ -64,7 +67,14 @@ impl Actions {
                 self.kinds.insert("pragma");
                 return;
             }
-            AuthAction::Read { .. } | AuthAction::Recursive => return,
+            // SQLite asks for a pragma only when its function runs. Its table is read before that.
+            AuthAction::Read { table_name, .. } => {
+                if is_pragma_table(table_name) {
+                    self.kinds.insert("pragma");
+                }
+                return;
+            }
+            AuthAction::Recursive => return,
             action => {
                 self.note_definition(action);
                 return;
@@ -163,6 +173,12 @@ impl Actions {
     pub fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
+}
+
+/// Whether a table is one of SQLite's functions for pragmas, such as `pragma_table_info('t')`. A table of the database
+/// that has such a name counts as one.
+fn is_pragma_table(table: &str) -> bool {
+    table.get(..PRAGMA_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PRAGMA_PREFIX))
 }
 
 /// Whether a pragma that is allowed sets nothing.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tgp_contract::{SqlParams, ToolError};
 
 use crate::failure::{Failure, esql};
-use crate::text::{count, missing_name, superfluous};
+use crate::text::{count, missing_name, not_given, superfluous};
 use crate::values::{Parameter, bytes, float, integer, json};
 
 /// Binds every parameter of the statement, and lets none be left over.
@@ -24,7 +24,7 @@ pub(crate) fn bind(statement: &mut Statement<'_>, params: &SqlParams) -> Result<
                     esql("the statement has positional parameters, and named values were given")
                         .help("write :name, or give the values as a list")
                 })?;
-                let value = given.get(name).ok_or_else(|| missing_name(name))?;
+                let value = given.get(name).ok_or_else(|| not_given(name, given))?;
                 put(statement, index + 1, Parameter::read(value, &format!("`:{name}`"))?)?;
                 used.push(name);
             }

@@ -10,7 +10,7 @@ mod statement;
 pub(crate) use kinds::classify;
 pub use kinds::{all_kinds, statement_kinds};
 pub(crate) use lexer::{Dialect, Kind};
-pub(crate) use parameters::{Bound, bind, count, missing_name, superfluous};
+pub(crate) use parameters::{Bound, bind, count, missing_name, not_given, superfluous};
 pub(crate) use statement::{MAX_SQL_BYTES, Script};
 
 /// The entry point of `fuzz/`: the tokens of a text in a dialect, as byte ranges with the names of their kinds.

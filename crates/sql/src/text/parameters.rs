@@ -46,7 +46,9 @@ pub(crate) fn bind(script: &Script<'_>, dialect: Dialect, params: &SqlParams) ->
                 };
                 let known = names.iter().position(|known| *known == name);
                 if known.is_none() || dialect == Dialect::MySql {
-                    let value = given.get(name).ok_or_else(|| missing(script, token, name))?;
+                    let value = given
+                        .get(name)
+                        .ok_or_else(|| at(not_given(name, given), LineCol::of(script.sql, token.start)))?;
                     values.push(Parameter::read(value, &format!("`:{name}`"))?);
                     names.push(name);
                 }
@@ -100,13 +102,30 @@ pub(crate) fn count(wanted: usize, given: usize) -> Result<(), ToolError> {
 }
 
 pub(crate) fn superfluous(name: &str) -> ToolError {
+    if let Some(plain) = name.strip_prefix([':', '@', '$']) {
+        return marked(name, plain);
+    }
     esql(format!("the parameter `{name}` was given, but the statement has no `:{name}`"))
         .detail("field", format!("params.{name}"))
+        .help(format!("write `:{name}` where the value belongs, or leave the parameter out"))
+}
+
+/// A name that was given with the sign that it has in the statement.
+fn marked(name: &str, plain: &str) -> ToolError {
+    esql(format!("the parameter `{name}` was given with the sign that it has only in the statement"))
+        .detail("field", format!("params.{name}"))
+        .help(format!("leave the sign out: {{\"{plain}\": …}} for `:{plain}`"))
 }
 
 fn missing(script: &Script<'_>, token: &Token<'_>, name: &str) -> ToolError {
     let error = missing_name(name);
     at(error, LineCol::of(script.sql, token.start))
+}
+
+/// A parameter of the statement that is not among those `given`.
+pub(crate) fn not_given(name: &str, given: &serde_json::Map<String, Value>) -> ToolError {
+    let is_meant = |key: &&String| key.strip_prefix([':', '@', '$']) == Some(name);
+    given.keys().find(is_meant).map_or_else(|| missing_name(name), |key| marked(key, name))
 }
 
 pub(crate) fn missing_name(name: &str) -> ToolError {

@@ -37,6 +37,25 @@ async fn on_sqlite(test: &str, scenario: impl AsyncFn(&Place)) {
 }
 
 #[tokio::test]
+async fn bug_a_table_valued_pragma_was_only_a_select() {
+    on_sqlite("pragma_tables", async |place| {
+        prepared(place).await;
+        for sql in [
+            "SELECT count(*) FROM pragma_table_list",
+            "SELECT name FROM PRAGMA_TABLE_INFO('t')",
+            "SELECT a.name FROM t, pragma_index_list('t') AS a",
+            "WITH a AS (SELECT * FROM pragma_user_version) SELECT * FROM a",
+            "SELECT (SELECT count(*) FROM \"pragma_table_info\"('t'))",
+        ] {
+            let (found, reads) = kinds(place, sql).await;
+            assert!(found.contains(&"pragma".to_owned()) && reads, "{sql}: {found:?}");
+        }
+        assert_eq!(kinds(place, "SELECT 'pragma_table_info'").await, (vec!["select".to_owned()], true));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn sqlite_says_itself_what_a_statement_does() {
     let reads: &[(&str, &[&str])] = &[
         ("SELECT 1", &["select"]),
@@ -51,7 +70,7 @@ async fn sqlite_says_itself_what_a_statement_does() {
         ("EXPLAIN QUERY PLAN SELECT * FROM t", &["explain", "select"]),
         ("PRAGMA table_info(t)", &["pragma"]),
         ("PRAGMA user_version", &["pragma"]),
-        ("SELECT * FROM pragma_table_info('t')", &["select"]),
+        ("SELECT * FROM pragma_table_info('t')", &["pragma", "select"]),
         ("SELECT * FROM words WHERE words MATCH 'a'", &["select"]),
         ("SELECT * FROM old WHERE old MATCH 'a'", &["select"]),
         ("SELECT * FROM boxes WHERE a > 1", &["select"]),

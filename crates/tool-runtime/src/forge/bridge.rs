@@ -1,7 +1,6 @@
 //! The kernel functions a running tool can call.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +9,7 @@ use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, 
 use tgp_sandbox::{Bridge, BridgeAnswer, RunLimits};
 use tokio::sync::{Mutex, Semaphore};
 
+use super::answered::{AnsweredErrors, INNER_TOOL};
 use super::limits::RunAllowance;
 use super::mounts::Mounts;
 use super::sql_options::{RowOptions, batch_size, cursor_number, no_database};
@@ -40,8 +40,8 @@ pub(super) struct ToolBridge {
     allowance: RunAllowance,
     /// Statements are executed in the order of the calls; the gates alone would let one overtake another.
     statements: tokio::sync::Mutex<()>,
-    /// The codes this bridge has really answered with.
-    answered: BlockingMutex<BTreeSet<Code>>,
+    /// The errors this bridge has really answered with.
+    pub(super) answered: AnsweredErrors,
 }
 
 impl ToolBridge {
@@ -70,13 +70,8 @@ impl ToolBridge {
             requests: Semaphore::new(requests),
             allowance: RunAllowance::new(limits, around),
             statements: tokio::sync::Mutex::default(),
-            answered: BlockingMutex::default(),
+            answered: AnsweredErrors::default(),
         }
-    }
-
-    /// Whether an error with this code came from the kernel, and was not made up by the tool.
-    pub(super) fn has_answered(&self, code: Code) -> bool {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner).contains(&code)
     }
 
     /// A call of another tool, through the router like any other, on this run's view of the files.
@@ -118,7 +113,7 @@ impl ToolBridge {
         let mut workspace = self.workspace.clone();
         workspace.outer_limits = Some(left);
         workspace.cpu_around = self.allowance.counters();
-        let mut arguments = json!({ "path": path, "args": values });
+        let mut arguments = json!({ "path": &path, "args": values });
         if let (Some(limits), Some(fields)) = (limits, arguments.as_object_mut()) {
             fields.insert("limits".to_owned(), limits);
         }
@@ -130,7 +125,11 @@ impl ToolBridge {
         };
         let used = stats.and_then(|stats| stats.get("cpu_ms")).and_then(Value::as_f64).unwrap_or_default();
         self.allowance.settle(reserved, Duration::from_secs_f64(used.clamp(0.0, 1e9) / 1000.0));
-        Ok(ran?.get("result").cloned().unwrap_or_default())
+        let ran = ran.map_err(|error| match error.place_of() {
+            Some(_) => error.detail(INNER_TOOL, path),
+            None => error,
+        })?;
+        Ok(ran.get("result").cloned().unwrap_or_default())
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
@@ -258,7 +257,7 @@ impl Bridge for ToolBridge {
             (_, Some(_)) => Err(ToolError::new(Code::Validation, format!("tgp.{name} takes no bytes"))),
         };
         if let Err(error) = &result {
-            self.answered.lock().unwrap_or_else(PoisonError::into_inner).insert(error.code);
+            self.answered.note(error);
         }
         result
     }

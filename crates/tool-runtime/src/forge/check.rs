@@ -1,13 +1,17 @@
 //! What is wrong with a tool, before it runs.
 
-use tgp_compiler::{CheckOptions, SourceRole, Unit};
+use std::sync::Arc;
+
+use tgp_compiler::{CheckOptions, GraphBuilder, SourceRole, Unit};
 use tgp_contract::{
-    CheckReport, Code, Finding, RelativePath, Severity, SourceLocation, ToolError, TypeCheck,
+    CheckReport, Code, FileSystem, Finding, RelativePath, Severity, SourceLocation, ToolError, TypeCheck,
 };
 use tgp_router::Invocation;
 use tgp_sandbox::CompileFailure;
 
 use super::frontend::{FrontendAnswer, FrontendRequest};
+use super::program::{PrepareFailure, prepare};
+use super::sources::Sources;
 use super::{ToolRuntime, ToolRuntimeError, failure};
 
 impl ToolRuntime {
@@ -51,6 +55,18 @@ impl ToolRuntime {
     pub async fn check_source(&self, path: &RelativePath, source: &str) -> Result<Vec<Finding>, ToolError> {
         let unit = Unit { id: path.to_string(), source: source.to_owned(), role: SourceRole::Tool };
         self.check_unit(unit).await
+    }
+
+    /// An import of a tool that leads to nothing. Only `tools`, which its caller may see, are looked at.
+    pub async fn unresolved_import(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+    ) -> Option<Finding> {
+        let builder = GraphBuilder::new(self.graph_host(tools), path).ok()?;
+        let PrepareFailure { error, .. } = prepare(self, builder, &mut Sources::Own).await.err()?;
+        let is_here = error.place_of().is_some_and(|place| place.file == path.as_str());
+        (error.code == Code::NotFound && is_here).then(|| failure::import_finding(path.as_str(), &error))
     }
 
     async fn check_unit(&self, unit: Unit) -> Result<Vec<Finding>, ToolError> {

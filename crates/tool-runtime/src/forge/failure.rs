@@ -6,6 +6,8 @@ use tgp_compiler::{ModuleGraph, ToolShape};
 use tgp_contract::{Code, Finding, Severity, SourceLocation, ToolError};
 use tgp_sandbox::{CompileFailure, RunError, RunErrorKind, StackSample};
 
+use super::answered::AnsweredErrors;
+
 /// Logs that the compile worker failed at a source. What the engine refuses is not a failure of the worker.
 pub(super) fn log_worker(id: &str, failure: &CompileFailure) {
     if !matches!(failure, CompileFailure::Refused(_)) {
@@ -27,8 +29,10 @@ pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
     }
 }
 
-pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(Code) -> bool) -> ToolError {
-    let carried = carried_code(error).filter(|code| answered(*code));
+pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: &AnsweredErrors) -> ToolError {
+    let carried = carried_code(error).filter(|code| answered.has(*code));
+    let known =
+        error.code.as_deref().and_then(|code| answered.find(code, &error.message)).unwrap_or_default();
     let code = carried.unwrap_or_else(|| error.code());
     let frames = map_stack(&error.stack, graph);
     let busiest = busiest_line(error, graph);
@@ -42,8 +46,13 @@ pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(C
         }
         _ => error.message.clone(),
     };
-    let mut tool_error =
-        ToolError::new(code, message).help(carried.map_or_else(|| help(error.kind), help_of_carried));
+    let message = match &known.thrown_at {
+        Some(place) => format!("{message} (thrown in {place})"),
+        None => message,
+    };
+    let usual = || carried.map_or_else(|| help(error.kind), help_of_carried).to_owned();
+    let mut tool_error = ToolError::new(code, message).help(known.help.unwrap_or_else(usual));
+    tool_error.details.extend(known.details);
     let place =
         busiest.map(|line| line.place).or_else(|| frames.iter().find_map(|frame| frame.place.clone()));
     if let Some(place) = place {
@@ -74,7 +83,9 @@ impl std::fmt::Display for BusiestLine {
         match self.samples {
             _ if self.waits => write!(formatter, "it was waiting for the call at {file}:{line}"),
             Some((here, all)) => {
-                write!(formatter, "most of the time was spent in {file}:{line} ({here} of {all} samples)")
+                let share =
+                    if here.saturating_mul(2) > all { "most of the time was spent" } else { "it was often" };
+                write!(formatter, "{share} in {file}:{line} ({here} of {all} samples)")
             }
             None => write!(formatter, "it was stopped at {file}:{line}"),
         }
@@ -131,7 +142,7 @@ const CARRIED: [(Code, &str); 10] = [
         "check the address and whether allowedFetchUrls permits it; catch the error if it may happen",
     ),
     (Code::Sql, "correct the statement or its params; nothing that this run changed was kept"),
-    (Code::Compile, "check the inner tool with check_tool, and correct it first"),
+    (Code::Compile, "check the inner tool with check_tool (`tgp check`), and correct it first"),
     (Code::Runtime, "read the place and the logs, patch the tool, and check it again"),
 ];
 
@@ -164,7 +175,7 @@ fn help(kind: RunErrorKind) -> &'static str {
         RunErrorKind::Cap => "return, log or call less; the caps are in the sandbox section of tgp.config.ts",
         RunErrorKind::NeverSettles => "make sure that every promise the tool awaits is resolved",
         RunErrorKind::BadProgram | RunErrorKind::Crashed => {
-            "run it again; if it stays, please report the tool"
+            "run it again, on less data if it works on much; if it stays, please report the tool"
         }
     }
 }

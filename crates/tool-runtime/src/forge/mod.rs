@@ -1,5 +1,6 @@
 //! From a tool's source to a program, and from a program to a result.
 
+mod answered;
 mod arguments;
 mod bridge;
 mod cache;
@@ -32,6 +33,7 @@ use tgp_sandbox::{
 };
 use tokio::sync::Semaphore;
 
+use answered::AnsweredErrors;
 pub use cache::BytecodeCache;
 pub use changes::RunChange;
 use changes::{grow, judge, may_take_effect, pre_commit_check, with_past};
@@ -195,7 +197,6 @@ impl ToolRuntime {
     }
 
     fn keep_program(&self, key: String, prepared: &Arc<CompiledTool>) {
-        self.sandbox.forget_others(prepared.libraries());
         let mut programs = self.programs();
         if programs.len() >= MAX_PROGRAMS {
             programs.pop_first();
@@ -280,7 +281,7 @@ impl ToolRuntime {
         match report.result {
             Ok(result) => {
                 if prepared.proves_itself() {
-                    self.sandbox.learn(prepared.libraries());
+                    self.sandbox.learn(prepared.standard_library());
                 }
                 // An inner run that was not awaited may be about to end; what it leaves is judged as well.
                 end.settle().await;
@@ -325,7 +326,7 @@ impl ToolRuntime {
             }
             Err(error) => {
                 end.undo().await;
-                let error = failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
+                let error = failure::explain(&error, &prepared.graph, &bridge.answered)
                     .detail("logs", json!(logs))
                     .detail("stats", json!(stats));
                 Err(if warnings.is_empty() { error } else { error.detail("warnings", json!(warnings)) })
@@ -373,7 +374,7 @@ impl ToolRuntime {
             )
             .await
             .map_err(ToolRuntimeError::from)?;
-        report.result.map_err(|error| failure::explain(&error, &prepared.graph, |_| false))
+        report.result.map_err(|error| failure::explain(&error, &prepared.graph, &AnsweredErrors::default()))
     }
 
     /// How the workers are locked.

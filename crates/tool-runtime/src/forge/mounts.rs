@@ -182,7 +182,29 @@ impl Mounts {
         };
         let allowed: Vec<String> =
             self.workspace.opened.writable.iter().map(|directory| self.name_for_tools(directory)).collect();
-        Err(self.violation(text, reason).detail("allowedDirs", allowed))
+        let mut places = allowed.iter().take(MAX_SHOWN_DIRECTORIES).cloned().collect::<Vec<_>>();
+        places.push("/tmp/ (until the run ends)".to_owned());
+        let message =
+            format!("security violation: {reason}: `{text}`; a tool can write {}", places.join(", "));
+        let help = match allowed.first() {
+            Some(first) => format!("write below {first}, or to /tmp for scratch"),
+            None => {
+                "write to /tmp for scratch, or return the content; only a person can open a directory with \
+                     fs.allowedDirs in tgp.config.ts"
+                    .to_owned()
+            }
+        };
+        Err(ToolError::new(Code::Security, message).help(help).detail("allowedDirs", allowed))
+    }
+
+    /// Whether a place is the beginning of what a tool sees, and not a directory in it.
+    fn is_given(&self, place: &Place) -> bool {
+        let OpenedDirectories { writable, readable } = &self.workspace.opened;
+        match place {
+            Place::Root(path) => path.as_str() == TOOLS_DIRECTORY,
+            Place::Host(path) | Place::ReadOnly(path) => writable.contains(path) || readable.contains(path),
+            Place::Scratch(path) => path.is_root(),
+        }
     }
 
     /// The one place where a running tool's bytes go to a file of the host. They wait in its run's overlay.
@@ -217,8 +239,9 @@ impl Mounts {
             Err(FsError::NotFound(_)) if matches!(place, Place::Root(_)) && !is_of_tools => {
                 return Err(self.not_visible(text));
             }
-            // A directory that a tool may use but that does not exist yet is empty.
-            Err(FsError::NotFound(missing)) if missing == directory => Vec::new(),
+            // A directory of the configuration, or that of the tools, may be made by the first file in it.
+            Err(FsError::NotFound(missing)) if missing == directory && self.is_given(&place) => Vec::new(),
+            Err(FsError::NotFound(missing)) if missing == directory => return Err(self.not_visible(text)),
             other => other?,
         };
         let prefix = text.trim_start_matches("./").trim_end_matches('/');

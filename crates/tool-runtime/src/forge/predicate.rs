@@ -10,6 +10,7 @@ use tgp_contract::{Code, FileSystem, RelativePath, ToolError};
 use tgp_router::gates::{Predicate, PredicateCompiler};
 use tgp_sandbox::{RunInput, RunLimits, Sandbox, ToolRunOptions};
 
+use super::answered::AnsweredErrors;
 use super::program::{CompiledTool, prepare};
 use super::sources::Sources;
 use super::{ToolRuntime, ToolRuntimeError, bridge, failure};
@@ -56,7 +57,7 @@ impl Predicate for CompiledPredicate {
             .await
             .map_err(|error| ToolError::from(ToolRuntimeError::from(error)))?;
         report.result.map_err(|error| {
-            let error = failure::explain(&error, &self.prepared.graph, |_| false);
+            let error = failure::explain(&error, &self.prepared.graph, &AnsweredErrors::default());
             error.with_code(Code::Policy)
         })
     }

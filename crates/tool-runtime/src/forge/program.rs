@@ -79,7 +79,9 @@ impl CompiledTool {
             1 => "an error".to_owned(),
             several => format!("{several} errors"),
         };
-        Some(format!("the checker finds {number} in `{path}`: {first}; `check_tool` lists what to correct"))
+        Some(format!(
+            "the checker finds {number} in `{path}`: {first}; `check_tool` (`tgp check`) lists what to correct"
+        ))
     }
 
     pub(super) fn environment(&self, entry: &str) -> Vec<String> {
@@ -91,14 +93,11 @@ impl CompiledTool {
         !self.proven.swap(true, Ordering::Relaxed)
     }
 
-    /// The modules that other tools are likely to share.
-    pub(super) fn libraries(&self) -> impl Iterator<Item = Arc<ModuleCode>> {
-        self.program.modules.iter().filter(|module| is_library(&module.id)).map(Arc::clone)
+    /// The standard library, when the tool uses it. Packages are never shared between runs.
+    pub(super) fn standard_library(&self) -> impl Iterator<Item = Arc<ModuleCode>> {
+        let is_standard = |module: &&Arc<ModuleCode>| module.id == tgp_compiler::STANDARD_LIBRARY;
+        self.program.modules.iter().filter(is_standard).map(Arc::clone)
     }
-}
-
-fn is_library(id: &str) -> bool {
-    ["npm:", "tgp:", "esm:npm:"].iter().any(|prefix| id.starts_with(prefix))
 }
 
 fn fingerprint(path: &Path) -> Option<Stamp> {

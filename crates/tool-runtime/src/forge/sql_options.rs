@@ -100,7 +100,9 @@ pub(super) fn batch_size(value: Option<Value>) -> Result<usize, ToolError> {
 }
 
 pub(super) fn cursor_number(value: Option<&Value>) -> Result<u64, ToolError> {
-    value.and_then(Value::as_u64).ok_or_else(|| ToolError::new(Code::Validation, "there is no such query"))
+    value
+        .and_then(Value::as_u64)
+        .ok_or_else(|| ToolError::new(Code::Validation, "this query is closed, or was never opened"))
 }
 
 pub(super) fn no_database() -> ToolError {

@@ -9,6 +9,7 @@ use serde_json::json;
 use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
 use tgp_contract::{Code, FileSystem, FsError, RelativePath, SourceLocation, ToolError, canonical};
 use tgp_sandbox::{LogLine, RunInput, RunLimits, RunStats, ToolRunOptions};
+use tgp_text::truncate;
 
 use super::program::{CompiledTool, PrepareFailure};
 use super::run_commit::RunCommit;
@@ -23,6 +24,14 @@ const WALL: Duration = Duration::from_secs(15);
 /// Lines and bytes of a test file's logs that are reported, from their beginning.
 const MAX_LOG_LINES: usize = 200;
 const MAX_LOG_BYTES: usize = 16 * 1024;
+
+/// Lines and bytes that the reports of the tests take of the log, in addition to what they write themselves.
+const PROGRESS_LINES: u64 = 1_100;
+const PROGRESS_BYTES: u64 = 1 << 20;
+/// Begins a line that `@tgp/test` writes for the kernel; `test.ts` has it as well.
+const PROGRESS: &str = "\u{1e}tgp:test ";
+/// Bytes of the name of a test that a message shows.
+const MAX_NAME_BYTES: usize = 200;
 
 /// The result of one test file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +92,14 @@ struct RawReport {
     tests: Vec<RawResult>,
 }
 
+/// What `run` says before the first test and after each one.
+#[derive(Deserialize)]
+struct Progress {
+    result: Option<RawResult>,
+    /// The test that runs now.
+    next: Option<String>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawResult {
@@ -106,7 +123,13 @@ impl ToolRuntime {
     /// What a test file may use where a tool has `limits`. The sandbox must allow as much.
     #[must_use]
     pub fn test_limits(limits: RunLimits) -> RunLimits {
-        RunLimits { cpu: limits.cpu.max(CPU), wall: limits.wall.max(WALL), ..limits }
+        RunLimits {
+            cpu: limits.cpu.max(CPU),
+            wall: limits.wall.max(WALL),
+            log_lines: limits.log_lines.saturating_add(PROGRESS_LINES),
+            log_bytes: limits.log_bytes.saturating_add(PROGRESS_BYTES),
+            ..limits
+        }
     }
 
     /// Runs the tests of one file. Whatever they write, to files or to the database, is undone. A file that does not
@@ -183,7 +206,8 @@ impl ToolRuntime {
             self.sandbox.run(&prepared.program, input, ToolRunOptions { limits, ..options }, &bridge).await;
         end.undo().await;
         let ran = ran.map_err(ToolRuntimeError::from)?;
-        report.logs = shown_logs(ran.logs, prepared);
+        let (logs, progress) = split_progress(ran.logs);
+        report.logs = shown_logs(logs, prepared);
         report.stats = Some(ran.stats);
         match ran.result.map(serde_json::from_value::<RawReport>) {
             Ok(Ok(raw)) if raw.tests.is_empty() => {
@@ -199,7 +223,20 @@ impl ToolRuntime {
                 report.fail(ToolError::new(Code::Runtime, "the tests gave no report that can be read"));
             }
             Err(error) => {
-                report.fail(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code)));
+                let error = failure::explain(&error, &prepared.graph, &bridge.answered);
+                let running = progress.last().and_then(|last| last.next.clone());
+                let error = match running {
+                    Some(name) => {
+                        let tests = progress.into_iter().filter_map(|progress| progress.result).collect();
+                        report.take(RawReport { tests }, prepared);
+                        let message =
+                            format!("{} (in the test `{}`)", error.message, truncate(&name, MAX_NAME_BYTES));
+                        error.with_message(message)
+                    }
+                    // All of them have ended: which one is to blame, for a rejection that no one handled, is not known.
+                    None => error,
+                };
+                report.fail(error);
             }
         }
         Ok(())
@@ -293,6 +330,19 @@ impl RawResult {
         // A report of the test's own making has no say against an error in it.
         TestResult { name: self.name, ok: self.ok && error.is_none(), duration_ms: self.duration_ms, error }
     }
+}
+
+/// The lines of the tests, and what `@tgp/test` says between them.
+fn split_progress(logs: Vec<LogLine>) -> (Vec<LogLine>, Vec<Progress>) {
+    let mut progress = Vec::new();
+    let logs = logs.into_iter().filter(|line| match line.text.strip_prefix(PROGRESS) {
+        Some(text) => {
+            progress.extend(serde_json::from_str::<Progress>(text));
+            false
+        }
+        None => true,
+    });
+    (logs.collect(), progress)
 }
 
 fn shown_logs(logs: Vec<LogLine>, prepared: &CompiledTool) -> Vec<LogLine> {

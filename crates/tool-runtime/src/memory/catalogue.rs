@@ -87,6 +87,15 @@ impl ToolDescriber {
         self.forge.check_source(path, source).await
     }
 
+    /// An import of a tool that leads to nothing among `tools`.
+    pub(super) async fn unresolved_import(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+    ) -> Option<Finding> {
+        self.forge.unresolved_import(tools, path).await
+    }
+
     /// Metadata of each source, from memory where it is there.
     pub(super) async fn describe(
         &self,

@@ -15,7 +15,6 @@ use tokio::sync::Mutex;
 use super::catalogue::{MetaSync, ToolDescriber};
 use super::duplicates::{DuplicatePolicy, similar_tool};
 use super::index_state::IndexState;
-use super::refused_source::tool_errors;
 use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use super::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
@@ -301,17 +300,6 @@ impl ToolLibrary {
             }
         }
         Err(changed_meanwhile(path))
-    }
-
-    /// What the checker finds in a file that becomes a tool, as text. Of another file it finds nothing.
-    ///
-    /// # Errors
-    /// `ECOMPILE` with all findings when it does not parse: nothing may be written then.
-    pub async fn check_content(&self, path: &RelativePath, content: &str) -> Result<Vec<String>, ToolError> {
-        if !is_tool(path) {
-            return Ok(Vec::new());
-        }
-        tool_errors(path, content, self.catalogue.check_source(path, content).await?)
     }
 
     /// Whatever fails, the file is as it was before, except where the remote's version has taken its place.

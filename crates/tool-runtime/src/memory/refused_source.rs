@@ -1,9 +1,14 @@
 //! What a writer is told about the source of a tool.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use tgp_compiler::CompileError;
-use tgp_contract::{CheckReport, Finding, RelativePath, ToolError, TypeCheck};
+use tgp_compiler::{CompileError, is_test_file};
+use tgp_contract::{CheckReport, FileSystem, Finding, RelativePath, ToolError, TypeCheck};
+use tgp_registry::is_tool;
 use tgp_text::truncate;
+
+use super::library::ToolLibrary;
 
 /// Errors that the answer of a write lists; `check_tool` lists all of them.
 const MAX_ERRORS: usize = 10;
@@ -14,11 +19,37 @@ const MAX_DIAGNOSTICS: usize = 20;
 /// Characters of a line of source that a diagnostic quotes.
 const MAX_QUOTED: usize = 160;
 
+impl ToolLibrary {
+    /// What the checker finds in a file that becomes a tool, as text. Of another file it finds nothing.
+    ///
+    /// # Errors
+    /// `ECOMPILE` with all findings when it does not parse: nothing may be written then.
+    pub async fn check_content(&self, path: &RelativePath, content: &str) -> Result<Vec<String>, ToolError> {
+        // A test may be written before it can run; what it says wrongly is known all the same.
+        if is_test_file(path.as_str()) {
+            let findings = self.catalogue.check_source(path, content).await?;
+            return Ok(listed_errors(findings));
+        }
+        if !is_tool(path) {
+            return Ok(Vec::new());
+        }
+        tool_errors(path, content, self.catalogue.check_source(path, content).await?)
+    }
+
+    /// What was written with an import that leads to nothing among the tools that the writer may see.
+    pub async fn unresolved_import(&self, seen: &Arc<dyn FileSystem>, path: &RelativePath) -> Vec<String> {
+        if !is_tool(path) {
+            return Vec::new();
+        }
+        listed_errors(self.catalogue.unresolved_import(seen, path).await.into_iter().collect())
+    }
+}
+
 /// The errors of a source that may be written, as text.
 ///
 /// # Errors
 /// `ECOMPILE` with the diagnostics when it does not parse.
-pub(super) fn tool_errors(
+fn tool_errors(
     path: &RelativePath,
     source: &str,
     mut findings: Vec<Finding>,
@@ -30,12 +61,17 @@ pub(super) fn tool_errors(
         let help = format!("{}; `{path}` was not written", error.help_of().unwrap_or("correct the source"));
         return Err(error.help(help).detail("excerpts", quoted));
     }
+    Ok(listed_errors(findings))
+}
+
+/// The errors among the findings as text, as many as the answer of a write lists.
+fn listed_errors(findings: Vec<Finding>) -> Vec<String> {
     let mut errors = CheckReport::new(findings, TypeCheck::Skipped).errors;
     if let Some(hidden) = errors.len().checked_sub(MAX_ERRORS).filter(|hidden| *hidden > 0) {
         errors.truncate(MAX_ERRORS);
-        errors.push(format!("and {hidden} more; `check_tool` lists all of them"));
+        errors.push(format!("and {hidden} more; `check_tool` (`tgp check`) lists all of them"));
     }
-    Ok(errors)
+    errors
 }
 
 /// The lines that the findings are at: a caller cannot read them anywhere, because nothing was written.

@@ -65,6 +65,14 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
 }
 
 fn add(report: &mut Report<'_>, name: &str, fate: Fate, span: Span) {
+    if name == "tgp.query" {
+        return report.add(
+            &FLOATING_CALL,
+            span,
+            "`tgp.query` gives its rows one by one, and only to a loop: nothing was asked of the database yet; read them",
+            "Write `for await (const row of tgp.query(…)) { … }`; for a short list of rows `await tgp.exec_sql(…)`.",
+        );
+    }
     if fate == Fate::Misused {
         report.add(
             &FLOATING_CALL,

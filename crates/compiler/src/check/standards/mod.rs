@@ -31,6 +31,8 @@ mod stateless;
 mod typed_params;
 mod well_known;
 
+pub(super) use typed_params::check_dates;
+
 use super::report::Report;
 use super::shape::Shape;
 use super::tree::Tree;

@@ -20,6 +20,7 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
     match shape.entry {
         Entry::Callable { callable, .. } => check_parameters(callable, report),
         Entry::None if shape.tool_shape == ToolShape::NamedExportsOnly => check_exports(tree, shape, report),
+        Entry::None if shape.tool_shape == ToolShape::CommonJs => check_object(tree, shape, report),
         _ => {}
     }
 }
@@ -87,6 +88,27 @@ fn check_exports<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report
             ),
         );
     }
+}
+
+/// Names that a tool has where its function is not the default.
+const USUAL_NAMES: [&str; 6] = ["main", "run", "tool", "handler", "execute", "call"];
+
+/// An object of several functions is a library for other tools. One with a single function, or with one that has the name
+/// of a tool, is meant to be called.
+fn check_object(tree: &Tree<'_, '_>, shape: &Shape<'_>, report: &mut Report<'_>) {
+    let Some((span, functions)) = &shape.exported_object else { return };
+    let usual = functions.iter().find(|name| USUAL_NAMES.contains(&name.as_str()));
+    let only = functions.first().filter(|_| functions.len() == 1);
+    let Some(name) = usual.or(only).filter(|_| !is_in_library(&tree.unit.id)) else { return };
+    report.add(
+        &SINGLE_PARAMETER,
+        head(*span),
+        format!("`module.exports` is an object: no caller of the tool reaches `{name}` in it; export the function itself"),
+        format!(
+            "Write `export default {name}`, or `module.exports = {name}`. Helpers for other tools belong in a folder \
+             `lib`."
+        ),
+    );
 }
 
 /// True for a statement that exports something, a type or a value.

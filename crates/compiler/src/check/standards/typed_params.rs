@@ -3,7 +3,7 @@
 use oxc::ast::AstKind;
 use oxc::ast::ast::{Expression, VariableDeclarator};
 use oxc::span::GetSpan;
-use tgp_contract::Severity;
+use tgp_contract::{DeclaredType, DeclaredTypes, Severity};
 
 use super::super::report::{Report, Rule};
 use super::super::shape::{Callable, Entry, Shape};
@@ -28,6 +28,36 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
         && !is_javascript(&tree.unit.id)
     {
         check_entry(tree, callable, report);
+    }
+}
+
+/// Fields of the arguments that are looked at for dates.
+const MAX_FIELDS: usize = 200;
+
+/// A parameter of the type `Date`: arguments are JSON, which has no dates.
+pub(in super::super) fn check_dates(shape: &Shape<'_>, declared: &DeclaredTypes, report: &mut Report<'_>) {
+    let Entry::Callable { callable, .. } = shape.entry else { return };
+    let Some(parameter) = callable.params().items.first() else { return };
+    let DeclaredType::Object(object) = declared.resolve(&declared.parameters) else { return };
+    for (name, field) in object.fields.iter().take(MAX_FIELDS) {
+        let is_date = match declared.resolve(&field.ty) {
+            DeclaredType::Date => true,
+            // A tool that takes text as well knows what arrives.
+            DeclaredType::OneOf(options) => {
+                let has = |wanted: &DeclaredType| options.iter().any(|ty| declared.resolve(ty) == wanted);
+                has(&DeclaredType::Date) && !has(&DeclaredType::String)
+            }
+            _ => false,
+        };
+        if is_date {
+            report.add_as(
+                Severity::Warning,
+                &TYPED_PARAMS,
+                parameter.span,
+                format!("`{name}` is declared as `Date`: arguments are JSON, so that text arrives; declare `string`"),
+                format!("Write `{name}: string`, and `new Date(args.{name})` where the date is used."),
+            );
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The declared types of a tool: what its annotations say, and nothing that would have to be guessed.
 //!
-//! A call is refused by these types, so what is not certain is [`DeclaredType::Any`]: imported, generic, conditional
-//! and mapped types, classes, and whatever a comment says.
+//! A call is refused by these types, so what is not certain is [`DeclaredType::Any`]: imported, conditional and
+//! mapped types, classes, and whatever a comment says.
 
 mod named;
 
@@ -37,8 +37,15 @@ const MAX_ALTERNATIVES: usize = 1_000;
 /// The types that a tool declares.
 pub(super) fn declared(source: &Source<'_>) -> DeclaredTypes {
     let tool = Tool::find(source);
-    let mut reader =
-        TypeReader { source, left: MAX_TYPES, named: Vec::new(), known: BTreeMap::new(), open: 0 };
+    let mut reader = TypeReader {
+        source,
+        left: MAX_TYPES,
+        named: Vec::new(),
+        known: BTreeMap::new(),
+        open: 0,
+        bound: Vec::new(),
+        instances: Vec::new(),
+    };
     let parameter = tool.callable.and_then(|callable| callable.params().items.first());
     let parameters = parameter_type(source, &tool, parameter);
     let parameters = parameters.map_or(DeclaredType::Any, |ty| reader.of(ty, 0));
@@ -125,6 +132,10 @@ struct TypeReader<'t, 'a> {
     known: BTreeMap<&'a str, usize>,
     /// How many types of the file are being read.
     open: usize,
+    /// What the type parameters of the generic type stand for that is being read.
+    bound: Vec<(&'a str, DeclaredType)>,
+    /// The generic types that are being read.
+    instances: Vec<&'a str>,
 }
 
 impl<'a> TypeReader<'_, 'a> {
@@ -347,6 +358,21 @@ fn weight(ty: &DeclaredType) -> usize {
                 + object.others.as_deref().map_or(0, weight)
         }
         DeclaredType::OneOf(types) | DeclaredType::AllOf(types) => sum(types),
+        _ => 0,
+    }
+}
+
+/// How many types are inside of each other.
+fn height(ty: &DeclaredType) -> usize {
+    let most = |types: &[DeclaredType]| types.iter().map(height).max().unwrap_or_default();
+    1 + match ty {
+        DeclaredType::List(item) => height(item),
+        DeclaredType::Tuple { items, rest, .. } => most(items).max(rest.as_deref().map_or(0, height)),
+        DeclaredType::Object(object) => {
+            let fields = object.fields.values().map(|field| height(&field.ty)).max();
+            fields.unwrap_or_default().max(object.others.as_deref().map_or(0, height))
+        }
+        DeclaredType::OneOf(types) | DeclaredType::AllOf(types) => most(types),
         _ => 0,
     }
 }

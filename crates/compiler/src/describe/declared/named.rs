@@ -8,7 +8,7 @@ use tgp_contract::{DeclaredField, DeclaredObject, DeclaredType};
 
 use super::super::declarations::TypeDeclaration;
 use super::super::schema::members as enum_members;
-use super::{MAX_OPEN, TypeReader};
+use super::{MAX_DEPTH, MAX_OPEN, TypeReader, height};
 
 /// What a name in a type refers to.
 enum Referent {
@@ -16,7 +16,9 @@ enum Referent {
     File,
     /// Nothing in the file.
     Global,
-    /// A class, an import, a type parameter.
+    /// A type parameter.
+    Parameter,
+    /// A class, an import.
     Other,
 }
 
@@ -29,7 +31,8 @@ impl<'a> TypeReader<'_, 'a> {
     ) -> DeclaredType {
         match name {
             TSTypeName::IdentifierReference(identifier) => match self.referent(identifier) {
-                Referent::File => self.of_file(identifier.name.as_str()),
+                Referent::File => self.of_file(identifier.name.as_str(), arguments, depth),
+                Referent::Parameter => self.argument_of(identifier.name.as_str(), depth),
                 Referent::Global => self.built_in(identifier.name.as_str(), arguments, depth),
                 Referent::Other => DeclaredType::Any,
             },
@@ -49,10 +52,12 @@ impl<'a> TypeReader<'_, 'a> {
         let Some(reference) = identifier.reference_id.get() else { return Referent::Other };
         let Some(symbol) = scoping.get_reference(reference).symbol_id() else { return Referent::Global };
         let flags = scoping.symbol_flags(symbol);
+        if flags.intersects(SymbolFlags::TypeParameter) {
+            return Referent::Parameter;
+        }
         let others = SymbolFlags::Class
             | SymbolFlags::Import
             | SymbolFlags::TypeImport
-            | SymbolFlags::TypeParameter
             | SymbolFlags::Namespace.difference(SymbolFlags::Enum);
         let is_type = flags.intersects(SymbolFlags::TypeAlias | SymbolFlags::Interface | SymbolFlags::Enum);
         let is_at_top = scoping.symbol_scope_id(symbol) == scoping.root_scope_id();
@@ -60,7 +65,12 @@ impl<'a> TypeReader<'_, 'a> {
     }
 
     /// A type of the file. It is read once, so that it may mention itself.
-    fn of_file(&mut self, name: &'a str) -> DeclaredType {
+    fn of_file(
+        &mut self,
+        name: &'a str,
+        arguments: Option<&'a TSTypeParameterInstantiation<'a>>,
+        depth: usize,
+    ) -> DeclaredType {
         if let Some(at) = self.known.get(name) {
             return DeclaredType::Named(*at);
         }
@@ -74,9 +84,14 @@ impl<'a> TypeReader<'_, 'a> {
             TypeDeclaration::Interface(interface) => interface.type_parameters.is_none(),
             TypeDeclaration::Enum(_) => true,
         };
-        if declared.is_empty() || !declared.iter().all(is_plain) {
+        if declared.is_empty() {
             return DeclaredType::Any;
         }
+        if !declared.iter().all(is_plain) {
+            return self.instance(name, arguments, depth);
+        }
+        // The parameters of a generic type that mentions this one are not its own.
+        let bound = std::mem::take(&mut self.bound);
         let at = self.named.len();
         self.known.insert(name, at);
         self.named.push(DeclaredType::Any);
@@ -87,6 +102,7 @@ impl<'a> TypeReader<'_, 'a> {
             _ => self.interfaces(declared),
         };
         self.open -= 1;
+        self.bound = bound;
         if let Some(place) = self.named.get_mut(at) {
             place.clone_from(&ty);
         }
@@ -99,12 +115,63 @@ impl<'a> TypeReader<'_, 'a> {
         }
     }
 
+    /// A generic type of the file with its arguments. One that mentions itself is not known inside of itself.
+    fn instance(
+        &mut self,
+        name: &'a str,
+        arguments: Option<&'a TSTypeParameterInstantiation<'a>>,
+        depth: usize,
+    ) -> DeclaredType {
+        let source = self.source;
+        let [declaration] = source.declarations.types(name) else { return DeclaredType::Any };
+        let parameters = match declaration {
+            TypeDeclaration::Alias { parameters, foreign: false, .. } => *parameters,
+            TypeDeclaration::Interface(interface) => interface.type_parameters.as_deref(),
+            TypeDeclaration::Alias { .. } | TypeDeclaration::Enum(_) => None,
+        };
+        let Some(parameters) = parameters.filter(|_| self.open < MAX_OPEN && !self.instances.contains(&name))
+        else {
+            return DeclaredType::Any;
+        };
+        let given = arguments.map_or(&[][..], |arguments| &arguments.params);
+        let given: Vec<DeclaredType> = given.iter().map(|argument| self.of(argument, depth)).collect();
+        let outer = std::mem::take(&mut self.bound);
+        self.instances.push(name);
+        self.open += 1;
+        for (at, parameter) in parameters.params.iter().enumerate() {
+            let value = match (given.get(at), &parameter.default) {
+                (Some(given), _) => given.clone(),
+                (None, Some(default)) => self.of(default, depth),
+                (None, None) => DeclaredType::Any,
+            };
+            self.bound.push((parameter.name.name.as_str(), value));
+        }
+        let ty = match declaration {
+            TypeDeclaration::Alias { value, .. } => self.of(value, depth),
+            TypeDeclaration::Interface(interface) => self.interface(interface, depth),
+            TypeDeclaration::Enum(_) => DeclaredType::Any,
+        };
+        self.open -= 1;
+        self.instances.pop();
+        self.bound = outer;
+        ty
+    }
+
+    /// What a type parameter stands for, unless types would be too deep or too many with it.
+    fn argument_of(&mut self, name: &str, depth: usize) -> DeclaredType {
+        let Some((_, ty)) = self.bound.iter().find(|(known, _)| *known == name) else {
+            return DeclaredType::Any;
+        };
+        let ty = ty.clone();
+        if depth + height(&ty) <= MAX_DEPTH && self.spend(&ty, 1) { ty } else { DeclaredType::Any }
+    }
+
     /// Several declarations of one interface are one type.
     fn interfaces(&mut self, declared: &[TypeDeclaration<'a>]) -> DeclaredType {
         let mut whole = DeclaredObject::default();
         for declaration in declared {
             let TypeDeclaration::Interface(interface) = declaration else { return DeclaredType::Any };
-            match self.interface(interface) {
+            match self.interface(interface, 0) {
                 DeclaredType::Object(object) => {
                     whole.fields.extend(object.fields);
                     whole.others = match (whole.others, object.others) {
@@ -120,11 +187,12 @@ impl<'a> TypeReader<'_, 'a> {
         if whole == DeclaredObject::default() { DeclaredType::Any } else { DeclaredType::Object(whole) }
     }
 
-    fn interface(&mut self, interface: &'a TSInterfaceDeclaration<'a>) -> DeclaredType {
+    fn interface(&mut self, interface: &'a TSInterfaceDeclaration<'a>, depth: usize) -> DeclaredType {
+        let depth = depth + 1;
         let mut whole = DeclaredObject::default();
         let mut is_open = false;
         for heritage in &interface.extends {
-            let base = self.reference(&heritage.type_name, heritage.type_arguments.as_deref(), 1);
+            let base = self.reference(&heritage.type_name, heritage.type_arguments.as_deref(), depth);
             match self.copy(&base) {
                 Some(object) => {
                     is_open |= object.others.is_some();
@@ -134,7 +202,7 @@ impl<'a> TypeReader<'_, 'a> {
                 None => is_open = true,
             }
         }
-        match self.members(&interface.body.body, 1) {
+        match self.members(&interface.body.body, depth) {
             DeclaredType::Object(own) => {
                 whole.others = own.others;
                 whole.fields.extend(own.fields);

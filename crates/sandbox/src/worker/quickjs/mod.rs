@@ -188,6 +188,10 @@ impl Engine for QuickJs {
         })
     }
 
+    fn collect_garbage(&self) {
+        self.runtime.run_gc();
+    }
+
     fn run(&self, host: &Rc<Host>, request: RunRequest) -> RunOutcome {
         runner::run(self, host, request)
     }

@@ -1,7 +1,7 @@
 //! Natives that need nothing but their arguments: URLs and random bytes.
 #![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
-use rquickjs::{Ctx, Function, Object, Result, TypedArray};
+use rquickjs::{Ctx, Function, Object, Result, TypedArray, Value, qjs};
 use serde_json::json;
 use url::Url;
 use url::form_urlencoded;
@@ -39,10 +39,58 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// The bytes of a typed array; none when its buffer is detached.
+/// The bytes of a typed array; none when its buffer is detached or has become too short for it.
 pub(super) fn copy_of(array: &TypedArray<'_, u8>) -> Vec<u8> {
-    // SAFETY: the pointer describes the array's live bytes, and no JavaScript runs while they are copied.
-    array.as_raw().map_or_else(Vec::new, |bytes| unsafe { bytes.as_ref().to_vec() })
+    let Ok(buffer) = array.arraybuffer() else {
+        // What the engine threw would be found by the next call that asks for an exception.
+        array.ctx().catch();
+        return Vec::new();
+    };
+    let Some(raw) = buffer.as_raw() else {
+        array.ctx().catch();
+        return Vec::new();
+    };
+    // SAFETY: the pointer describes the live bytes of the buffer, and no JavaScript runs while they are copied.
+    let whole = unsafe { raw.as_ref() };
+    let (offset, length) = extent(array, whole.len());
+    whole.get(offset..offset.saturating_add(length)).map_or_else(Vec::new, <[u8]>::to_vec)
+}
+
+/// Where the bytes of a typed array begin in its buffer of `total` bytes, and how many they are. The engine gives the
+/// length that a view of a resizable buffer had when it was made; one that follows its buffer may have another by now.
+fn extent(array: &TypedArray<'_, u8>, total: usize) -> (usize, usize) {
+    let ctx = array.ctx();
+    let (mut offset, mut length): (qjs::size_t, qjs::size_t) = (0, 0);
+    // SAFETY: the value is a live typed array, the buffer that is given belongs to the new handle, and the engine only
+    // writes the two numbers.
+    unsafe {
+        let (value, step) = (array.as_value().as_raw(), std::ptr::null_mut());
+        let raw = qjs::JS_GetTypedArrayBuffer(ctx.as_raw().as_ptr(), value, &mut offset, &mut length, step);
+        drop(Value::from_raw(ctx.clone(), raw));
+    }
+    let number = |size: qjs::size_t| usize::try_from(size).unwrap_or(usize::MAX);
+    let (offset, length) = (number(offset), number(length));
+    let rest = total.saturating_sub(offset);
+    let follows = match rest.cmp(&length) {
+        std::cmp::Ordering::Equal => false,
+        // One that does not follow would be out of bounds, which the engine has refused.
+        std::cmp::Ordering::Less => true,
+        std::cmp::Ordering::Greater => has_element(array, length),
+    };
+    (offset, if follows { rest } else { length })
+}
+
+/// Whether a typed array has an element at an index, asked of the engine and not of a property that a tool can change.
+fn has_element(array: &TypedArray<'_, u8>, index: usize) -> bool {
+    let Ok(index) = u32::try_from(index) else { return false };
+    let ctx = array.ctx().as_raw().as_ptr();
+    // SAFETY: the value is a live typed array, no descriptor is asked for, and the name is given back.
+    unsafe {
+        let name = qjs::JS_NewAtomUInt32(ctx, index);
+        let found = qjs::JS_GetOwnProperty(ctx, std::ptr::null_mut(), array.as_value().as_raw(), name);
+        qjs::JS_FreeAtom(ctx, name);
+        found > 0
+    }
 }
 
 fn random_bytes(count: usize) -> Vec<u8> {

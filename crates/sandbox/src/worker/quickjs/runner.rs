@@ -12,7 +12,7 @@ use serde_json::json;
 use super::QuickJs;
 use super::{call_names, modules};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, RelatedErrors, ReplyValue, RunOutcome, RunRequest, ToWorker,
+    CallReply, Failure, FailureKind, LogLevel, RelatedErrors, ReplyValue, RunOutcome, RunRequest, ToWorker,
     WorkerStats, read_blocking,
 };
 use crate::worker::host::{Host, without_lone_surrogates};
@@ -30,7 +30,11 @@ pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) ->
     // Whatever the tool made of a limit error, the mark the limit left decides.
     let result = match host.stop_reason() {
         Some((kind, message)) => {
-            let (stack, stop) = engine.sampler.take();
+            let (mut stack, stop) = engine.sampler.take();
+            if stack.is_empty() && host.has_refused_call() {
+                // It has the lowest number, so that the core takes it for the oldest one.
+                stack = engine.context.with(|ctx| waiting_stack(&ctx, engine));
+            }
             Err(Failure { stack, stop: Box::new(stop), ..failure(kind, message) })
         }
         None => result,
@@ -70,6 +74,7 @@ fn drive(
                     wait_for_something(ctx, engine, host)?;
                     run_jobs(ctx, host)?;
                 }
+                warn_of_timers(engine, host);
                 return lost(ctx, engine).map_or(Ok(json), Err);
             }
             PromiseState::Rejected => {
@@ -90,6 +95,18 @@ fn drive(
             return Err(failure(FailureKind::NeverSettles, message));
         }
     }
+}
+
+/// What a timer would have done is not done when the run ends before it.
+fn warn_of_timers(engine: &QuickJs, host: &Host) {
+    let text = match engine.timers.pending() {
+        0 => return,
+        1 => "1 timer was still pending when the run ended; await what it does, or clear it".to_owned(),
+        more => {
+            format!("{more} timers were still pending when the run ended; await what they do, or clear them")
+        }
+    };
+    host.log(LogLevel::Warn, text);
 }
 
 fn run_jobs(ctx: &Ctx<'_>, host: &Host) -> std::result::Result<(), Failure> {

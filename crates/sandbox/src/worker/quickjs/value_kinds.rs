@@ -98,12 +98,12 @@ pub(super) fn special(value: &Value<'_>) -> Option<Special> {
 /// Proxies around each other that are looked through for a list.
 const MAX_PROXIES: usize = 8;
 
-/// Whether a value is a list, or a proxy of one.
-pub(super) fn is_list(value: &Value<'_>) -> bool {
+/// Whether a value is a list, or a proxy of one. Nothing when too many proxies are around it to say.
+pub(super) fn is_list(value: &Value<'_>) -> Option<bool> {
     let mut value = value.clone();
-    for _ in 0..MAX_PROXIES {
+    for _ in 0..=MAX_PROXIES {
         if !value.is_proxy() {
-            break;
+            return Some(value.is_array());
         }
         let ctx = value.ctx().clone();
         // SAFETY: the value is a live proxy, and what the engine gives belongs to the new handle.
@@ -112,7 +112,7 @@ pub(super) fn is_list(value: &Value<'_>) -> bool {
             Value::from_raw(ctx, target)
         };
     }
-    value.is_array()
+    None
 }
 
 /// Appends a text as JSON, unless it has more than `room` bytes: then it gives false. Half a surrogate pair, which no UTF-8

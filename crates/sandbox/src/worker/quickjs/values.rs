@@ -219,7 +219,13 @@ impl<'a, 'js> Encoder<'a, 'js> {
         } else if value.is_null() {
             self.text.push_str("null");
         } else if value.is_undefined() {
-            return Err(refused("undefined", "null instead, or leave it out"));
+            return Err(match place {
+                // Without it the statement would have a parameter without a value.
+                Place::Parameter => {
+                    refused("undefined", "null instead for an SQL NULL, or see why it has no value")
+                }
+                Place::Json | Place::Parameters => refused("undefined", "null instead, or leave it out"),
+            });
         } else if value.is_symbol() {
             return Err(refused("a symbol", "{}.description"));
         } else {
@@ -303,9 +309,12 @@ impl<'a, 'js> Encoder<'a, 'js> {
             let what = format!("nested more than {MAX_DEPTH} levels deep");
             return Err(refused(what, "a flatter value"));
         }
+        let Some(is_list) = is_list(&value) else {
+            return Err(refused("a proxy of more than 8 proxies", "a copy such as {...{}} or [...{}]"));
+        };
         self.ancestors.push(identity);
         let inner = if place == Place::Parameters { Place::Parameter } else { Place::Json };
-        let written = if is_list(&value) { self.list(object, inner) } else { self.object(object, inner) };
+        let written = if is_list { self.list(object, inner) } else { self.object(object, inner) };
         self.ancestors.pop();
         written
     }

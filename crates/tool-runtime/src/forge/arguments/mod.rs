@@ -9,11 +9,11 @@ use tgp_contract::{
     Actor, Code, DeclaredObject, DeclaredType, DeclaredTypes, RelativePath, ToolError, canonical,
 };
 use tgp_router::Invocation;
-use tgp_text::did_you_mean;
+use tgp_text::{did_you_mean, nearest};
 
 use super::ToolRuntime;
 use super::program::CompiledTool;
-use shown::{kind, path_of, spell};
+use shown::{kind, literal, path_of, spell};
 
 /// Problems that one error lists. One wrong object can be wrong in any number of ways.
 const MAX_PROBLEMS: usize = 10;
@@ -248,7 +248,10 @@ impl<'v> ArgumentCheck<'v> {
                 None if field.optional => {}
                 None => {
                     let declared = spell(self.types, &field.ty, MAX_TYPE_BYTES);
-                    found.wrong.push(format!("{} is missing, the tool declares {declared}", self.place()));
+                    let misspelt = self.misspelt(name, object, fields);
+                    found
+                        .wrong
+                        .push(format!("{} is missing, the tool declares {declared}{misspelt}", self.place()));
                 }
             }
             self.path.pop();
@@ -264,6 +267,16 @@ impl<'v> ArgumentCheck<'v> {
                 None => {}
             }
             self.path.pop();
+        }
+    }
+
+    /// A given field that may have been meant as the missing one.
+    fn misspelt(&mut self, name: &str, object: &DeclaredObject, fields: &Map<String, Value>) -> String {
+        self.left = self.left.saturating_sub(fields.len().saturating_mul(HINT_STEPS));
+        let others = fields.keys().filter(|given| !object.fields.contains_key(*given));
+        match nearest(name, others.map(String::as_str)) {
+            Some(given) => format!(" (did you mean it by {}?)", literal(&Value::from(given))),
+            None => String::new(),
         }
     }
 
@@ -315,8 +328,42 @@ impl<'v> ArgumentCheck<'v> {
             (Some(best), _) => found.unknown.extend(best.unknown),
             // Only one was meant: what is wrong with it says more than that nothing fits.
             (None, Some(refused)) if candidates == 1 => found.wrong.extend(refused.wrong),
-            _ => found.wrong.push(self.misfit(whole, value)),
+            _ => {
+                let problem = self.discriminated(options, value);
+                found.wrong.push(problem.unwrap_or_else(|| self.misfit(whole, value)));
+            }
         }
+    }
+
+    /// What is wrong with the field that says which of several objects a value is: each of them has a constant in it.
+    fn discriminated(&mut self, options: &'v [DeclaredType], value: &'v Value) -> Option<String> {
+        let given = value.as_object()?;
+        let constants = |name: &str| -> Option<Vec<&'v Value>> {
+            let constant = |option: &'v DeclaredType| match self.types.resolve(option) {
+                DeclaredType::Object(object) => match self.types.resolve(&object.fields.get(name)?.ty) {
+                    DeclaredType::Literal(wanted) => Some(wanted),
+                    _ => None,
+                },
+                _ => None,
+            };
+            options.iter().map(constant).collect()
+        };
+        let DeclaredType::Object(first) = self.types.resolve(options.first()?) else { return None };
+        let cost = first.fields.len().saturating_mul(options.len());
+        let (name, wanted) = first.fields.keys().find_map(|name| Some((name, constants(name)?)))?;
+        self.left = self.left.saturating_sub(cost);
+        let found = match given.get(name) {
+            Some(value) if wanted.iter().any(|wanted| is_same(wanted, value)) => return None,
+            Some(value @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => literal(value),
+            Some(value) => kind(self.types, &DeclaredType::Any, value),
+            None => "missing".to_owned(),
+        };
+        let more = if wanted.len() > MAX_NAMES { ", …" } else { "" };
+        let shown: Vec<String> = wanted.iter().take(MAX_NAMES).map(|value| literal(value)).collect();
+        self.path.push(Step::Field(name));
+        let text = format!("{} is {found}; expected {}{more}", self.place(), shown.join(" or "));
+        self.path.pop();
+        Some(text)
     }
 
     /// The fields of a value that none of the objects has.

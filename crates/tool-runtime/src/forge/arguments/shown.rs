@@ -50,6 +50,11 @@ fn quoted(text: &str) -> String {
     Value::from(truncate(text, MAX_TEXT_BYTES).into_owned()).to_string()
 }
 
+/// A plain value as JSON writes it, cut off where it is long.
+pub(super) fn literal(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), quoted)
+}
+
 /// What a value is: `a string`, or the value itself where others were declared.
 pub(super) fn kind(types: &DeclaredTypes, declared: &DeclaredType, value: &Value) -> String {
     let is_constant = |ty: &DeclaredType| matches!(types.resolve(ty), DeclaredType::Literal(_));

@@ -2,13 +2,22 @@
 const timers = table();
 let lastTimer = 0;
 
-function startTimer(callback, delay, values, repeat) {
+/** Numbers from here on are timers of the platform itself, which a tool knows nothing of; `timers.rs` has it as well. */
+const FIRST_QUIET = 2 ** 40;
+
+function startTimer(callback, delay, values, repeat, first = 0) {
   if (typeof callback !== 'function') throw new TypeError('The "callback" argument must be of type function.');
   lastTimer += 1;
+  const id = first + lastTimer;
   const wait = Math.max(0, Number(delay) || 0);
-  timers[lastTimer] = { __proto__: null, callback, values, wait, repeat };
-  host.armTimer(lastTimer, wait);
-  return lastTimer;
+  timers[id] = { __proto__: null, callback, values, wait, repeat };
+  host.armTimer(id, wait);
+  return id;
+}
+
+/** A timer of the platform itself. */
+function setQuietTimeout(callback, delay) {
+  return startTimer(callback, delay, [], false, FIRST_QUIET);
 }
 
 /** The kernel's loop calls this when a timer is due. */

@@ -4,7 +4,7 @@ const kit = {
   AggregateError, Array, ArrayBuffer, BigInt, Boolean, DataView, Date, DOMException, Error, JSON, Map, Math, Number, Object, Promise,
   RangeError, Reflect, RegExp, Set, String, Symbol, TypeError, Uint8Array, WeakMap, WeakRef: KeepingWeakRef, WeakSet,
   apply, bridge, construct, currentTime, defineProperty, getPrototypeOf, hasOwn, keys, now, parse, part, randomBytes, setPrototypeOf,
-  setTimeout, stringify, table, textOf,
+  setQuietTimeout, stringify, table, textOf,
   errorClasses: { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError },
   views: table(),
   loaded: (name) => loadedParts[name],

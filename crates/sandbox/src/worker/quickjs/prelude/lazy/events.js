@@ -1,5 +1,5 @@
 // Event, EventTarget, AbortSignal, AbortController.
-const { defineProperty, now, setTimeout } = kit;
+const { defineProperty, now, setQuietTimeout } = kit;
 
 class Event {
   #type;
@@ -154,7 +154,7 @@ class AbortSignal extends EventTarget {
       throw new TypeError('The "delay" argument must be a number that is not negative.');
     }
     const signal = newSignal();
-    setTimeout(() => {
+    setQuietTimeout(() => {
       fireAbort(signal, new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
     }, milliseconds);
     return signal;

@@ -1,0 +1,88 @@
+//! The template: a locked process with a warm engine that has never run a tool. Each worker is a copy of it.
+//!
+//! A copy shares what the template had at its birth, page by page until one of them writes, and nothing afterwards: it gets
+//! its own connection, becomes a child of the kernel and not of the template, and locks itself further before it reads
+//! anything that comes from a tool.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::unistd::Pid;
+use tgp_jail::ChildLock;
+
+use super::engine::Engine;
+use super::{Serving, leave};
+use crate::protocol::{FORK_REQUEST, FromWorker, fork_answer};
+
+/// Where the template has the kernel's connection, and where each copy gets its own.
+const CONNECTION: RawFd = 0;
+
+/// Forks a worker whenever the kernel sends a connection for one, until it closes the template's own.
+pub(super) fn serve(serving: &Serving, mut lock: ChildLock, kernel: Pid) -> Option<()> {
+    serving.host.send(&FromWorker::Warm).ok()?;
+    // What is garbage now would be garbage in every copy, and looking for it there would touch all of the heap.
+    serving.engine.collect_garbage();
+    loop {
+        let connection = receive_connection()?;
+        match clone_beside() {
+            Ok(None) => {
+                // A worker that cannot serve says nothing: the kernel sees the closed connection and reports it.
+                let _ = become_worker(connection, &mut lock, kernel)
+                    .and_then(|()| serving.host.send(&FromWorker::Warm).ok())
+                    .and_then(|()| serving.serve_run());
+                leave();
+            }
+            Ok(Some(child)) => answer(serving, child.as_raw())?,
+            Err(errno) => answer(serving, -(errno as i32))?,
+        }
+    }
+}
+
+fn answer(serving: &Serving, number: i32) -> Option<()> {
+    use std::io::Write;
+    serving.host.connection.borrow_mut().write_all(&fork_answer(number)).ok()
+}
+
+/// The connection of the next worker. `None` when the kernel has closed ours, or sent anything else.
+fn receive_connection() -> Option<OwnedFd> {
+    let mut space = nix::cmsg_space!([RawFd; 1]);
+    let mut byte = [0_u8; 1];
+    let mut buffers = [std::io::IoSliceMut::new(&mut byte)];
+    let received = loop {
+        match recvmsg::<()>(CONNECTION, &mut buffers, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
+            Err(Errno::EINTR) => {}
+            outcome => break outcome.ok()?,
+        }
+    };
+    let descriptor = received.cmsgs().ok()?.find_map(|message| match message {
+        ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
+        _ => None,
+    })?;
+    // SAFETY: the kernel has just made this descriptor for us, and nothing else knows it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    (received.bytes == 1 && byte == [FORK_REQUEST]).then_some(descriptor)
+}
+
+/// A copy of this process beside it: its parent is the kernel, which can wait for it and whose death it dies. `None` in
+/// the copy.
+fn clone_beside() -> Result<Option<Pid>, Errno> {
+    const FLAGS: libc::c_int = libc::CLONE_PARENT | libc::SIGCHLD;
+    // SAFETY: as with fork, the copy has its own memory and stack. This process has one thread, so no lock of the C library
+    // or of the allocator is held by a thread that the copy lacks.
+    let result = unsafe { libc::syscall(libc::SYS_clone, FLAGS, 0, 0, 0, 0) };
+    let number = Errno::result(result)?;
+    Ok((number != 0).then(|| Pid::from_raw(number as i32)))
+}
+
+fn become_worker(connection: OwnedFd, lock: &mut ChildLock, kernel: Pid) -> Option<()> {
+    // SAFETY: the number stays that of the connection that `Host` owns; the template's own is closed by the same call.
+    Errno::result(unsafe { libc::dup3(connection.as_raw_fd(), CONNECTION, libc::O_CLOEXEC) }).ok()?;
+    drop(connection);
+    // A copy does not inherit this.
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).ok()?;
+    // The kernel may have died before that call, and then nothing would end this process.
+    (nix::unistd::getppid() == kernel).then_some(())?;
+    lock.apply().ok()
+}
