@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, ChronicleLayout, RelativePath, ToolError};
+use tgp_contract::{
+    AppendResult, Chronicle, ChronicleEvent, ChronicleLayout, ChronicleRevision, RelativePath, ToolError,
+};
 
 use crate::append::{self, AppendOutcome};
 use crate::dedup_cache::DedupCache;
@@ -188,6 +190,10 @@ impl Chronicle for FileChronicle {
     async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError> {
         let file = file.clone();
         self.blocking(move |chronicle| chronicle.tail_blocking(&file, most)).await
+    }
+
+    fn revision(&self, file: &RelativePath) -> Option<ChronicleRevision> {
+        events::revision(&self.keeper, file)
     }
 
     async fn files(&self) -> Result<Vec<RelativePath>, ToolError> {

@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::SystemTime;
 
-use tgp_contract::{ChronicleEvent, RelativePath, ToolError};
+use tgp_contract::{ChronicleEvent, ChronicleRevision, RelativePath, ToolError};
+use tgp_fs::Stamp;
 
 use crate::chronicle::ChronicleInner;
 use crate::dirfd::Missing;
@@ -147,6 +149,25 @@ pub(crate) fn open(keeper: &ChronicleInner, path: &RelativePath) -> Result<Optio
     let extent = torn::extent(&file).doing("cannot read", &stored)?;
     file.unlock().doing("cannot unlock", &stored)?;
     Ok(Some((file, extent)))
+}
+
+/// The content of a chronicle by its file's metadata, unless it changed so recently that the next change may not show.
+pub(crate) fn revision(keeper: &ChronicleInner, path: &RelativePath) -> Option<ChronicleRevision> {
+    let now = SystemTime::now();
+    let stored = keeper.file_of(path).ok()?;
+    let directory = keeper.project.directory(&stored.parent(), Missing::Refuse).ok()?;
+    let file = match directory {
+        Some(directory) => directory.open(stored.name().unwrap_or_default()).ok()?,
+        None => None,
+    };
+    let Some(file) = file else { return Some(ChronicleRevision::Absent) };
+    let stamp = Stamp::of(&file.metadata().ok()?);
+    stamp.is_settled(now).then_some(ChronicleRevision::Content {
+        size: stamp.size,
+        device: stamp.device,
+        inode: stamp.inode,
+        changed_ns: stamp.ctime_ns,
+    })
 }
 
 /// The last `most` events, oldest first.

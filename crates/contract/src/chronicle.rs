@@ -56,6 +56,19 @@ pub struct AppendResult {
     pub appended: bool,
 }
 
+/// One content of a chronicle: as long as it is the same, so is what was read of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChronicleRevision {
+    /// There is no such chronicle.
+    Absent,
+    Content {
+        size: u64,
+        device: u64,
+        inode: u64,
+        changed_ns: i64,
+    },
+}
+
 /// Where events are kept: files that only ever grow. `file` is the chronicle's name, such as `src/a.ts.sage`, wherever its
 /// file is.
 #[async_trait]
@@ -71,6 +84,11 @@ pub trait Chronicle: Send + Sync {
     /// # Errors
     /// `EINTEGRITY` when the chronicle cannot be understood.
     async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError>;
+
+    /// The content that a chronicle has now, without reading it. None when that is not certain.
+    fn revision(&self, _file: &RelativePath) -> Option<ChronicleRevision> {
+        None
+    }
 
     /// Every chronicle of the project, sorted.
     ///

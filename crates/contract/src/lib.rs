@@ -40,7 +40,7 @@ mod work;
 
 pub use budget::{BudgetExceeded, BudgetLimits, BudgetUsage, SharedBudget};
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
-pub use chronicle::{AppendResult, Chronicle, ChronicleEvent, EventActor};
+pub use chronicle::{AppendResult, Chronicle, ChronicleEvent, ChronicleRevision, EventActor};
 pub use chronicle_files::{
     CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, PROJECT_CHRONICLE, PathProbe, chronicle_of,
     chronicled, ends_as_chronicle, has_chronicle_name, is_chronicle_content, is_chronicle_tree_directory,

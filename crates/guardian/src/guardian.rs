@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Chronicle, FileSystem, Graph, RelativePath, ToolError};
+use tgp_contract::{Chronicle, ChronicleRevision, FileSystem, Graph, RelativePath, ToolError};
 use tokio::sync::Mutex;
 
-use crate::Invariants;
+use crate::{Halt, Invariants};
 
 /// Reads `.sage/invariants.yml` again; none where there is no such file.
 pub type InvariantSource = Arc<dyn Fn() -> Result<Invariants, ToolError> + Send + Sync>;
@@ -32,12 +32,14 @@ pub struct Guardian {
     pub(crate) parts: GuardianParts,
     /// Held from the read of the Guardian's chronicle to the event that follows from it.
     pub(crate) writing: Mutex<()>,
+    /// The halt in force by the content of the Guardian's chronicle: it is asked for before every call.
+    pub(crate) known_halt: std::sync::Mutex<Option<(ChronicleRevision, Option<Halt>)>>,
 }
 
 impl Guardian {
     #[must_use]
     pub fn new(parts: GuardianParts) -> Self {
-        Self { parts, writing: Mutex::new(()) }
+        Self { parts, writing: Mutex::new(()), known_halt: std::sync::Mutex::default() }
     }
 
     /// The invariants of the project, as its file has them now.

@@ -1,6 +1,7 @@
 //! A halt: an invariant does not hold, so all work stops until a person has checked it.
 
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -236,7 +237,17 @@ impl Guardian {
     /// # Errors
     /// When the Guardian's chronicle cannot be read.
     pub async fn halted(&self) -> Result<Option<Halt>, ToolError> {
-        Ok(self.open_halts().await?.pop())
+        let revision = self.parts.chronicle.revision(&own_chronicle()?);
+        let known = || self.known_halt.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some((seen, halt)), Some(revision)) = (&*known(), &revision)
+            && seen == revision
+        {
+            return Ok(halt.clone());
+        }
+        let halt = self.open_halts().await?.pop();
+        // What was appended since has another revision, and is read then.
+        *known() = revision.map(|revision| (revision, halt.clone()));
+        Ok(halt)
     }
 
     /// Every halt that is not lifted, oldest first.

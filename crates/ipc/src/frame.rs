@@ -107,8 +107,14 @@ pub async fn read_frame(reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<
 pub async fn write_frame(writer: &mut (impl AsyncWrite + Unpin), frame: &[u8]) -> Result<(), FrameError> {
     let length = u32::try_from(frame.len()).ok().filter(|_| frame.len() <= MAX_FRAME_BYTES);
     let Some(length) = length else { return Err(FrameError::TooLarge(frame.len(), MAX_FRAME_BYTES)) };
-    writer.write_all(&length.to_be_bytes()).await?;
-    writer.write_all(frame).await?;
+    let length = length.to_be_bytes();
+    if frame.len() <= STEP {
+        // One write, so that the reader wakes up once.
+        writer.write_all(&[&length[..], frame].concat()).await?;
+    } else {
+        writer.write_all(&length).await?;
+        writer.write_all(frame).await?;
+    }
     writer.flush().await?;
     Ok(())
 }

@@ -468,6 +468,12 @@ impl Policy {
         &self.protections
     }
 
+    /// Whether a decision may depend on the state of test-driven work. Where none does, the state need not be asked for.
+    #[must_use]
+    pub fn depends_on_state(&self) -> bool {
+        !self.sequences.is_empty() || self.rules.iter().any(|rule| !rule.selector.states.is_empty())
+    }
+
     /// The rules of files, sequence rules last.
     pub fn rules(&self) -> impl Iterator<Item = RuleSummary<'_>> {
         let rules = self.rules.iter().map(|rule| (&rule.head, false, true));

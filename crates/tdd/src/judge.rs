@@ -67,16 +67,15 @@ impl Tdd {
     /// is for [`Tdd::judge`].
     #[must_use]
     pub fn judge_at_once(&self, request: WriteRequest<'_>) -> Option<Verdict> {
-        let is_open =
-            |scope: &Scope| self.store.state_at_once(scope).filter(|state| *state != TddState::Halted);
-        is_open(&Scope::Project)?;
+        let mut scopes = vec![Scope::Project];
         for (root, path, access) in request.targets.iter().filter_map(Target::file) {
             if matches!(access, Access::Write | Access::Delete) {
                 return None;
             }
-            if let Some(scope) = self.classifier.tool_scope(root, path) {
-                is_open(&scope)?;
-            }
+            scopes.extend(self.classifier.tool_scope(root, path));
+        }
+        if self.store.states_at_once(&scopes)?.contains(&TddState::Halted) {
+            return None;
         }
         Some(verdict(Ok(NO_WRITE)))
     }

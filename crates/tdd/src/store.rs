@@ -79,13 +79,13 @@ impl Store {
         })
     }
 
-    /// The state of a scope when it can be had without waiting: the store is free, and nothing has changed since the
-    /// machine was loaded.
-    pub(crate) fn state_at_once(&self, scope: &Scope) -> Option<TddState> {
+    /// The states of scopes when they can be had without waiting: the store is free, and nothing has changed since the
+    /// machines were loaded. Whether it has is asked once for all of them.
+    pub(crate) fn states_at_once(&self, scopes: &[Scope]) -> Option<Vec<TddState>> {
         let mut inner = self.inner.try_lock().ok()?;
         let Inner { connection, version, cache } = &mut *inner;
         forget_old(connection, version, cache).ok()?;
-        cache.get(scope).map(|machine| machine.state)
+        scopes.iter().map(|scope| cache.get(scope).map(|machine| machine.state)).collect()
     }
 
     /// Reads, computes and writes in one transaction; nothing is kept when `work` fails.

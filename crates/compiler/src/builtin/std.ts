@@ -64,12 +64,13 @@ export function sortBy<Item>(
   const sign = descending ? -1 : 1;
   // Each key is asked once for each item, and not again in every comparison.
   const present = items.filter((item) => item !== undefined);
-  const keyed = present.map((item) => ({ item, values: by.map((key) => comparable(key(item))) }));
-  keyed.sort((one, other) => {
+  const keyed = present.map((item) => ({ item, values: by.map((key) => comparable(key(item))) as number[] }));
+  keyed.sort(({ values: left }, { values: right }) => {
     for (let index = 0; index < by.length; index++) {
-      const [left, right] = [one.values[index] as number, other.values[index] as number];
-      if (left < right) return -sign;
-      if (left > right) return sign;
+      const one = left[index] as number;
+      const other = right[index] as number;
+      if (one < other) return -sign;
+      if (one > other) return sign;
     }
     return 0;
   });
@@ -208,60 +209,65 @@ export function parseCsvRows(text: string, { separator = ',' }: { separator?: st
   }
   const rows: string[][] = [];
   const { length } = source;
-  let place = 0;
   // The next place of each character is searched again only when it was passed, so that the whole stays linear.
-  const seeker = (character: string): (() => number) => {
-    let known = -1;
-    return () => {
-      if (known >= place) return known;
-      const found = source.indexOf(character, place);
-      known = found < 0 ? length : found;
-      return known;
-    };
+  const next = (character: string, from: number): number => {
+    const found = source.indexOf(character, from);
+    return found < 0 ? length : found;
   };
-  const [nextQuote, nextFeed, nextReturn] = [seeker('"'), seeker('\n'), seeker('\r')];
-  const nextSeparator = splits ? seeker(separator) : (): number => length;
-  const skipLineEnd = (): void => {
-    place += source[place] === '\r' && source[place + 1] === '\n' ? 2 : 1;
-  };
+  let quote = -1;
+  let feed = -1;
+  let carriage = -1;
+  let split = splits ? -1 : length;
+  let place = 0;
   while (place < length) {
-    const end = Math.min(nextFeed(), nextReturn());
-    if (nextQuote() >= end) {
-      rows.push(fields(source.slice(place, end)));
-      place = end;
-      skipLineEnd();
-      continue;
-    }
-    const row: string[] = [];
-    let field = '';
+    let row: string[] = [];
+    // One field with quotes, and the fields without before it, in each round.
     for (;;) {
+      if (quote < place) quote = next('"', place);
+      if (feed < place) feed = next('\n', place);
+      if (carriage < place) carriage = next('\r', place);
+      const end = feed < carriage ? feed : carriage;
       // A quote opens only at the beginning of a field; elsewhere it is a character like others.
-      if (field === '' && source[place] === '"') {
-        let from = place + 1;
-        for (;;) {
-          const close = source.indexOf('"', from);
-          if (close < 0) throw new SyntaxError('parseCsv: a quoted field is not closed');
-          field += source.slice(from, close);
-          place = close + 1;
-          if (source[place] !== '"') break;
-          field += '"';
-          from = place + 1;
-        }
-        continue;
+      while (quote < end && quote > place && !(splits && source[quote - 1] === separator)) quote = next('"', quote + 1);
+      const opens = quote < end;
+      if (!opens || quote > place) {
+        const plain = fields(source.slice(place, opens ? quote - 1 : end));
+        if (row.length === 0) row = plain;
+        else for (const field of plain) row.push(field);
       }
-      const stop = Math.min(nextSeparator(), nextFeed(), nextReturn());
-      field += source.slice(place, stop);
-      place = stop;
-      row.push(field);
-      if (place < length && stop === nextSeparator()) {
-        field = '';
+      if (!opens) {
+        place = end;
+        break;
+      }
+      let close = next('"', quote + 1);
+      const from = quote + 1;
+      let doubled = false;
+      // Two quotes are one quote of the field.
+      while (source.charCodeAt(close + 1) === 34) {
+        doubled = true;
+        close = next('"', close + 2);
+      }
+      if (close >= length) throw new SyntaxError('parseCsv: a quoted field is not closed');
+      const inner = source.slice(from, close);
+      const field = doubled ? inner.replaceAll('""', '"') : inner;
+      place = close + 1;
+      if (splits && source[place] === separator) {
+        row.push(field);
         place++;
         continue;
       }
-      rows.push(row);
-      skipLineEnd();
-      break;
+      // What follows a closing quote belongs to the field.
+      if (feed < place) feed = next('\n', place);
+      if (carriage < place) carriage = next('\r', place);
+      if (split < place) split = next(separator, place);
+      const stop = Math.min(split, feed, carriage);
+      row.push(stop > place ? field + source.slice(place, stop) : field);
+      place = stop;
+      if (stop !== split || stop === length) break;
+      place++;
     }
+    rows.push(row);
+    place += source[place] === '\r' && source[place + 1] === '\n' ? 2 : 1;
   }
   return rows;
 }
@@ -270,14 +276,16 @@ export function parseCsvRows(text: string, { separator = ',' }: { separator?: st
 export function parseCsv(text: string, options: { separator?: string } = {}): Record<string, string>[] {
   const rows = parseCsvRows(text, options);
   const header = rows[0] ?? [];
-  // A copy of an empty record has every column as its own property, whatever it is called.
-  const empty: Record<string, string> = Object.fromEntries(header.map((name) => [name, '']));
+  // A copy of an empty record has every column as its own property, whatever it is called. Most names need no copy.
+  const inherited = header.some((name) => name in Object.prototype);
+  const empty: Record<string, string> = inherited ? Object.fromEntries(header.map((name) => [name, ''])) : {};
   const records: Record<string, string>[] = [];
+  const columns = header.length;
   for (let index = 1; index < rows.length; index++) {
     const row = rows[index] as string[];
     if (row.length === 1 && row[0] === '') continue;
-    const record = { ...empty };
-    for (let column = 0; column < header.length; column++) record[header[column] as string] = row[column] ?? '';
+    const record: Record<string, string> = inherited ? { ...empty } : {};
+    for (let column = 0; column < columns; column++) record[header[column] as string] = row[column] ?? '';
     records.push(record);
   }
   return records;

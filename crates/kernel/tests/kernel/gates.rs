@@ -139,6 +139,18 @@ async fn rules_change_while_the_kernel_runs_and_never_vanish() {
     assert!(error(&broken).place_of().is_some_and(|place| place.file.ends_with("one.yaml")), "{broken:?}");
     project.put(".tgp/policy/one.yaml", &rule("other.md"));
     assert!(read().await.is_ok(), "mended rules are in force again");
+    // A directory that was not changed for two seconds is not listed again.
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    assert!(read().await.is_ok());
+    for round in 0..3 {
+        project.put(".tgp/policy/two.yaml", &rule("notes.md").replace("id: notes", "id: second"));
+        assert_eq!(code(&read().await), "EPOLICY", "a second file, round {round}");
+        std::fs::remove_file(project.file(".tgp/policy/two.yaml")).unwrap();
+        assert!(read().await.is_ok(), "it is gone, round {round}");
+    }
+    std::fs::rename(project.file(".tgp/policy"), project.file(".tgp/kept")).unwrap();
+    assert!(read().await.is_ok(), "without a directory there are no rules");
+    std::fs::rename(project.file(".tgp/kept"), project.file(".tgp/policy")).unwrap();
     kernel.shutdown().await;
     project.put(".tgp/policy/one.yaml", "rules: [");
     let error = tgp::contract::ToolError::from(project.boot().await.unwrap_err());

@@ -105,6 +105,35 @@ async fn t3_a_broken_assertion_halts_every_tool_that_does_more_than_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_halt_of_another_process_holds_from_the_next_call_on() {
+    let project = shop();
+    let (first, second) = (project.boot().await.unwrap(), project.boot().await.unwrap());
+    let query = "MATCH (f:File {name: 'critical.ts'}) RETURN f";
+    let asserted = [Assertion::new(query, true)];
+    // It knows that there is no halt, and asks the file all the same.
+    assert!(write(&first, "docs/a.md", "a").await.is_ok());
+    for round in 0..3 {
+        assert_eq!(second.assert_invariants(&asserted).await.unwrap_err().code.as_str(), "EHALT");
+        // The second call may answer from what the first has read.
+        for _ in 0..2 {
+            assert_eq!(code(&write(&first, "docs/b.md", "b").await), "EHALT", "round {round}");
+        }
+        project.put("src/critical.ts", "export const critical = 1;\n");
+        second.assert_invariants(&asserted).await.unwrap();
+        assert!(write(&first, "docs/a.md", "again").await.is_ok(), "round {round}");
+        std::fs::remove_file(project.file("src/critical.ts")).unwrap();
+    }
+    // A chronicle that was not changed for two seconds is known by its metadata.
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    assert!(write(&first, "docs/a.md", "third").await.is_ok());
+    assert!(write(&first, "docs/a.md", "fourth").await.is_ok());
+    assert_eq!(second.assert_invariants(&asserted).await.unwrap_err().code.as_str(), "EHALT");
+    assert_eq!(code(&write(&first, "docs/b.md", "b").await), "EHALT");
+    first.shutdown().await;
+    second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn t3_stretch_a_reconciliation_is_one_event_however_often_it_is_applied() {
     let project = shop();
     let kernel = Arc::new(project.boot().await.unwrap());

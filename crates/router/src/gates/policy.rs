@@ -155,7 +155,7 @@ impl PolicyGate {
 
     async fn decide(&self, request: &GateRequest<'_>) -> Result<PolicyDecision, ToolError> {
         let rules = self.rules.current().await?;
-        let judged = PolicyContext::new(self.tdd.as_ref(), request);
+        let judged = PolicyContext::for_rules(&rules, self.tdd.as_ref(), request);
         let question = judged.question(request);
         let decision = if !rules.look_back {
             // Without sequence rules the past is not read.
@@ -217,7 +217,7 @@ impl PolicyGate {
         target: &Target,
     ) -> Result<PolicyDecision, ToolError> {
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
-        let judged = PolicyContext::new(self.tdd.as_ref(), &one);
+        let judged = PolicyContext::for_rules(rules, self.tdd.as_ref(), &one);
         let file_call = self.file_tools.call_for(target);
         let question = file_call.question(judged.question(&one));
         let session = counted(request.context);
@@ -287,7 +287,7 @@ impl Gate for PolicyGate {
             Ok(rules) => rules,
             Err(error) => return unreadable(error),
         };
-        let judged = PolicyContext::new(self.tdd.as_ref(), &request);
+        let judged = PolicyContext::for_rules(&rules, self.tdd.as_ref(), &request);
         let mut strictest: Option<PolicyDecision> = None;
         for target in request.targets {
             let one = GateRequest { targets: std::slice::from_ref(target), ..request };
@@ -315,8 +315,9 @@ impl Gate for PolicyGate {
         let Ok(history) = self.past_before(&rules, &request).await else {
             return Some(Arc::new(|_, _, _| false));
         };
-        let (context, mode) = (request.context.clone(), self.tdd.mode());
-        let state = self.tdd.state(&[]);
+        let context = request.context.clone();
+        let about_none = GateRequest { targets: &[], ..request };
+        let PolicyContext { mode, state } = PolicyContext::for_rules(&rules, self.tdd.as_ref(), &about_none);
         let granted = request.targets.iter().filter_map(Target::file);
         let granted: BTreeSet<_> = granted.map(|(root, path, _)| (root, path.clone())).collect();
         let offers = OFFERING_TOOLS.contains(&request.definition.name.as_str());
@@ -365,7 +366,7 @@ impl Gate for PolicyGate {
         if !reads && !rules.extensions.is_empty() {
             return true;
         }
-        let (mode, state) = (self.tdd.mode(), self.tdd.state(request.targets));
+        let PolicyContext { mode, state } = PolicyContext::for_rules(&rules, self.tdd.as_ref(), &request);
         let accesses: &[Access] = if reads { &[Access::Read] } else { &[Access::Write, Access::Delete] };
         accesses.iter().any(|access| {
             let target = Target::File { root, path: directory.clone(), access: *access };
@@ -448,6 +449,15 @@ pub(super) struct PolicyContext {
 impl PolicyContext {
     pub(super) fn new(tdd: &dyn TddView, request: &GateRequest<'_>) -> Self {
         Self { mode: tdd.mode(), state: tdd.state(request.targets) }
+    }
+
+    /// The same without a look at the state where no rule depends on it.
+    fn for_rules(rules: &Rules, tdd: &dyn TddView, request: &GateRequest<'_>) -> Self {
+        if rules.need_state {
+            Self::new(tdd, request)
+        } else {
+            Self { mode: tdd.mode(), state: TddState::Idle }
+        }
     }
 
     pub(super) fn question<'a>(&self, request: &GateRequest<'a>) -> PolicyRequest<'a> {

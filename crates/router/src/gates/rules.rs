@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolDefinition, ToolError};
@@ -57,6 +58,8 @@ pub(crate) struct Rules {
     pub(crate) extensions: Vec<(String, Arc<dyn Predicate>)>,
     /// Whether any of them depends on what a session has done.
     pub(crate) look_back: bool,
+    /// Whether any of them may depend on the state of test-driven work.
+    pub(crate) need_state: bool,
     /// Those that only tighten unless they have been confirmed.
     pub(crate) foreign: ForeignRules,
     /// Distinguishes one set of rules from the next.
@@ -77,9 +80,17 @@ struct VisibleFs {
     stamp: Option<Stamp>,
 }
 
+/// The files of rules, and the directory of them as it was listed last: it is listed again when it has changed.
+struct RulePlaces {
+    files: RuleFiles,
+    /// The file that a confirmation changes.
+    record: Option<PathBuf>,
+    listed: std::sync::Mutex<Option<(Stamp, Vec<PathBuf>)>>,
+}
+
 /// Keeps the rules that are in force.
 pub(crate) struct RuleStore {
-    files: RuleFiles,
+    places: RulePlaces,
     predicates: Arc<dyn PredicateCompiler>,
     tools: Vec<Arc<dyn DynTool>>,
     loaded: RwLock<Arc<Loaded>>,
@@ -97,10 +108,12 @@ impl RuleStore {
         predicates: Arc<dyn PredicateCompiler>,
         tools: Vec<Arc<dyn DynTool>>,
     ) -> Result<Self, ToolError> {
-        let seen = files.look();
-        let rules = Arc::new(read(&files, &seen, &*predicates, &tools, 0).await?);
+        let record = files.trust.record();
+        let places = RulePlaces { files, record, listed: std::sync::Mutex::default() };
+        let seen = places.look();
+        let rules = Arc::new(read(&places, &seen, &*predicates, &tools, 0).await?);
         let loaded = RwLock::new(Arc::new(Loaded { seen, generation: 0, rules: Ok(rules) }));
-        Ok(Self { files, predicates, tools, loaded, reading: Mutex::new(()) })
+        Ok(Self { places, predicates, tools, loaded, reading: Mutex::new(()) })
     }
 
     /// The rules of the files as they are now. Until new ones are completely read the old ones apply.
@@ -108,7 +121,7 @@ impl RuleStore {
     /// # Errors
     /// Why they cannot be used.
     pub(crate) async fn current(&self) -> Result<Arc<Rules>, ToolError> {
-        let seen = self.files.look();
+        let seen = self.places.look();
         if let Some(rules) = self.read_already(&seen) {
             return rules;
         }
@@ -117,7 +130,7 @@ impl RuleStore {
             return rules;
         }
         let generation = self.loaded().generation + 1;
-        let rules = read(&self.files, &seen, &*self.predicates, &self.tools, generation).await.map(Arc::new);
+        let rules = read(&self.places, &seen, &*self.predicates, &self.tools, generation).await.map(Arc::new);
         let answer = rules.clone();
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(Loaded { seen, generation, rules });
@@ -134,37 +147,54 @@ impl RuleStore {
     }
 }
 
-impl RuleFiles {
+impl RulePlaces {
     /// Every file of rules, and when it was changed.
     fn look(&self) -> Vec<VisibleFs> {
-        let directory = self.tool_root.join(DIRECTORY);
-        let listed: std::io::Result<Vec<PathBuf>> = std::fs::read_dir(&directory).and_then(|entries| {
-            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-            paths.filter(|path| !matches!(path, Ok(path) if !is_rule(path))).take(MAX_FILES + 1).collect()
-        });
-        let mut paths = match listed {
-            Ok(paths) => paths,
-            // What is there and cannot be listed is read like a file, and found unreadable.
-            Err(_) if directory.symlink_metadata().is_ok() => vec![directory],
-            Err(_) => Vec::new(),
-        };
-        paths.sort();
-        paths.extend(self.files.iter().map(|file| self.project.join(file)));
+        let paths = self.in_directory();
+        let named = self.files.files.iter().map(|file| self.files.project.join(file));
         paths
             .into_iter()
-            .chain(self.trust.record())
-            // A link that leads nowhere is there all the same.
-            .map(|path| VisibleFs {
-                stamp: std::fs::metadata(&path)
-                    .or_else(|_| path.symlink_metadata())
-                    .ok()
-                    .as_ref()
-                    .map(Stamp::of),
-                path,
-            })
+            .chain(named)
+            .chain(self.record.clone())
+            .map(|path| VisibleFs { stamp: stamp_of(&path), path })
             .collect()
     }
 
+    /// The files in the directory of rules.
+    fn in_directory(&self) -> Vec<PathBuf> {
+        let directory = self.files.tool_root.join(DIRECTORY);
+        let now = SystemTime::now();
+        // Most projects have none.
+        let Some(stamp) = stamp_of(&directory) else { return Vec::new() };
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, paths)) = &*listed
+            && *known == stamp
+        {
+            return paths.clone();
+        }
+        let found: std::io::Result<Vec<PathBuf>> = std::fs::read_dir(&directory).and_then(|entries| {
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            paths.filter(|path| !matches!(path, Ok(path) if !is_rule(path))).take(MAX_FILES + 1).collect()
+        });
+        let mut paths = match found {
+            Ok(paths) => paths,
+            // What is there and cannot be listed is read like a file, and found unreadable.
+            Err(_) => return vec![directory],
+        };
+        paths.sort();
+        *listed = stamp.is_settled(now).then(|| (stamp, paths.clone()));
+        paths
+    }
+}
+
+/// None for what is not there. A link that leads nowhere is there all the same.
+fn stamp_of(path: &Path) -> Option<Stamp> {
+    let itself = path.symlink_metadata().ok()?;
+    let target = if itself.is_symlink() { std::fs::metadata(path).ok() } else { None };
+    Some(Stamp::of(target.as_ref().unwrap_or(&itself)))
+}
+
+impl RuleFiles {
     /// Whether a file is the project's own: in the project, reached by no link, and not in the tool repository. Only
     /// such a file is out of the reach of remotes, and protected from tools by its name.
     fn is_own(&self, path: &Path) -> bool {
@@ -197,13 +227,12 @@ fn is_script(path: &Path) -> bool {
 }
 
 async fn read(
-    files: &RuleFiles,
+    RulePlaces { files, record, .. }: &RulePlaces,
     seen: &[VisibleFs],
     predicates: &dyn PredicateCompiler,
     tools: &[Arc<dyn DynTool>],
     generation: u64,
 ) -> Result<Rules, ToolError> {
-    let record = files.trust.record();
     let seen = seen.iter().filter(|seen| record.as_ref() != Some(&seen.path));
     if seen.clone().count() > MAX_FILES {
         return Err(ToolError::new(Code::Config, format!("there are more than {MAX_FILES} files of rules"))
@@ -245,7 +274,8 @@ async fn read(
     let policy = Policy::load_with(&sources, &files.settings, &Tools(tools))?;
     let extensions = compile(predicates, scripts).await?;
     let look_back = policy.rules().any(|rule| rule.is_sequence);
-    Ok(Rules { policy, extensions, look_back, foreign, generation })
+    let need_state = policy.depends_on_state() || !extensions.is_empty();
+    Ok(Rules { policy, extensions, look_back, need_state, foreign, generation })
 }
 
 fn text_of(path: &Path) -> std::io::Result<String> {

@@ -1,15 +1,15 @@
 //! Warm workers ahead of demand.
 //!
-//! One thread starts workers and lives as long as the pool, because a worker dies with the thread that started it. The
-//! first worker is a process of its own, so that a kernel that runs one tool has it soon; all others are forked from a
-//! template. The thread keeps a bounded channel full: a worker that was used up is replaced when its run is over, or at
-//! once when it was the last. A second thread ends used workers, so that no call waits for the operating system to end
+//! One thread starts workers and lives as long as the pool, because a worker dies with the thread that started it. It
+//! forks them from a template. A kernel that runs one tool and ends needs no more than two (a configuration file in
+//! TypeScript is a run, too), so at first there is one, and one more when it is taken. When a run is over and the kernel
+//! still works, the thread keeps a bounded channel full, and a worker that was the last is replaced at once. A second thread ends used workers, so that no call waits for the operating system to end
 //! a process.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 
@@ -21,6 +21,9 @@ use crate::worker::{RUN_WORKER, TEMPLATE};
 
 /// After this many failed starts in a row the pool reports the failure instead of a worker.
 const MAX_START_ATTEMPTS: u32 = 3;
+/// How long the pool is not filled after a run: a kernel that runs one tool and ends needs no more workers, and ending
+/// them would delay its end.
+const GRACE: Duration = Duration::from_millis(10);
 /// Wishes that may wait for the starter.
 const MAX_WISHES: usize = 64;
 
@@ -92,11 +95,11 @@ impl WarmSet {
 
 /// What the starter is asked for.
 enum Wish {
-    /// The first worker of all.
-    First,
-    /// As many workers as there is room for.
-    Fill,
-    /// A worker with a larger heap than those of the pool, for one run. Then as many others as there is room for.
+    /// One worker, where there is room for it.
+    One,
+    /// As many workers as there is room for, when the kernel still works after [`GRACE`].
+    FillLater,
+    /// A worker with a larger heap than those of the pool, for one run.
     Larger { heap_bytes: u64, reply: oneshot::Sender<Result<WarmWorker, SandboxError>> },
 }
 
@@ -105,8 +108,6 @@ pub(super) struct Pool {
     ready: AsyncMutex<mpsc::Receiver<Result<WarmWorker, SandboxError>>>,
     used: Option<blocking::Sender<UsedWorker>>,
     wanted: Option<blocking::SyncSender<Wish>>,
-    /// Whether a worker has been taken.
-    is_used: AtomicBool,
     threads: Vec<JoinHandle<()>>,
     reach: Reach,
     pub(super) warm_set: Arc<WarmSet>,
@@ -139,18 +140,12 @@ impl Pool {
             ready: AsyncMutex::new(ready),
             used: Some(used),
             wanted: Some(wanted),
-            is_used: AtomicBool::new(false),
             threads: vec![starter, ender],
             reach,
             warm_set,
         };
-        pool.wish(Wish::First);
+        pool.wish(Wish::One);
         Ok(pool)
-    }
-
-    /// Has the pool filled up in the background.
-    fn refill(&self) {
-        self.wish(Wish::Fill);
     }
 
     fn wish(&self, wish: Wish) {
@@ -173,11 +168,9 @@ impl Pool {
     pub(super) async fn take(&self) -> Result<WarmWorker, SandboxError> {
         loop {
             let mut ready = self.ready.lock().await;
-            // The first worker is on its way, and the others are started when the first run is over, not beside it:
-            // starting a template takes a core, and the run wants it. Later a worker is replaced at once when it is the
-            // last that is ready.
-            if self.is_used.swap(true, Ordering::Relaxed) && ready.len() <= 1 {
-                self.refill();
+            // A worker is replaced at once when it is the last that is ready.
+            if ready.len() <= 1 {
+                self.wish(Wish::One);
             }
             let mut worker = ready.recv().await.unwrap_or(Err(SandboxError::Closed))?;
             drop(ready);
@@ -187,7 +180,7 @@ impl Pool {
             }
             let pid = worker.process.pid().as_raw();
             tracing::warn!(target: "worker", pid, "worker was killed while it waited for a run");
-            self.refill();
+            self.wish(Wish::One);
         }
     }
 
@@ -197,7 +190,7 @@ impl Pool {
             // When the ending thread is gone the worker comes back in the error and is dropped here instead.
             let _ = used.send(worker);
         }
-        self.refill();
+        self.wish(Wish::FillLater);
     }
 }
 
@@ -234,18 +227,29 @@ struct Starter {
 
 impl Starter {
     fn serve(&mut self, wishes: blocking::Receiver<Wish>) {
-        for wish in wishes {
+        // When a run was over, while the pool was not filled since.
+        let mut to_fill: Option<Instant> = None;
+        loop {
+            let wish = match to_fill {
+                Some(since) => wishes.recv_timeout(GRACE.saturating_sub(since.elapsed())),
+                None => wishes.recv().map_err(|_| blocking::RecvTimeoutError::Disconnected),
+            };
             let goes_on = match wish {
-                Wish::First => match self.alone(self.heap_bytes) {
-                    Ok(worker) => self.sender.blocking_send(Ok(worker)).is_ok(),
-                    Err(_) => self.fill(),
-                },
-                Wish::Fill => self.fill(),
-                Wish::Larger { heap_bytes, reply } => {
+                Ok(Wish::One) => self.fill(1),
+                Ok(Wish::FillLater) => {
+                    to_fill.get_or_insert_with(Instant::now);
+                    true
+                }
+                Ok(Wish::Larger { heap_bytes, reply }) => {
                     // Whoever asked may have gone away; then the worker is dropped, and so ended.
                     let _ = reply.send(self.alone(heap_bytes));
-                    self.fill()
+                    true
                 }
+                Err(blocking::RecvTimeoutError::Timeout) => {
+                    to_fill = None;
+                    self.fill(usize::MAX)
+                }
+                Err(blocking::RecvTimeoutError::Disconnected) => false,
             };
             if !goes_on {
                 return;
@@ -253,10 +257,11 @@ impl Starter {
         }
     }
 
-    /// Fills the pool. False when the pool is closed.
-    fn fill(&mut self) -> bool {
+    /// Starts workers, as many as there is room for and at most `most`. False when the pool is closed.
+    fn fill(&mut self, most: usize) -> bool {
         let mut failures = 0;
-        while self.sender.capacity() > 0 && !self.reach.is_closed() {
+        let mut started = 0;
+        while started < most && self.sender.capacity() > 0 && !self.reach.is_closed() {
             let worker = self.fork();
             if let Err(error) = &worker {
                 failures += 1;
@@ -269,6 +274,7 @@ impl Starter {
                 }
             }
             failures = 0;
+            started += 1;
             if self.sender.blocking_send(worker).is_err() {
                 return false;
             }

@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     ("bug_the_end_of_a_worker_interrupted_the_start_of_the_next", undisturbed),
 ];
 
-/// More than the workers of a pool, so that all but the first are forked.
+/// More than the workers of a pool.
 const ROUNDS: usize = 12;
 
 fn differ(workers: &Workers) -> Tested {
