@@ -26,7 +26,7 @@ pub struct CallPlan {
     pub warm_up: usize,
     /// Calls between the marks.
     pub counted: usize,
-    /// After each run of a tool, so that the pool is full again.
+    /// After each call, so that what it has begun in other threads and processes is done.
     pub pause: Duration,
 }
 

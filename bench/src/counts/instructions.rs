@@ -2,39 +2,35 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use super::calls::CallPlan;
-use super::{Counts, EXEC_TOOL, FS_READ, per_call};
+use super::{Counts, EXEC_TOOL, FS_READ, per_call, tracer};
 
-const PLAN: CallPlan = CallPlan { warm_up: 5, counted: 20, pause: Duration::ZERO };
-/// While the kernel waits, its workers run and the pool is filled again.
-const TOOL_PAUSE: Duration = Duration::from_millis(20);
+/// Within the pause the pool is full again and the record of the call is in the database: without it, how many records are
+/// written together would depend on the speed of the threads.
+const PLAN: CallPlan = CallPlan { warm_up: 5, counted: 20, pause: Duration::from_millis(80) };
 
 /// Counts the instructions of the kernel process; workers are other processes and do not count.
 pub fn count(counts: &mut Counts) -> Result<()> {
     for what in [EXEC_TOOL, FS_READ] {
-        let pause = if what == EXEC_TOOL { TOOL_PAUSE } else { Duration::ZERO };
-        let plan = CallPlan { pause, ..PLAN };
-        let total = between_marks(&plan, what)?;
-        counts.counts.insert(format!("instructions.{what}"), per_call(total, plan.counted));
+        let total = between_marks(what)?;
+        counts.counts.insert(format!("instructions.{what}"), per_call(total, PLAN.counted));
     }
     Ok(())
 }
 
 /// The instructions between the marks of one process.
-fn between_marks(plan: &CallPlan, what: &str) -> Result<u64> {
+fn between_marks(what: &str) -> Result<u64> {
     let own = std::env::current_exe().context("this program's own path is not known")?;
     let folder = tempfile::tempdir().context("no temporary folder")?;
-    let output = Command::new("valgrind")
+    let output = tracer("valgrind")
         .args(["--tool=callgrind", "--quiet", "--compress-strings=no", "--dump-before=*mark_of_count*"])
         .arg(format!("--callgrind-out-file={}", folder.path().join("out").display()))
         .arg(own)
-        .args(plan.arguments(what))
-        .stdin(Stdio::null())
+        .args(PLAN.arguments(what))
         .output()
         .context("valgrind cannot be started")?;
     ensure!(

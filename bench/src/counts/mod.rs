@@ -72,6 +72,14 @@ fn installed(program: &str) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
+/// The tracer of a program, with an environment in which nothing differs from user to user: where cargo has set
+/// `LD_LIBRARY_PATH`, every process looks for its libraries in more places.
+fn tracer(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
+    command
+}
+
 /// The total of a window divided by its calls.
 fn per_call(total: u64, calls: usize) -> u64 {
     let calls = calls.max(1) as u64;

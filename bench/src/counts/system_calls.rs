@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use super::calls::{CallPlan, MARK_FOLDER};
-use super::{COLD_EXEC, Counts, EXEC_TOOL, FS_READ, per_call};
+use super::{COLD_EXEC, Counts, EXEC_TOOL, FS_READ, per_call, tracer};
 use crate::project::{ARGUMENTS, Project, TOOL};
 
 /// What threads do to wait for and to wake each other. How often depends on which of them is faster.
@@ -26,7 +25,8 @@ const NOISE: [&str; 9] = [
     "ppoll",
 ];
 
-const PLAN: CallPlan = CallPlan { warm_up: 10, counted: 40, pause: Duration::from_millis(40) };
+/// Within the pause the pool is full again and the record of the call is in the database.
+const PLAN: CallPlan = CallPlan { warm_up: 10, counted: 40, pause: Duration::from_millis(80) };
 /// Parts of a count that are named when it has grown.
 const NAMED_PARTS: usize = 8;
 
@@ -34,12 +34,9 @@ const NAMED_PARTS: usize = 8;
 pub fn count(counts: &mut Counts) -> Result<()> {
     let own = std::env::current_exe().context("this program's own path is not known")?;
     for what in [EXEC_TOOL, FS_READ] {
-        // Nothing runs beside a read, so there is nothing to wait for.
-        let pause = if what == EXEC_TOOL { PLAN.pause } else { Duration::ZERO };
-        let plan = CallPlan { pause, ..PLAN };
-        let trace = traced(own.as_os_str().to_owned(), &plan.arguments(what), &[])?;
+        let trace = traced(own.as_os_str().to_owned(), &PLAN.arguments(what), &[])?;
         let window = between_marks(&trace).with_context(|| format!("the trace of {what} has no marks"))?;
-        add(counts, what, &tally(window), plan.counted);
+        add(counts, what, &tally(window), PLAN.counted);
     }
     let project = Project::new()?;
     let command = project.command(&["exec", TOOL, "--args", ARGUMENTS])?;
@@ -68,14 +65,13 @@ fn add(counts: &mut Counts, what: &str, tally: &BTreeMap<String, u64>, calls: us
 fn traced(program: OsString, arguments: &[OsString], environment: &[(OsString, OsString)]) -> Result<String> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let file = folder.path().join("trace");
-    let output = Command::new("strace")
+    let output = tracer("strace")
         .args(["-f", "-qq", "-s", "64", "--signal=none", "-o"])
         .arg(&file)
         .arg("--")
         .arg(&program)
         .args(arguments)
         .envs(environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
         .output()
         .context("strace cannot be started")?;
     ensure!(
