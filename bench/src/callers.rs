@@ -46,8 +46,7 @@ pub fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
             None => row().ours(load.rate),
         });
         alone.get_or_insert(load.rate);
-        let group = format!("one run with {what}");
-        section.contender(&group, Side::Ours, "tgp, through the socket", &load.times);
+        section.contender("one run through the socket", Side::Ours, &what, &load.times);
         for process in &mut peers {
             for contender in process.contenders().to_vec() {
                 let Some((single, several)) = PARALLEL_PEERS.iter().find(|(key, _)| *key == contender.key)

@@ -262,7 +262,7 @@ pub fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
             let one = memory_of(process.pid)?;
             let kind = process.kind.name();
             let proportional = one.proportional.map(|value| format!("PSS {value:.1}, ")).unwrap_or_default();
-            let private = one.private.map(|value| format!("private {value:.1}, ")).unwrap_or_default();
+            let private = one.private.map(|value| format!("private {value:.2}, ")).unwrap_or_default();
             section.note(format!("{what}: {kind}: {proportional}{private}RSS {:.1} MB", one.resident));
             if process.kind.is_warm_worker() {
                 most_private = most_private.into_iter().chain(one.private).reduce(f64::max);

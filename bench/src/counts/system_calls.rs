@@ -1,7 +1,7 @@
 //! System calls, counted with strace.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ const NAMED_PARTS: usize = 8;
 pub fn count(counts: &mut Counts) -> Result<()> {
     let own = std::env::current_exe().context("this program's own path is not known")?;
     for what in [EXEC_TOOL, FS_READ] {
-        let trace = traced(own.as_os_str().to_owned(), &PLAN.arguments(what), &[])?;
+        let trace = traced(own.as_os_str(), &PLAN.arguments(what), &[])?;
         let window = between_marks(&trace).with_context(|| format!("the trace of {what} has no marks"))?;
         add(counts, what, &tally(window), PLAN.counted);
     }
@@ -45,8 +45,8 @@ pub fn count(counts: &mut Counts) -> Result<()> {
     let words: Vec<OsString> = command.get_args().map(OsString::from).collect();
     let program = command.get_program().to_owned();
     // The first process fills the caches.
-    traced(program.clone(), &words, &environment)?;
-    let trace = traced(program, &words, &environment)?;
+    traced(&program, &words, &environment)?;
+    let trace = traced(&program, &words, &environment)?;
     add(counts, COLD_EXEC, &tally(&trace), 1);
     Ok(())
 }
@@ -62,14 +62,14 @@ fn add(counts: &mut Counts, what: &str, tally: &BTreeMap<String, u64>, calls: us
 }
 
 /// The trace of a program and all its children.
-fn traced(program: OsString, arguments: &[OsString], environment: &[(OsString, OsString)]) -> Result<String> {
+fn traced(program: &OsStr, arguments: &[OsString], environment: &[(OsString, OsString)]) -> Result<String> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let file = folder.path().join("trace");
     let output = tracer("strace")
         .args(["-f", "-qq", "-s", "64", "--signal=none", "-o"])
         .arg(&file)
         .arg("--")
-        .arg(&program)
+        .arg(program)
         .args(arguments)
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .output()
@@ -77,7 +77,7 @@ fn traced(program: OsString, arguments: &[OsString], environment: &[(OsString, O
     ensure!(
         output.status.success(),
         "{} failed under strace: {}",
-        Path::new(&program).display(),
+        Path::new(program).display(),
         String::from_utf8_lossy(&output.stderr).trim()
     );
     let trace = fs::read(&file).context("strace wrote no trace")?;
