@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::project::{Project, shipped_binary};
-use crate::report::{Budget, Row, Section, Unit};
+use crate::project::Project;
+use crate::report::{Budget, Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
 /// What the server says first, and what is looked for.
 const FIRST: &str = "streamed-byte";
@@ -26,9 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const CALLS: usize = 1000;
 const SETTLED: usize = 100;
 
-pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
-    first_byte(section, rounds)?;
-    long_session(section)
+pub fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    first_byte(section, settings.processes)?;
+    long_session(section, settings.or_smoke((SETTLED, CALLS), (2, 6)))
 }
 
 /// The time between a byte's way into the socket and its way out of the program.
@@ -47,31 +48,25 @@ fn first_byte(section: &mut Section, rounds: usize) -> Result<()> {
     });
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let mut tgp = Command::new(shipped_binary()?);
-        tgp.arg("-C").arg(project.directory()).args([
-            "run",
-            "say something",
-            "--model",
-            "m",
-            "--provider",
-            &base,
-        ]);
-        ours.push(seen(tgp.env("TGP_CACHE_DIR", project.beside("cache")), &moments).context("tgp run")?);
+        let words = ["run", "say something", "--model", "m", "--provider", &base];
+        ours.push(seen(&mut project.command(&words)?, &moments).context("tgp run")?);
         let mut curl = Command::new("curl");
         curl.args(["--no-buffer", "--silent", "--data", "{}", &format!("{base}/chat/completions")]);
         match seen(&mut curl, &moments) {
             Ok(time) => theirs.push(time),
-            Err(error) if theirs.is_empty() => section.note(format!("curl was not measured: {error:#}")),
+            Err(error) if theirs.is_empty() => section.skipped("curl", &format!("{error:#}")),
             Err(error) => return Err(error),
         }
     }
     let ours: Samples = ours.into_iter().collect();
+    section.contender("first streamed byte", Side::Ours, "tgp run", &ours);
     let mut row = Row::new("first streamed byte, socket to screen, p95", Unit::Milliseconds)
         .ours(ours.percentile(95))
         .budget(Budget::Below(20.0));
     if !theirs.is_empty() {
         let theirs: Samples = theirs.into_iter().collect();
         row = row.peer("curl --no-buffer", theirs.percentile(95));
+        section.contender("first streamed byte", Side::Peer, "curl --no-buffer", &theirs);
     }
     section.row(row);
     section.note(format!(
@@ -144,25 +139,20 @@ fn seen(command: &mut Command, moments: &mpsc::Receiver<Instant>) -> Result<Dura
     Ok(at.saturating_duration_since(sent))
 }
 
-fn long_session(section: &mut Section) -> Result<()> {
+/// A session of `calls` calls; memory is first measured after `settled` of them.
+fn long_session(section: &mut Section, (settled, calls): (usize, usize)) -> Result<()> {
     let project = Project::new()?;
     let directory = project.directory();
     let call =
         json!([{ "type": "tool_call", "toolName": "fs_list", "callId": "c", "arguments": { "path": "." } }]);
-    let mut turns = vec![call; CALLS];
+    let mut turns = vec![call; calls];
     turns.push(json!([{ "type": "text", "value": "done" }]));
     fs::write(directory.join("model.json"), Value::from(turns).to_string())?;
-    let steps = (CALLS + 1).to_string();
+    let steps = (calls + 1).to_string();
     let started = Instant::now();
-    let mut child = Command::new(shipped_binary()?)
-        .arg("-C")
-        .arg(&directory)
-        .args(["--json", "run", "look around", "--provider", "script:model.json", "--max-steps", &steps])
-        .env("TGP_CACHE_DIR", project.beside("cache"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("tgp cannot be started")?;
+    let words = ["--json", "run", "look around", "--provider", "script:model.json", "--max-steps", &steps];
+    let mut child =
+        project.command(&words)?.stdout(Stdio::piped()).spawn().context("tgp cannot be started")?;
     let (mut early, mut late) = (0.0, 0.0);
     let mut results = 0;
     let mut ended = false;
@@ -170,27 +160,28 @@ fn long_session(section: &mut Section) -> Result<()> {
         let line = line?;
         if line.contains("\"type\":\"tool_result\"") {
             results += 1;
-            match results {
-                SETTLED => early = resident(&child)?,
-                CALLS => late = resident(&child)?,
-                _ => {}
+            if results == settled {
+                early = resident(&child)?;
+            }
+            if results == calls {
+                late = resident(&child)?;
             }
         }
         ended |= line.contains("\"kind\":\"done\"");
     }
     let time = started.elapsed();
-    if !child.wait()?.success() || results != CALLS || !ended {
+    if !child.wait()?.success() || results != calls || !ended {
         bail!("the long session made {results} calls and did not come to its end");
     }
-    let row = Row::new(&format!("memory after {CALLS} scripted calls"), Unit::Megabytes);
+    let row = Row::new(&format!("memory after {calls} scripted calls"), Unit::Megabytes);
     section.row(
         row.ours(late)
-            .peer(&format!("the same process after {SETTLED}"), early)
+            .peer(&format!("the same process after {settled}"), early)
             .budget(Budget::Below(early * 1.25)),
     );
     section.note(format!(
-        "{CALLS} calls through all gates, transcript and audit included: {:.2} ms each",
-        time.as_secs_f64() * 1000.0 / CALLS as f64
+        "{calls} calls through all gates, transcript and audit included: {:.2} ms each",
+        time.as_secs_f64() * 1000.0 / calls as f64
     ));
     Ok(())
 }

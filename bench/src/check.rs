@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 use tgp::Kernel;
 
 use crate::cold::{Contender, alternate, deno_environment, tgp};
-use crate::peers;
 use crate::project::Project;
-use crate::report::{Budget, Row, Section, Unit};
+use crate::report::{Budget, Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
 const BUDGET_MS: f64 = 5.0;
+const TYPED_BUDGET_MS: f64 = 60.0;
 const WARM_UP: usize = 10;
 const CHECKED: &str = "tools/shop/orders.ts";
 /// One line less than what is measured: the last line is another one for every check.
@@ -23,31 +24,44 @@ const SOURCE: &str = include_str!("../fixtures/orders.ts");
 /// Names a folder with TypeScript 7 in its `node_modules`; `cargo xtask` sets it.
 const NODE_MODULES_VARIABLE: &str = "TGP_TEST_NODE_MODULES";
 
-pub async fn measure(section: &mut Section, runs: usize, processes: usize) -> Result<()> {
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let (runs, warm_up) = (settings.runs, settings.or_smoke(WARM_UP, 1));
     let project = Project::new()?;
     let kernel = project.boot().await?;
-    let plain = times(&project, &kernel, runs, "skipped").await?;
+    let plain = times(&project, &kernel, (warm_up, runs), "skipped").await?;
     kernel.shutdown().await;
     let row = |what: &str| Row::new(what, Unit::Milliseconds);
     section.row(row("check_tool, 100 lines, p50").ours(plain.median()).budget(Budget::Below(BUDGET_MS)));
     section.row(row("check_tool, 100 lines, p95").ours(plain.percentile(95)));
+    section.contender("check_tool, 100 lines", Side::Ours, "without types", &plain);
     match types_project()? {
         Ok(project) => {
             let kernel = project.boot().await?;
-            let typed = times(&project, &kernel, processes, "checked").await?;
+            let typed = times(&project, &kernel, (warm_up, settings.processes), "checked").await?;
             kernel.shutdown().await;
-            section.row(row("check_tool, 100 lines, with TypeScript 7, p50").ours(typed.median()));
+            section.row(
+                row("check_tool, 100 lines, with TypeScript 7, p50")
+                    .ours(typed.median())
+                    .budget(Budget::Below(TYPED_BUDGET_MS)),
+            );
+            section.contender("check_tool, 100 lines", Side::Ours, "with TypeScript 7", &typed);
         }
         Err(reason) => section.skipped("check_tool with types", &reason),
     }
-    as_processes(section, &project, processes)?;
+    as_processes(section, &project, settings)?;
     section.note(format!("{runs} checks, each of a source the kernel has not seen before"));
     Ok(())
 }
 
-async fn times(project: &Project, kernel: &Kernel, runs: usize, types: &str) -> Result<Samples> {
+/// Checks that do not count, and checks that do.
+async fn times(
+    project: &Project,
+    kernel: &Kernel,
+    (warm_up, runs): (usize, usize),
+    types: &str,
+) -> Result<Samples> {
     let mut times: Vec<Duration> = Vec::with_capacity(runs);
-    for run in 0..WARM_UP + runs {
+    for run in 0..warm_up + runs {
         project.write(CHECKED, &format!("{SOURCE}// {run}\n"))?;
         let started = Instant::now();
         let result = kernel.call("check_tool", json!({ "path": CHECKED })).await;
@@ -57,7 +71,7 @@ async fn times(project: &Project, kernel: &Kernel, runs: usize, types: &str) -> 
         {
             bail!("the measured tool must be valid and its types {types}, but the check says {data}");
         }
-        if run >= WARM_UP {
+        if run >= warm_up {
             times.push(time);
         }
     }
@@ -78,8 +92,8 @@ fn types_project() -> Result<std::result::Result<Project, String>> {
 }
 
 /// The same as a command, against the linter a user would start instead.
-fn as_processes(section: &mut Section, project: &Project, rounds: usize) -> Result<()> {
-    let deno = match peers::deno()? {
+fn as_processes(section: &mut Section, project: &Project, settings: &BenchSettings) -> Result<()> {
+    let deno = match settings.peers.deno()? {
         Ok(deno) => deno,
         Err(missing) => {
             section.skipped("deno lint", &missing.0);
@@ -97,10 +111,13 @@ fn as_processes(section: &mut Section, project: &Project, rounds: usize) -> Resu
         forget: None,
         expected: None,
     };
-    let samples = alternate(&[ours, theirs], rounds)?;
+    let samples = alternate(&[ours, theirs], settings)?;
     if let [ours, theirs] = samples.as_slice() {
+        let name = format!("{} lint", deno.name);
         let row = Row::new("tgp check as a process, 100 lines", Unit::Milliseconds);
-        section.row(row.ours(ours.median()).peer(&format!("{} lint", deno.name), theirs.median()));
+        section.row(row.ours(ours.median()).peer(&name, theirs.median()).budget(Budget::Better));
+        section.contender("check as a process, 100 lines", Side::Ours, "tgp check", ours);
+        section.contender("check as a process, 100 lines", Side::Peer, &name, theirs);
     }
     Ok(())
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::peers;
+use crate::peers::node;
 use crate::project::{ARGUMENTS, JAVASCRIPT, Project, RESULT, TOOL, TYPESCRIPT, shipped_binary};
-use crate::report::{Budget, Row, Section, Unit};
+use crate::report::{Budget, Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
 /// Rounds that do not count: they fill the caches of the operating system and of the contenders.
 const WARM_UP: usize = 3;
@@ -55,12 +56,13 @@ impl Contender {
 }
 
 /// Starts the contenders in turns, so that whatever else the machine does meets all of them.
-pub fn alternate(contenders: &[Contender], rounds: usize) -> Result<Vec<Samples>> {
+pub fn alternate(contenders: &[Contender], settings: &BenchSettings) -> Result<Vec<Samples>> {
+    let (rounds, warm_up) = (settings.processes, settings.or_smoke(WARM_UP, 0));
     let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
-    for round in 0..WARM_UP + rounds {
+    for round in 0..warm_up + rounds {
         for (contender, times) in contenders.iter().zip(&mut times) {
             let time = contender.time()?;
-            if round >= WARM_UP {
+            if round >= warm_up {
                 times.push(time);
             }
         }
@@ -75,13 +77,16 @@ pub fn tgp(name: &str, directory: &Path, arguments: &[&str], cache: PathBuf) -> 
         name: name.to_owned(),
         program: shipped_binary()?,
         arguments: all,
-        environment: vec![("TGP_CACHE_DIR", cache.into())],
+        environment: vec![
+            ("TGP_CACHE_DIR", cache.into()),
+            ("TGP_HOME", directory.with_file_name("home").into()),
+        ],
         forget: None,
         expected: None,
     })
 }
 
-pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
+pub fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
     let project = Project::new()?;
     let directory = project.directory();
     let expected = Some(RESULT.to_string());
@@ -93,7 +98,7 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
         Contender { expected: expected.clone(), ..warm },
         Contender { expected: expected.clone(), forget: Some(empty), ..without_cache },
     ];
-    match peers::node() {
+    match node() {
         Ok(node) => {
             let script = project.beside("fib.mjs");
             let print = "console.log(fib(JSON.parse(process.argv[2])));";
@@ -109,7 +114,7 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
         }
         Err(missing) => section.skipped("node", &missing.0),
     }
-    match peers::deno()? {
+    match settings.peers.deno()? {
         Ok(deno) => {
             let script = project.beside("fib.ts");
             let print = "console.log(fib(JSON.parse(Deno.args[0])));";
@@ -128,7 +133,7 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
         }
         Err(missing) => section.skipped("deno", &missing.0),
     }
-    let samples = alternate(&contenders, rounds)?;
+    let samples = alternate(&contenders, settings)?;
     let measured: Vec<_> = contenders.iter().zip(&samples).collect();
     let (ours, peers) = measured.split_at_checked(2).context("no contender was measured")?;
     for (contender, times) in ours {
@@ -145,11 +150,14 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
             section.row(row().peer(&peer.name, peer_times.median()).budget(Budget::Better));
         }
     }
-    for (contender, times) in &measured {
+    for (number, (contender, times)) in measured.iter().enumerate() {
+        let side = if number < ours.len() { Side::Ours } else { Side::Peer };
+        section.contender("one process, from start to exit", side, &contender.name, times);
         section.note(format!("{}: fastest {:.3}, {}", contender.name, times.fastest(), times.tail()));
     }
     section.note(format!(
-        "median of {rounds} processes each, contenders alternate, files in the system's cache"
+        "median of {} processes each, contenders alternate, files in the system's cache",
+        settings.processes
     ));
     Ok(())
 }

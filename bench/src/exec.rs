@@ -6,34 +6,50 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tgp::Kernel;
 
-use crate::node::NodePeer;
-use crate::peers;
+use crate::peer_process::{Contender, PeerProcess};
 use crate::project::{Project, Run, run_small_tool};
-use crate::report::{Budget, Row, Section, Unit};
+use crate::report::{Budget, Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
-const MEDIAN_BUDGET_MS: f64 = 0.5;
-const TIMES_FASTER: f64 = 5.0;
+const MEDIAN_BUDGET_MS: f64 = 0.3;
+const TIMES_FASTER: f64 = 8.0;
+const TIMES_THROUGHPUT: f64 = 2.0;
 /// Runs of each contender that do not count.
 const WARM_UP: usize = 30;
 /// Between two runs: time to start the next worker, because the promise is about a warm pool.
-const PAUSE: Duration = Duration::from_millis(20);
+pub const PAUSE: Duration = Duration::from_millis(20);
 /// Callers that ask at the same time.
 const CALLERS: usize = 4;
+/// The peer that the budgets are held against.
+const JUDGED: &str = "isolated-vm";
 
-/// A peer in the Node process: what the protocol calls it, and what the report does.
-struct Contender {
-    key: &'static str,
-    name: String,
+const WARM_GROUP: &str = "exec_tool on a warm pool, one run";
+const HOT_GROUP: &str = "hot loop, one caller, one run";
+
+/// What a peer took.
+struct PeerTimes {
+    contender: Contender,
     alternating: Vec<f64>,
     hot: Samples,
 }
 
-pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
-    let (mut node, mut contenders) = start_peers(section)?;
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let runs = settings.runs;
+    let warm_up = settings.or_smoke(WARM_UP, 1);
+    let mut processes = PeerProcess::start_all(section, settings)?;
+    let mut peers = Vec::new();
+    for process in &mut processes {
+        let mut times = Vec::new();
+        for contender in process.contenders().to_vec() {
+            process.run(contender.key, warm_up)?;
+            times.push(PeerTimes { contender, alternating: Vec::new(), hot: Samples::default() });
+        }
+        peers.push((process, times));
+    }
     let project = Project::new()?;
     let kernel = Arc::new(project.boot().await?);
-    for _ in 0..WARM_UP {
+    for _ in 0..warm_up {
         run_small_tool(&kernel).await?;
         tokio::time::sleep(PAUSE).await;
     }
@@ -42,23 +58,26 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
     for _ in 0..runs {
         ours.push(run_small_tool(&kernel).await?);
         tokio::time::sleep(PAUSE).await;
-        for contender in &mut contenders {
-            let node = node.as_mut().context("no node for its contenders")?;
-            contender.alternating.extend(node.run(contender.key, 1)?);
-            tokio::time::sleep(PAUSE).await;
+        for (process, times) in &mut peers {
+            for peer in times {
+                peer.alternating.extend(process.run(peer.contender.key, 1)?);
+                tokio::time::sleep(PAUSE).await;
+            }
         }
     }
-    for contender in &mut contenders {
-        let node = node.as_mut().context("no node for its contenders")?;
-        contender.hot = node.run(contender.key, runs)?.into_iter().collect();
+    for (process, times) in &mut peers {
+        for peer in times {
+            peer.hot = process.run(peer.contender.key, runs)?.into_iter().collect();
+        }
     }
-    let one_caller = throughput(&kernel, runs, 1).await?;
-    let several_callers = throughput(&kernel, runs, CALLERS).await?;
+    let hot = hot_loop(&kernel, runs, 1).await?;
+    let several_callers = hot_loop(&kernel, runs, CALLERS).await?;
     if let Some(kernel) = Arc::into_inner(kernel) {
         kernel.shutdown().await;
     }
-    latency_rows(section, &ours, &contenders);
-    throughput_rows(section, [one_caller, several_callers], &contenders);
+    let peers: Vec<PeerTimes> = peers.into_iter().flat_map(|(_, times)| times).collect();
+    latency_rows(section, &ours, &peers);
+    throughput_rows(section, &hot, &several_callers, &peers);
     section.note(format!(
         "{runs} runs each, contenders alternate, {} ms apart; each of ours is a jailed process and a heap of its own",
         PAUSE.as_millis()
@@ -66,58 +85,36 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
     Ok(())
 }
 
-fn start_peers(section: &mut Section) -> Result<(Option<NodePeer>, Vec<Contender>)> {
-    let node = match peers::node() {
-        Ok(node) => node,
-        Err(missing) => {
-            section.skipped("isolated-vm and the peers inside node", &missing.0);
-            return Ok((None, Vec::new()));
-        }
-    };
-    let mut names = Vec::new();
-    let isolated_vm = match peers::isolated_vm(&node)? {
-        Ok(installed) => {
-            names.push(("isolated-vm", format!("{} on {}", installed.name, node.name)));
-            names.push(("isolated-vm-snapshot", "isolated-vm, isolate from a snapshot".to_owned()));
-            Some(installed)
-        }
-        Err(missing) => {
-            section.skipped("isolated-vm", &missing.0);
-            None
-        }
-    };
-    names.push(("node-vm", "node:vm, new context".to_owned()));
-    names.push(("worker-threads", "worker_threads, new Worker".to_owned()));
-    let mut process = NodePeer::start(&node, isolated_vm.as_ref())?;
-    let mut contenders = Vec::new();
-    for (key, name) in names {
-        process.run(key, WARM_UP)?;
-        contenders.push(Contender { key, name, alternating: Vec::new(), hot: Samples::default() });
-    }
-    Ok((Some(process), contenders))
+/// What a hot loop gave: runs per second, and the time of each run.
+struct HotLoop {
+    rate: f64,
+    times: Samples,
 }
 
-/// Runs a second without pauses: the pool is drained and every run waits for a process to start.
-async fn throughput(kernel: &Arc<Kernel>, runs: usize, callers: usize) -> Result<f64> {
+/// Runs without pauses: the pool is drained and every run waits for a worker to start.
+async fn hot_loop(kernel: &Arc<Kernel>, runs: usize, callers: usize) -> Result<HotLoop> {
     let started = Instant::now();
     let tasks: Vec<_> = (0..callers)
         .map(|_| {
             let kernel = Arc::clone(kernel);
             tokio::spawn(async move {
+                let mut times = Vec::new();
                 for _ in 0..runs.div_ceil(callers) {
-                    run_small_tool(&kernel).await?;
+                    times.push(run_small_tool(&kernel).await?.time);
                 }
-                Ok::<_, anyhow::Error>(())
+                Ok::<_, anyhow::Error>(times)
             })
         })
         .collect();
+    let mut times = Vec::new();
     for task in tasks {
-        task.await.context("a caller panicked")??;
+        times.extend(task.await.context("a caller panicked")??);
     }
-    Ok((runs.div_ceil(callers) * callers) as f64 / started.elapsed().as_secs_f64())
+    let rate = times.len() as f64 / started.elapsed().as_secs_f64();
+    Ok(HotLoop { rate, times: times.into_iter().collect() })
 }
 
-fn latency_rows(section: &mut Section, ours: &[Run], contenders: &[Contender]) {
+fn latency_rows(section: &mut Section, ours: &[Run], peers: &[PeerTimes]) {
     let times: Samples = ours.iter().map(|run| run.time).collect();
     let inside: Samples = ours.iter().map(|run| run.in_worker).collect();
     let around: Samples = ours.iter().map(|run| run.time.as_secs_f64() * 1000.0 - run.in_worker).collect();
@@ -127,37 +124,35 @@ fn latency_rows(section: &mut Section, ours: &[Run], contenders: &[Contender]) {
     section.row(row("exec_tool, warm pool, p95").ours(times.percentile(95)));
     section.row(row("exec_tool, warm pool, p99").ours(times.percentile(99)));
     section.row(row("  of p50: request to worker until its answer").ours(inside.median()));
-    section.row(row("  of p50: router, gates, forge, pool, record").ours(around.median()));
-    for contender in contenders {
-        let peer: Samples = contender.alternating.iter().copied().collect();
-        let row = row("p50 against").ours(median).peer(&contender.name, peer.median());
-        section.row(match contender.key {
-            "isolated-vm" => row.budget(Budget::TimesBetter(TIMES_FASTER)),
+    section.row(row("  of p50: router, gates, runtime, pool, record").ours(around.median()));
+    section.contender(WARM_GROUP, Side::Ours, "tgp, own process", &times);
+    for peer in peers {
+        let samples: Samples = peer.alternating.iter().copied().collect();
+        let row = row("p50 against").ours(median).peer(&peer.contender.name, samples.median());
+        section.row(match peer.contender.key {
+            JUDGED => row.budget(Budget::TimesBetter(TIMES_FASTER)),
             _ => row,
         });
-        if contender.key.starts_with("isolated-vm") {
-            let name = format!("{}, hot loop", contender.name);
-            section.row(
-                Row::new("p50 against", Unit::Milliseconds).ours(median).peer(&name, contender.hot.median()),
-            );
-        }
-    }
-    for contender in contenders {
-        let peer: Samples = contender.alternating.iter().copied().collect();
-        section.note(format!("{}: {}", contender.name, peer.tail()));
+        section.contender(WARM_GROUP, Side::Peer, &peer.contender.name, &samples);
+        section.note(format!("{}: {}", peer.contender.name, samples.tail()));
     }
 }
 
-fn throughput_rows(section: &mut Section, ours: [f64; 2], contenders: &[Contender]) {
-    let [one_caller, several_callers] = ours;
-    let row = |what: &str, ours: f64| {
-        let row = Row::new(what, Unit::RunsPerSecond).ours(ours);
-        match contenders.iter().find(|contender| contender.key == "isolated-vm") {
-            // One thread in a hot loop: its runs a second are what is left of its mean time.
-            Some(peer) => row.peer(&peer.name, 1000.0 / peer.hot.mean()),
-            None => row,
-        }
-    };
-    section.row(row("throughput without pauses, 1 caller", one_caller));
-    section.row(row(&format!("throughput without pauses, {CALLERS} callers"), several_callers));
+fn throughput_rows(section: &mut Section, one: &HotLoop, several: &HotLoop, peers: &[PeerTimes]) {
+    let row = |what: &str, ours: f64| Row::new(what, Unit::RunsPerSecond).ours(ours);
+    section.contender(HOT_GROUP, Side::Ours, "tgp, own process", &one.times);
+    if peers.is_empty() {
+        section.row(row("hot loop, 1 caller", one.rate));
+    }
+    for peer in peers {
+        // One run after the other: the runs per second are what is left of the mean time.
+        let row = row("hot loop, 1 caller", one.rate).peer(&peer.contender.name, 1000.0 / peer.hot.mean());
+        section.row(match peer.contender.key {
+            JUDGED => row.budget(Budget::TimesBetter(TIMES_THROUGHPUT)),
+            _ => row,
+        });
+        section.contender(HOT_GROUP, Side::Peer, &peer.contender.name, &peer.hot);
+    }
+    let what = format!("hot loop, {CALLERS} callers in one kernel");
+    section.row(row(&what, several.rate).peer("with 1 caller", one.rate));
 }

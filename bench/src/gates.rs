@@ -15,8 +15,9 @@ use tgp_router::files::ToolDirectories;
 use tgp_router::{DenyAll, Router, Workspace};
 
 use crate::project::Project;
-use crate::report::{Budget, Row, Section, Unit};
+use crate::report::{Budget, Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
 const WARM_UP: usize = 50;
 
@@ -31,12 +32,12 @@ struct Times {
     bare: Vec<Duration>,
 }
 
-pub async fn measure(section: &mut Section, runs: usize, processes: usize) -> Result<()> {
-    calls(section, runs).await?;
-    commands(section, processes).await
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    calls(section, settings.runs, settings.or_smoke(WARM_UP, 1)).await?;
+    commands(section, settings.processes).await
 }
 
-async fn calls(section: &mut Section, runs: usize) -> Result<()> {
+async fn calls(section: &mut Section, runs: usize, warm_up: usize) -> Result<()> {
     let (batched, each) = (Project::new()?, Project::new()?);
     std::fs::write(batched.directory().join("tgp.policy.yaml"), RULES)?;
     std::fs::write(each.directory().join("tgp.policy.yaml"), RULES)?;
@@ -45,9 +46,9 @@ async fn calls(section: &mut Section, runs: usize) -> Result<()> {
     let (kernel, durable) = (batched.boot().await?, each.boot().await?);
     let bare = bare_router(&batched.directory())?;
     let mut times = Times::default();
-    for run in 0..WARM_UP + runs {
+    for run in 0..warm_up + runs {
         let measured = (of_kernel(&kernel).await?, of_kernel(&durable).await?, of_router(&bare).await?);
-        if run >= WARM_UP {
+        if run >= warm_up {
             times.batched.push(measured.0);
             times.each.push(measured.1);
             times.bare.push(measured.2);
@@ -55,8 +56,13 @@ async fn calls(section: &mut Section, runs: usize) -> Result<()> {
     }
     kernel.shutdown().await;
     durable.shutdown().await;
-    let median = |times: Vec<Duration>| times.into_iter().collect::<Samples>().median();
-    let (batched, each, bare) = (median(times.batched), median(times.each), median(times.bare));
+    let samples = |times: Vec<Duration>| times.into_iter().collect::<Samples>();
+    let (batched, each, bare) = (samples(times.batched), samples(times.each), samples(times.bare));
+    let group = "fs_exists, one call";
+    section.contender(group, Side::Ours, "all gates, audit batched", &batched);
+    section.contender(group, Side::Ours, "all gates, audit with durability: 'call'", &each);
+    section.contender(group, Side::Peer, "no gates, no audit", &bare);
+    let (batched, each, bare) = (batched.median(), each.median(), bare.median());
     let row = |what: &str| Row::new(what, Unit::Milliseconds);
     section.row(
         row("fs_exists through all gates, audit batched, p50").ours(batched).peer("no gates, no audit", bare),
@@ -120,7 +126,7 @@ impl Recorder for Forgetful {
 async fn commands(section: &mut Section, processes: usize) -> Result<()> {
     let support = tgp::sandbox::process_support();
     if !support.complete() {
-        section.note(format!("no commands here: {}", support.missing.join(" ")));
+        section.skipped("commands in the jail", &support.missing.join(" "));
         return Ok(());
     }
     let project = Project::new()?;
@@ -141,21 +147,24 @@ async fn commands(section: &mut Section, processes: usize) -> Result<()> {
         }
     }
     kernel.shutdown().await;
-    let median = |times: Vec<Duration>| times.into_iter().collect::<Samples>().median();
-    let ours = median(jailed);
+    let samples = |times: Vec<Duration>| times.into_iter().collect::<Samples>();
+    let (jailed, plain, wrapped) = (samples(jailed), samples(plain), samples(wrapped));
+    let group = "a command that does nothing";
+    section.contender(group, Side::Ours, "shell_exec, jailed", &jailed);
+    section.contender(group, Side::Peer, "sh -c true, no jail", &plain);
+    let ours = jailed.median();
     let row = |what: &str| Row::new(what, Unit::Milliseconds);
     section.row(
         row("shell_exec of `true`, from call to result, p50")
             .ours(ours)
-            .peer("sh -c true, no jail", median(plain))
+            .peer("sh -c true, no jail", plain.median())
             .budget(Budget::Below(15.0)),
     );
     if bubblewrap {
-        section.row(row("the same").ours(ours).peer("bwrap, all namespaces", median(wrapped)));
+        section.row(row("the same").ours(ours).peer("bwrap, all namespaces", wrapped.median()));
+        section.contender(group, Side::Peer, "bwrap, all namespaces", &wrapped);
     } else {
-        section.note(
-            "bubblewrap is not installed, so it was not compared (Debian's package bubblewrap)".to_owned(),
-        );
+        section.skipped("bubblewrap", "not installed; it is Debian's package bubblewrap");
     }
     section.note(format!(
         "{processes} commands of each kind in turn; the roadmap's target for a sandbox was 200 to 300 ms"

@@ -9,21 +9,26 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tgp::Kernel;
 
-use crate::persist::{git, source};
+use crate::persist::git;
 use crate::project::{Project, boot, shipped_binary};
-use crate::report::{Row, Section, Unit};
+use crate::report::{Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
+use crate::trades::TradeTool;
 
 const TOOLS: usize = 1_000;
 /// What the same is measured with for comparison.
 const FEW_TOOLS: usize = 10;
+/// Each round makes and removes thousands of files.
+const ROUNDS: usize = 7;
 /// The first writes start processes and fill caches.
 const WARM_UP: usize = 2;
 
-pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let (rounds, tools) = settings.or_smoke((ROUNDS, TOOLS), (1, 20));
     let project = Project::new()?;
     let remote = project.beside("remote.git");
-    fill(&project.beside("source"), &remote, TOOLS)?;
+    fill(&project.beside("source"), &remote, tools)?;
     let url = format!("file://{}", remote.display());
     let (mut first, mut again, mut clones, mut fetches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
@@ -45,24 +50,29 @@ pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
     }
     let samples = |times: Vec<Duration>| times.into_iter().collect::<Samples>();
     let (first, again) = (samples(first), samples(again));
+    let (clones, fetches) = (samples(clones), samples(fetches));
     let row = |what: &str| Row::new(what, Unit::Milliseconds);
     section.row(
         row("boot of a kernel with an empty root, p50")
             .ours(first.median())
-            .peer("git clone --depth=1", samples(clones).median()),
+            .peer("git clone --depth=1", clones.median()),
     );
     section.row(
-        row("boot when nothing has moved, p50")
-            .ours(again.median())
-            .peer("git fetch", samples(fetches).median()),
+        row("boot when nothing has moved, p50").ours(again.median()).peer("git fetch", fetches.median()),
     );
-    section.note(format!("{TOOLS} tools, {rounds} rounds; a boot includes the sandbox and its warm workers"));
-    grown(&project, section, rounds).await
+    section.contender("first start from a remote", Side::Ours, "boot of a kernel", &first);
+    section.contender("first start from a remote", Side::Peer, "git clone --depth=1", &clones);
+    section.contender("start when nothing has moved", Side::Ours, "boot of a kernel", &again);
+    section.contender("start when nothing has moved", Side::Peer, "git fetch", &fetches);
+    section.note(format!(
+        "{tools} tools, {rounds} rounds; a boot includes the sandbox and its first warm worker"
+    ));
+    grown(&project, section, rounds, tools).await
 }
 
 /// One write and one search with a remote, with many tools and with few, in turns.
-async fn grown(project: &Project, section: &mut Section, rounds: usize) -> Result<()> {
-    let (many, few) = (agent(project, "many", TOOLS).await?, agent(project, "few", FEW_TOOLS).await?);
+async fn grown(project: &Project, section: &mut Section, rounds: usize, tools: usize) -> Result<()> {
+    let (many, few) = (agent(project, "many", tools).await?, agent(project, "few", FEW_TOOLS).await?);
     let (mut with_many, mut with_few) = (Vec::new(), Vec::new());
     for round in 0..WARM_UP + rounds {
         let times = (write_and_search(&many, round).await?, write_and_search(&few, round).await?);
@@ -75,9 +85,12 @@ async fn grown(project: &Project, section: &mut Section, rounds: usize) -> Resul
     few.shutdown().await;
     let samples = |times: Vec<Duration>| times.into_iter().collect::<Samples>();
     section.row(
-        Row::new("write_file of a new tool with a push, then a search, 1,000 tools, p50", Unit::Milliseconds)
-            .ours(samples(with_many).median())
-            .peer("ours with 10 tools", samples(with_few).median()),
+        Row::new(
+            &format!("write_file of a new tool with a push, then a search, {tools} tools, p50"),
+            Unit::Milliseconds,
+        )
+        .ours(samples(with_many).median())
+        .peer("ours with 10 tools", samples(with_few).median()),
     );
     Ok(())
 }
@@ -94,15 +107,15 @@ async fn agent(project: &Project, name: &str, count: usize) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// The tools are alike for the search, which must not keep them from being written.
+/// Some tools are close for the search, which must not keep them from being written.
 fn configure(folder: &Path, url: &str) -> Result<()> {
     let config = json!({ "git": { "url": url }, "registry": { "onDuplicate": "warn" } });
     Ok(fs::write(folder.join("tgp.config.json"), config.to_string())?)
 }
 
 async fn write_and_search(kernel: &Kernel, round: usize) -> Result<Duration> {
-    let content = source(TOOLS + round);
-    let call = json!({ "path": format!("tools/new/tool{round}.ts"), "content": content });
+    let tool = TradeTool::scattered(TOOLS + round);
+    let call = json!({ "path": tool.path(), "content": tool.source(1) });
     let started = Instant::now();
     kernel.call("write_file", call).await.into_result().context("write_file failed")?;
     search(kernel).await?;
@@ -110,7 +123,7 @@ async fn write_and_search(kernel: &Kernel, round: usize) -> Result<Duration> {
 }
 
 async fn search(kernel: &Kernel) -> Result<()> {
-    let call = json!({ "query": "multiply by seven" });
+    let call = json!({ "query": "repairs of the organ in a church" });
     kernel.call("search", call).await.into_result().context("search failed")?;
     Ok(())
 }
@@ -126,9 +139,10 @@ async fn start(project: &Project, folder: &Path) -> Result<Duration> {
 /// A bare repository with the tools in one commit.
 fn fill(source_folder: &Path, remote: &Path, count: usize) -> Result<()> {
     for number in 0..count {
-        let folder = source_folder.join(format!("tools/group{}", number % 20));
-        fs::create_dir_all(&folder)?;
-        fs::write(folder.join(format!("tool{number}.ts")), source(number))?;
+        let tool = TradeTool::scattered(number);
+        let file = source_folder.join(tool.path());
+        fs::create_dir_all(file.parent().context("a tool is in a folder")?)?;
+        fs::write(file, tool.source(1))?;
     }
     git(source_folder, &["init", "--quiet", "--initial-branch=main"])?;
     git(source_folder, &["add", "."])?;

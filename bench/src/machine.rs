@@ -3,16 +3,20 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Serialize)]
+/// The profile of a build whose numbers count.
+pub const RELEASE: &str = "release";
+
+/// The machine and the build.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    cpu: String,
-    cores: usize,
-    kernel: String,
+    pub cpu: String,
+    pub cores: usize,
+    pub kernel: String,
     /// Load averages when the measurement began: numbers from a busy machine are ratios at best.
-    load: String,
-    profile: &'static str,
+    pub load: String,
+    pub profile: String,
 }
 
 pub fn describe() -> Machine {
@@ -26,7 +30,7 @@ pub fn describe() -> Machine {
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         kernel: format!("{} {}", std::env::consts::OS, text("/proc/sys/kernel/osrelease").trim()),
         load: text("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" "),
-        profile: if cfg!(debug_assertions) { "debug (no number counts)" } else { "release" },
+        profile: if cfg!(debug_assertions) { "debug (no number counts)" } else { RELEASE }.to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an idle kernel with two warm workers takes.
+//! What an idle kernel with two warm workers takes, and the template that they are forked from.
 //!
 //! No command of `tgp` stays idle, so a fresh child of this program does: the same kernel, whose workers are its own
 //! binary as in `tgp`, and nothing of the measurement in its memory.
@@ -13,12 +13,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::node::NodePeer;
-use crate::peers;
+use crate::peer_process::PeerProcess;
+use crate::peers::node;
 use crate::project::{Project, TOOL, boot, run_small_tool};
 use crate::report::{Budget, Row, Section, Unit};
+use crate::settings::BenchSettings;
 
 const BUDGET_MB: f64 = 40.0;
+/// Of a warm worker, what it shares with no other process.
+const PRIVATE_BUDGET_MB: f64 = 2.0;
 const WARM_WORKERS: usize = 2;
 /// The first argument of the child that holds a kernel; the project, the cache and what to do first follow.
 const HOLD_ARGUMENT: &str = "__hold-kernel";
@@ -95,7 +98,7 @@ impl Held {
         while Instant::now() < patience {
             let processes = family(self.0.id())?;
             let state: Vec<_> = processes.iter().map(|process| (process.pid, process.ticks)).collect();
-            let warm = processes.iter().filter(|process| process.kind == Kind::RunWorker).count();
+            let warm = processes.iter().filter(|process| process.kind.is_warm_worker()).count();
             if state != before.0 || warm != WARM_WORKERS {
                 before = (state, Instant::now());
             } else if before.1.elapsed() > IDLE {
@@ -119,8 +122,29 @@ impl Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Kernel,
-    RunWorker,
+    /// A process of its own, which is the first worker of a kernel.
+    FirstWorker,
+    /// What all other workers are forked from. It is recognised by its age.
+    Template,
+    /// A worker that was forked from the template.
+    ForkedWorker,
     CompileWorker,
+}
+
+impl Kind {
+    fn is_warm_worker(self) -> bool {
+        matches!(self, Self::FirstWorker | Self::ForkedWorker)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::FirstWorker => "warm worker, the first",
+            Self::Template => "template",
+            Self::ForkedWorker => "warm worker, forked",
+            Self::CompileWorker => "compile worker",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -129,6 +153,8 @@ struct Process {
     kind: Kind,
     /// CPU time so far, in clock ticks.
     ticks: u64,
+    /// When it was started, in clock ticks since the machine was.
+    started: u64,
 }
 
 /// A process and its children.
@@ -149,10 +175,17 @@ fn family(pid: u32) -> Result<Vec<Process>> {
         let command = fs::read_to_string(format!("/proc/{other}/cmdline")).unwrap_or_default();
         let kind = match command.split('\0').nth(2) {
             _ if other == pid => Kind::Kernel,
-            Some("run") => Kind::RunWorker,
+            Some("run") => Kind::FirstWorker,
+            // Its copies have its command line.
+            Some("template") => Kind::ForkedWorker,
             _ => Kind::CompileWorker,
         };
-        found.push(Process { pid: other, kind, ticks: number(11) + number(12) });
+        let ticks = number(11) + number(12);
+        found.push(Process { pid: other, kind, ticks, started: number(19) });
+    }
+    let forked = found.iter_mut().filter(|process| process.kind == Kind::ForkedWorker);
+    if let Some(oldest) = forked.min_by_key(|process| (process.started, process.pid)) {
+        oldest.kind = Kind::Template;
     }
     Ok(found)
 }
@@ -163,6 +196,8 @@ struct Use {
     /// Resident memory in which a page that several processes share is counted once. The operating system may refuse
     /// to report it for locked workers to any user but root.
     proportional: Option<f64>,
+    /// What no other process shares; as hard to get.
+    private: Option<f64>,
 }
 
 /// A line of a process's status, such as `VmRSS:`.
@@ -176,22 +211,29 @@ fn memory_of(pid: u32) -> Result<Use> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).context("a process is gone")?;
     let resident = megabytes(&status, "VmRSS:").context("a process without memory")?;
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    Ok(Use { resident, proportional: megabytes(&rollup, "Pss:") })
+    let clean = megabytes(&rollup, "Private_Clean:");
+    let private = clean.zip(megabytes(&rollup, "Private_Dirty:")).map(|(clean, dirty)| clean + dirty);
+    Ok(Use { resident, proportional: megabytes(&rollup, "Pss:"), private })
 }
 
 fn total(processes: &[Process]) -> Result<Use> {
-    processes.iter().try_fold(Use { resident: 0.0, proportional: Some(0.0) }, |sum, process| {
+    let nothing = Use { resident: 0.0, proportional: Some(0.0), private: Some(0.0) };
+    let both = |sum: Option<f64>, one: Option<f64>| sum.zip(one).map(|(sum, one)| sum + one);
+    processes.iter().try_fold(nothing, |sum, process| {
         let one = memory_of(process.pid)?;
-        let proportional = sum.proportional.zip(one.proportional).map(|(sum, one)| sum + one);
-        Ok(Use { resident: sum.resident + one.resident, proportional })
+        Ok(Use {
+            resident: sum.resident + one.resident,
+            proportional: both(sum.proportional, one.proportional),
+            private: both(sum.private, one.private),
+        })
     })
 }
 
-pub fn measure(section: &mut Section) -> Result<()> {
+pub fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
     let project = Project::new()?;
     // Fills the bytecode cache, so that the next kernel has no need of a compile worker.
     Held::start(&project, RUN_FIRST)?.end()?;
-    let peer = peer(section)?;
+    let peer = peer(section, settings)?;
     for (what, first) in [
         ("idle kernel, two warm workers", RUN_FIRST),
         ("the same and the compile worker, after a check", CHECK_FIRST),
@@ -215,15 +257,20 @@ pub fn measure(section: &mut Section) -> Result<()> {
             Some((name, value)) => counted.peer(name, *value),
             None => counted,
         });
+        let mut most_private: Option<f64> = None;
         for process in &processes {
             let one = memory_of(process.pid)?;
-            let kind = match process.kind {
-                Kind::Kernel => "kernel",
-                Kind::RunWorker => "warm worker",
-                Kind::CompileWorker => "compile worker",
-            };
+            let kind = process.kind.name();
             let proportional = one.proportional.map(|value| format!("PSS {value:.1}, ")).unwrap_or_default();
-            section.note(format!("{what}: {kind}: {proportional}RSS {:.1} MB", one.resident));
+            let private = one.private.map(|value| format!("private {value:.2}, ")).unwrap_or_default();
+            section.note(format!("{what}: {kind}: {proportional}{private}RSS {:.1} MB", one.resident));
+            if process.kind.is_warm_worker() {
+                most_private = most_private.into_iter().chain(one.private).reduce(f64::max);
+            }
+        }
+        if let (Some(private), RUN_FIRST) = (most_private, first) {
+            let row = Row::new("private memory of the larger warm worker", Unit::Megabytes).ours(private);
+            section.row(row.budget(Budget::Below(PRIVATE_BUDGET_MB)));
         }
         section.note(format!("{what}: RSS of all {:.1} MB", all.resident));
         held.end()?;
@@ -232,24 +279,24 @@ pub fn measure(section: &mut Section) -> Result<()> {
 }
 
 /// Node with as many isolates ready; its name and its memory.
-fn peer(section: &mut Section) -> Result<Option<(String, f64)>> {
-    let node = match peers::node() {
+fn peer(section: &mut Section, settings: &BenchSettings) -> Result<Option<(String, f64)>> {
+    let node = match node() {
         Ok(node) => node,
         Err(missing) => {
             section.skipped("node with isolated-vm", &missing.0);
             return Ok(None);
         }
     };
-    let isolated_vm = match peers::isolated_vm(&node)? {
+    let isolated_vm = match settings.peers.isolated_vm(&node)? {
         Ok(installed) => installed,
         Err(missing) => {
             section.skipped("isolated-vm", &missing.0);
             return Ok(None);
         }
     };
-    let mut process = NodePeer::start(&node, Some(&isolated_vm))?;
+    let mut process = PeerProcess::start_isolated_vm(&node, &isolated_vm)?;
     process.run("isolated-vm", 1)?;
-    process.run("hold", WARM_WORKERS)?;
+    process.hold(WARM_WORKERS)?;
     sleep(IDLE);
     let used = memory_of(process.pid())?;
     let name = format!("{}, two isolates in {}", isolated_vm.name, node.name);

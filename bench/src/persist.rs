@@ -10,33 +10,37 @@ use serde_json::json;
 use tgp::Kernel;
 
 use crate::project::Project;
-use crate::report::{Row, Section, Unit};
+use crate::report::{Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
+use crate::trades::TradeTool;
 
 /// Tools that are there already, so that the index is not empty.
 const TOOLS: usize = 100;
 const WARM_UP: usize = 5;
 
-pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let rounds = settings.processes;
+    let (tools, warm_up) = settings.or_smoke((TOOLS, WARM_UP), (5, 0));
     let project = Project::new()?;
-    // They are alike for the search, which must not keep them from being written.
+    // Some of them are close for the search, which must not keep them from being written.
     let config = "export default { registry: { onDuplicate: 'warn' } };";
     fs::write(project.directory().join("tgp.config.ts"), config)?;
     let kernel = project.boot().await?;
-    for number in 0..TOOLS {
-        write(&kernel, &format!("tools/old/tool{number}.ts"), number).await?;
+    for number in 0..tools {
+        write(&kernel, TradeTool::scattered(number), 1).await?;
     }
     let peer = project.beside("peer");
     fs::create_dir(&peer)?;
     git(&peer, &["init", "--quiet"])?;
     let (mut changed, mut new, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..WARM_UP + rounds {
+    for round in 0..warm_up + rounds {
         let times = (
-            write(&kernel, "tools/old/tool0.ts", TOOLS + round).await?,
-            write(&kernel, &format!("tools/new/tool{round}.ts"), round).await?,
+            write(&kernel, TradeTool::scattered(0), round + 2).await?,
+            write(&kernel, TradeTool::scattered(tools + round), 1).await?,
             commit(&peer, round)?,
         );
-        if round >= WARM_UP {
+        if round >= warm_up {
             changed.push(times.0);
             new.push(times.1);
             theirs.push(times.2);
@@ -56,30 +60,27 @@ pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
             .ours(new.median())
             .peer("git add, git commit", theirs.median()),
     );
-    section.note(format!("{rounds} rounds, {TOOLS} tools to begin with; ours: {}", changed.tail()));
+    section.contender("write with its commit", Side::Ours, "write_file, changed tool", &changed);
+    section.contender("write with its commit", Side::Ours, "write_file, new tool", &new);
+    section.contender("write with its commit", Side::Peer, "git add, git commit", &theirs);
+    section.note(format!("{rounds} rounds, {tools} tools to begin with; ours: {}", changed.tail()));
     Ok(())
 }
 
-/// A small tool, which differs from the others in its number.
-pub fn source(number: usize) -> String {
-    format!(
-        "/** Gives the number {number}. */\nexport default (args: {{ times: number }}): number => args.times * {number};\n"
-    )
-}
-
-async fn write(kernel: &Kernel, path: &str, number: usize) -> Result<Duration> {
-    let call = json!({ "path": path, "content": source(number) });
+async fn write(kernel: &Kernel, tool: TradeTool, version: usize) -> Result<Duration> {
+    let call = json!({ "path": tool.path(), "content": tool.source(version) });
     let started = Instant::now();
     let result = kernel.call("write_file", call).await;
     let time = started.elapsed();
-    result.into_result().context("write_file failed")?;
+    result.into_result().with_context(|| format!("write_file of {} failed", tool.path()))?;
     Ok(time)
 }
 
 fn commit(folder: &Path, round: usize) -> Result<Duration> {
     let name = format!("tool{round}.ts");
+    let source = TradeTool::scattered(round).source(1);
     let started = Instant::now();
-    fs::write(folder.join(&name), source(round))?;
+    fs::write(folder.join(&name), source)?;
     git(folder, &["add", "--", &name])?;
     git(folder, &["commit", "--quiet", "--message", &format!("Forge: {name}")])?;
     Ok(started.elapsed())

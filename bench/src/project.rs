@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -51,6 +52,19 @@ impl Project {
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
     }
 
+    /// The shipped binary in this project, with caches and a home of its own.
+    pub fn command(&self, words: &[&str]) -> Result<Command> {
+        let mut command = Command::new(shipped_binary()?);
+        command
+            .arg("-C")
+            .arg(self.directory())
+            .args(words)
+            .env("TGP_CACHE_DIR", self.beside("cache"))
+            .env("TGP_HOME", self.beside("home"))
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
     /// A kernel in this process whose workers are the shipped binary.
     pub async fn boot(&self) -> Result<Kernel> {
         let worker = shipped_binary()?;
@@ -77,7 +91,7 @@ pub fn shipped_binary() -> Result<PathBuf> {
     let binary = program.with_file_name("tgp");
     if !binary.is_file() {
         bail!(
-            "there is no {}; build it with `cargo build --release`, or run `cargo xtask bench`",
+            "cannot find {}; build it with `cargo build --release`, or run `cargo xtask bench`",
             binary.display()
         );
     }

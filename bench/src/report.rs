@@ -2,26 +2,81 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::samples::{Samples, Spread};
 
-#[derive(Debug, Serialize)]
+/// Everything that one run of the program measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    machine: Machine,
+    pub machine: Machine,
     pub sections: Vec<Section>,
 }
 
-#[derive(Debug, Serialize)]
+/// What one measurement gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    name: String,
-    command: String,
-    rows: Vec<Row>,
-    /// What could not be measured and why, and how to read the rows.
-    notes: Vec<String>,
+    pub name: String,
+    pub command: String,
+    pub rows: Vec<Row>,
+    /// The contenders with the spread of their runs.
+    #[serde(default)]
+    pub contenders: Vec<Contender>,
+    /// How values grow with a size.
+    #[serde(default)]
+    pub curves: Vec<Curve>,
+    /// How to read the rows.
+    pub notes: Vec<String>,
+    /// What could not be measured and why.
+    #[serde(default)]
+    pub skipped: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Whose number it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    Ours,
+    Peer,
+}
+
+/// A contender in a group of contenders that do the same job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contender {
+    /// The job, which is the heading in a chart.
+    pub group: String,
+    pub name: String,
+    pub side: Side,
+    pub unit: Unit,
+    pub spread: Spread,
+}
+
+/// A chart of values over a size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    pub title: String,
+    /// What the size counts.
+    pub size: String,
+    pub unit: Unit,
+    pub lines: Vec<CurveLine>,
+}
+
+/// One line of a [`Curve`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurveLine {
+    pub name: String,
+    pub points: Vec<CurvePoint>,
+}
+
+/// A size and what was measured there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    pub size: usize,
+    pub spread: Spread,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     Milliseconds,
@@ -29,15 +84,26 @@ pub enum Unit {
     RunsPerSecond,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+impl Unit {
+    /// A value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds => format!("{value:.3} ms"),
+            Self::Megabytes => format!("{value:.1} MB"),
+            Self::RunsPerSecond => format!("{value:.0} runs/s"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+pub enum Verdict {
     Holds,
     Misses,
 }
 
 /// What a row must reach.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
     /// Our value stays below this.
@@ -48,22 +114,24 @@ pub enum Budget {
     Better,
 }
 
-#[derive(Debug, Serialize)]
-struct Peer {
-    name: String,
-    value: f64,
+/// What a row is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peer {
+    pub name: String,
+    pub value: f64,
 }
 
-#[derive(Debug, Serialize)]
+/// One comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    what: String,
-    unit: Unit,
-    ours: Option<f64>,
-    peer: Option<Peer>,
+    pub what: String,
+    pub unit: Unit,
+    pub ours: Option<f64>,
+    pub peer: Option<Peer>,
     /// How many times better we are.
-    ratio: Option<f64>,
-    budget: Option<Budget>,
-    verdict: Option<Verdict>,
+    pub ratio: Option<f64>,
+    pub budget: Option<Budget>,
+    pub verdict: Option<Verdict>,
 }
 
 impl Row {
@@ -102,12 +170,9 @@ impl Row {
         self
     }
 
-    fn cells(&self) -> [String; 6] {
-        let value = |value: f64| match self.unit {
-            Unit::Milliseconds => format!("{value:.3} ms"),
-            Unit::Megabytes => format!("{value:.1} MB"),
-            Unit::RunsPerSecond => format!("{value:.0} runs/s"),
-        };
+    /// What, ours, peer, ratio, budget and verdict, as text.
+    pub fn cells(&self) -> [String; 6] {
+        let value = |value: f64| self.unit.show(value);
         let budget = match self.budget {
             Some(Budget::Below(limit)) => {
                 format!("< {}", value(limit).replace(".000", "").replace(".500", ".5"))
@@ -138,12 +203,26 @@ impl Section {
             name: name.to_owned(),
             command: format!("cargo xtask bench {name}"),
             rows: Vec::new(),
+            contenders: Vec::new(),
+            curves: Vec::new(),
             notes: Vec::new(),
+            skipped: Vec::new(),
         }
     }
 
     pub fn row(&mut self, row: Row) {
         self.rows.push(row);
+    }
+
+    /// Adds a contender to the chart of a job.
+    pub fn contender(&mut self, group: &str, side: Side, name: &str, samples: &Samples) {
+        self.contenders.push(Contender {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            side,
+            unit: Unit::Milliseconds,
+            spread: samples.spread(),
+        });
     }
 
     pub fn note(&mut self, text: impl Into<String>) {
@@ -152,7 +231,7 @@ impl Section {
 
     /// One line for something that could not be measured here.
     pub fn skipped(&mut self, what: &str, reason: &str) {
-        self.notes.push(format!("skipped: {what} ({reason})"));
+        self.skipped.push(format!("skipped: {what} ({reason})"));
     }
 }
 
@@ -188,7 +267,8 @@ impl Display for Section {
             let cells = widths.iter().zip(line).map(|(width, cell)| format!("{cell:width$}"));
             write!(formatter, "\n  {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
-        self.notes.iter().try_for_each(|note| write!(formatter, "\n  {note}"))
+        let notes = self.notes.iter().chain(&self.skipped);
+        notes.into_iter().try_for_each(|note| write!(formatter, "\n  {note}"))
     }
 }
 

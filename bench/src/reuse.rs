@@ -10,11 +10,15 @@ use tgp_bench::training::LabelledSet;
 use tgp_contract::{RelativePath, ToolError, ToolMetadata, canonical};
 use tgp_registry::{Calibration, Embedder, REUSE, Searcher};
 
-use crate::report::{Budget, Row, Section, Unit};
+use crate::report::{Budget, Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
+use crate::trades::TradeTool;
 
 const SET: &[u8] = include_bytes!("../fixtures/reuse.json");
 const LARGE: usize = 10_000;
+/// Questions, and added tools, of a smoke test.
+const SMOKE_QUERIES: usize = 10;
 const SHOWN: usize = 5;
 const BUDGET_MS: f64 = 15.0;
 
@@ -23,96 +27,27 @@ const PRECISION: f64 = 0.95;
 const RECALL_SMALL: f64 = 0.95;
 const RECALL_LARGE: f64 = 0.87;
 
-/// Words of the distractors: trades, what they handle, and what is done with it. None is the job of a tool of the set.
-const TRADES: [&str; 25] = [
-    "museum",
-    "theatre",
-    "harbour",
-    "zoo",
-    "orchard",
-    "brewery",
-    "choir",
-    "bakery",
-    "vineyard",
-    "ski resort",
-    "aquarium",
-    "monastery",
-    "shipyard",
-    "beekeeping",
-    "forestry",
-    "pottery",
-    "film set",
-    "circus",
-    "observatory",
-    "dance school",
-    "antique shop",
-    "quarry",
-    "lighthouse",
-    "rowing club",
-    "fire brigade",
-];
-const THINGS: [&str; 20] = [
-    "exhibits",
-    "costumes",
-    "moorings",
-    "enclosures",
-    "harvests",
-    "barrels",
-    "rehearsals",
-    "ovens",
-    "cellars",
-    "slopes",
-    "tanks",
-    "manuscripts",
-    "hulls",
-    "hives",
-    "saplings",
-    "kilns",
-    "scenes",
-    "acrobats",
-    "telescopes",
-    "instructors",
-];
-const JOBS: [(&str, &str); 20] = [
-    ("list", "List the {thing} of a {trade}."),
-    ("inspect", "Inspection report on the {thing} of a {trade}."),
-    ("label", "Print labels for the {thing} of a {trade}."),
-    ("insure", "Insurance value of the {thing} of a {trade}."),
-    ("lend", "Lend {thing} of a {trade} to a partner."),
-    ("oldest", "Oldest {thing} in a {trade} and who cares for them."),
-    ("clean", "Cleaning plan for the {thing} of a {trade}."),
-    ("photograph", "Photo catalogue of the {thing} in a {trade}."),
-    ("repair", "Repairs needed on the {thing} of a {trade}."),
-    ("visitors", "Visitors who looked at the {thing} of a {trade} in a season."),
-    ("donate", "Donors of the {thing} in a {trade}."),
-    ("season", "Opening season of a {trade} with its {thing}."),
-    ("guide", "Guided tour past the {thing} of a {trade}."),
-    ("replace", "Replacement cost of the {thing} in a {trade}."),
-    ("archive", "Archive records about the {thing} of a {trade}."),
-    ("rename", "Rename {thing} of a {trade}."),
-    ("volunteers", "Volunteers who look after the {thing} of a {trade}."),
-    ("count", "Count the {thing} in a {trade}."),
-    ("move", "Move {thing} of a {trade} to another building."),
-    ("noise", "Noise level near the {thing} of a {trade}."),
-];
-
 /// Where vectors are kept between runs: beside the build that is measured, so that only the first run embeds.
-pub fn cache() -> Option<PathBuf> {
+fn cache() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     Some(program.ancestors().nth(2)?.join("tgp-bench-reuse"))
 }
 
-pub async fn measure(section: &mut Section, cache: Option<PathBuf>) -> Result<()> {
-    let set = LabelledSet::parse(SET).context("the labelled set")?;
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let mut set = LabelledSet::parse(SET).context("the labelled set")?;
+    if settings.is_smoke() {
+        set.queries.truncate(SMOKE_QUERIES);
+    }
     let embedder = tgp_registry::embedded().context("this build has no embedded model")?;
     let remembering: Arc<Remembering> = Arc::new(Remembering { inner: embedder, known: Mutex::default() });
-    let searcher = Searcher::new(Some(remembering.clone()), Calibration::builtin(), cache);
+    let searcher = Searcher::new(Some(remembering.clone()), Calibration::builtin(), cache());
     let mut tools = set.metadata().context("the set's tools")?;
     searcher.update(tools.clone()).await.context("the set's vectors")?;
     let small = evaluate(&searcher, &set).await?;
     small.note(section, tools.len(), RECALL_SMALL);
 
-    tools.extend(distractors(LARGE.saturating_sub(tools.len()))?);
+    let large = settings.or_smoke(LARGE, tools.len() + SMOKE_QUERIES);
+    tools.extend(distractors(large.saturating_sub(tools.len()))?);
     let started = Instant::now();
     let updated = searcher.update(tools.clone()).await.context("the vectors of the large registry")?;
     let took = started.elapsed();
@@ -129,10 +64,12 @@ pub async fn measure(section: &mut Section, cache: Option<PathBuf>) -> Result<()
     // The first pass fills the memory of the embedder, so that the second one is without it.
     times(&searcher, &set, None).await?;
     let bare = times(&searcher, &set, None).await?;
-    let what = "search in 10,000 tools, embedding of the query included, p50";
-    section.row(row(what).ours(whole.median()).budget(Budget::Below(BUDGET_MS)));
+    let what = format!("search in {} tools, embedding of the query included, p50", tools.len());
+    section.row(row(&what).ours(whole.median()).budget(Budget::Below(BUDGET_MS)));
     section.row(row("the same, p95").ours(whole.percentile(95)));
     section.row(row("scan, evidence and score without the embedding, p50").ours(bare.median()));
+    section.contender("search", Side::Ours, &format!("{} tools, with the embedding", tools.len()), &whole);
+    section.contender("search", Side::Ours, "without the embedding", &bare);
     Ok(())
 }
 
@@ -244,18 +181,15 @@ fn share(part: usize, whole: usize) -> f64 {
 
 /// Tools of other trades, the same on every machine.
 fn distractors(count: usize) -> Result<Vec<ToolMetadata>> {
-    let combinations = TRADES.iter().flat_map(|trade| THINGS.iter().map(move |thing| (trade, thing)));
-    let all = combinations.flat_map(|(trade, thing)| JOBS.iter().map(move |job| (*trade, *thing, *job)));
-    let tools = all.take(count).map(|(trade, thing, (verb, text))| {
-        let folder = trade.replace(' ', "_");
-        let name = format!("{verb}_{thing}");
-        let path = RelativePath::new(&format!("tools/{folder}/{name}.ts")).map_err(ToolError::from)?;
+    let tools = (0..count.min(TradeTool::COUNT)).map(|number| {
+        let tool = TradeTool::new(number);
+        let path = RelativePath::new(&tool.path()).map_err(ToolError::from)?;
         Ok(ToolMetadata {
             declared: None,
             hash: canonical::sha256_hex(path.as_str().as_bytes()),
             path,
-            name,
-            description: text.replace("{thing}", thing).replace("{trade}", trade),
+            name: tool.name(),
+            description: tool.description(),
             signature: "(args: { id: string }) => any".to_owned(),
             parameters: serde_json::json!({ "type": "object", "properties": { "id": { "type": "string" } } }),
             result: serde_json::json!(true),

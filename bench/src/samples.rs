@@ -2,6 +2,16 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+/// The middle of many runs and the range that nine of ten are in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    pub p5: f64,
+    pub p50: f64,
+    pub p95: f64,
+}
+
 /// Milliseconds, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Vec<f64>);
@@ -23,6 +33,11 @@ impl Samples {
 
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// Where most of the runs were, for a chart.
+    pub fn spread(&self) -> Spread {
+        Spread { p5: self.percentile(5), p50: self.median(), p95: self.percentile(95) }
     }
 
     /// `p95 0.412, p99 0.530 ms`, for the line below a median.
@@ -47,7 +62,9 @@ impl FromIterator<Duration> for Samples {
 
 #[cfg(test)]
 mod tests {
-    use super::Samples;
+    use std::time::Duration;
+
+    use super::{Samples, Spread};
 
     #[test]
     fn percentiles_are_nearest_rank() {
@@ -57,5 +74,14 @@ mod tests {
             [100.0, 190.0, 198.0, 200.0]
         );
         assert!(Samples::default().median().is_nan());
+    }
+
+    #[test]
+    fn a_spread_holds_nine_of_ten_runs() {
+        let samples: Samples = (1..=100).map(Duration::from_millis).collect();
+        assert_eq!(samples.spread(), Spread { p5: 5.0, p50: 50.0, p95: 95.0 });
+        let one: Samples = [7.0].into_iter().collect();
+        assert_eq!(one.spread(), Spread { p5: 7.0, p50: 7.0, p95: 7.0 });
+        assert_eq!(one.tail(), "p95 7.000, p99 7.000 ms");
     }
 }

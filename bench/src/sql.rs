@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 use tgp::Kernel;
 
 use crate::project::Project;
-use crate::report::{Row, Section, Unit};
+use crate::report::{Row, Section, Side, Unit};
 use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
 const WARM_UP: usize = 20;
 const TABLE: &str = "CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL)";
 const INSERT: &str = "INSERT INTO items (name) VALUES (?)";
 const SELECT: &str = "SELECT id, name FROM items WHERE id = ?";
 
-pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let (runs, warm_up) = (settings.runs, settings.or_smoke(WARM_UP, 1));
     let project = Project::new()?;
     let kernel = project.boot().await?;
     call(&kernel, TABLE, json!([])).await?;
@@ -24,12 +26,12 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
     bare.pragma_update(None, "journal_mode", "WAL")?;
     bare.execute_batch(TABLE)?;
     let (mut inserts, mut selects) = (Pair::default(), Pair::default());
-    for run in 0..WARM_UP + runs {
+    for run in 0..warm_up + runs {
         let name = format!("item {run}");
         let id = i64::try_from(run / 2 + 1)?;
         let inserted = (call(&kernel, INSERT, json!([name])).await?, insert(&bare, &name)?);
         let selected = (call(&kernel, SELECT, json!([id])).await?, select(&bare, id)?);
-        if run >= WARM_UP {
+        if run >= warm_up {
             inserts.push(inserted);
             selects.push(selected);
         }
@@ -41,6 +43,9 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
         section.row(row.ours(ours.median()).peer("rusqlite alone", theirs.median()));
         let row = Row::new(&format!("overhead of a call, {what}"), Unit::Milliseconds);
         section.row(row.ours(ours.median() - theirs.median()));
+        let group = format!("{what} of one row");
+        section.contender(&group, Side::Ours, "exec_sql", &ours);
+        section.contender(&group, Side::Peer, "rusqlite alone", &theirs);
     }
     section.note(format!(
         "{runs} calls of each kind, in turn, each in a transaction of its own, WAL on both sides"

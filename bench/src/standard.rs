@@ -6,13 +6,16 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tgp::Kernel;
 
-use crate::peers;
+use crate::peers::node;
 use crate::project::Project;
-use crate::report::{Budget, Row, Section, Unit};
+use crate::report::{Budget, Row, Section, Side, Unit};
+use crate::samples::Samples;
+use crate::settings::BenchSettings;
 
 const PEER: &str = "papaparse@5.5.3";
 /// Rows of the table; the budget is for a thousand of them.
 const ROWS: usize = 10_000;
+const SMOKE_ROWS: usize = 100;
 const BUDGET_MS: f64 = 3.0;
 const TOOL: &str = "tools/bench/standard.ts";
 
@@ -53,9 +56,9 @@ for (let run = 0; run < Number(runs); run++) {
 console.log(JSON.stringify(times));
 ";
 
-pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
-    let runs = runs.min(50);
-    for (what, text) in [("plain", table(false)), ("every row with quotes", table(true))] {
+pub async fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
+    let (runs, rows) = (settings.runs.min(50), settings.or_smoke(ROWS, SMOKE_ROWS));
+    for (what, text) in [("plain", table(rows, false)), ("every row with quotes", table(rows, true))] {
         let project = Project::new()?;
         project.write(TOOL, SOURCE)?;
         project
@@ -64,17 +67,23 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
         let kernel = project.boot().await?;
         let mut ours = Vec::new();
         for _ in 0..runs {
-            ours.push(run(&kernel, &text).await?);
+            ours.push(run(&kernel, &text, rows).await?);
         }
         kernel.shutdown().await;
-        let median = |name: &str| -> f64 {
+        let samples = |name: &str| -> Samples {
             let times = ours.iter().filter_map(|times| times.get(name).and_then(Value::as_f64));
-            per_thousand(times.collect())
+            per_thousand(rows, times)
         };
-        let row = Row::new(&format!("parseCsv, {what}, per 1,000 rows"), Unit::Milliseconds);
-        let row = row.ours(median("parseCsv")).budget(Budget::Below(BUDGET_MS));
-        let row = match peer(&project, &text, runs)? {
-            Ok(times) => row.peer(PEER, per_thousand(times)),
+        let group = format!("parseCsv, {what}, per 1,000 rows");
+        section.contender(&group, Side::Ours, "@tgp/std in a worker", &samples("parseCsv"));
+        let row = Row::new(&group, Unit::Milliseconds);
+        let row = row.ours(samples("parseCsv").median()).budget(Budget::Below(BUDGET_MS));
+        let row = match peer(&project, &text, settings)? {
+            Ok(times) => {
+                let theirs = per_thousand(rows, times.into_iter());
+                section.contender(&group, Side::Peer, PEER, &theirs);
+                row.peer(PEER, theirs.median())
+            }
             Err(reason) => {
                 section.skipped(PEER, &reason);
                 row
@@ -84,36 +93,37 @@ pub async fn measure(section: &mut Section, runs: usize) -> Result<()> {
         if what == "plain" {
             for name in ["toCsv", "sortBy", "groupBy", "countBy", "uniq"] {
                 let row = Row::new(&format!("{name}, per 1,000 items"), Unit::Milliseconds);
-                section.row(row.ours(median(name)));
+                section.row(row.ours(samples(name).median()));
             }
         }
     }
     section.note(format!(
-        "medians of {runs} runs on {ROWS} rows of six columns, timed inside the worker and inside Node"
+        "medians of {runs} runs on {rows} rows of six columns, timed inside the worker and inside Node"
     ));
     Ok(())
 }
 
-/// The median of a thousandth of each time.
-#[expect(clippy::cast_precision_loss, reason = "a number of rows")]
-fn per_thousand(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
-    middle / (ROWS as f64 / 1000.0)
+/// What each time is for a thousand rows.
+fn per_thousand(rows: usize, times: impl Iterator<Item = f64>) -> Samples {
+    times.map(|time| time / (rows as f64 / 1000.0)).collect()
 }
 
-async fn run(kernel: &Kernel, text: &str) -> Result<Value> {
-    let arguments = json!({ "path": TOOL, "args": { "csv": text, "rows": ROWS } });
+async fn run(kernel: &Kernel, text: &str, rows: usize) -> Result<Value> {
+    let arguments = json!({ "path": TOOL, "args": { "csv": text, "rows": rows } });
     let data = kernel.call("exec_tool", arguments).await.into_result().context("exec_tool failed")?;
     Ok(data.get("result").cloned().unwrap_or_default())
 }
 
-fn peer(project: &Project, text: &str, runs: usize) -> Result<std::result::Result<Vec<f64>, String>> {
-    let node = match peers::node() {
+fn peer(
+    project: &Project,
+    text: &str,
+    settings: &BenchSettings,
+) -> Result<std::result::Result<Vec<f64>, String>> {
+    let node = match node() {
         Ok(node) => node,
         Err(missing) => return Ok(Err(missing.to_string())),
     };
-    let package = match peers::npm_package(PEER, "papaparse")? {
+    let package = match settings.peers.npm_package(PEER)? {
         Ok(package) => package,
         Err(missing) => return Ok(Err(missing.to_string())),
     };
@@ -122,7 +132,7 @@ fn peer(project: &Project, text: &str, runs: usize) -> Result<std::result::Resul
     let output = Command::new(&node.path)
         .args(["-e", SCRIPT])
         .arg(&package.path)
-        .arg(runs.to_string())
+        .arg(settings.runs.min(50).to_string())
         .arg(&csv)
         .output()
         .context("node cannot be started")?;
@@ -133,9 +143,9 @@ fn peer(project: &Project, text: &str, runs: usize) -> Result<std::result::Resul
 }
 
 /// A table as an export of a shop has it.
-fn table(quoted: bool) -> String {
+fn table(rows: usize, quoted: bool) -> String {
     let mut text = String::from("id,name,city,amount,currency,note\n");
-    for row in 0..ROWS {
+    for row in 0..rows {
         let note = if quoted { format!("\"said \"\"{row}\"\", twice\"") } else { format!("note {row}") };
         text.push_str(&format!(
             "{row},Customer {row},Berlin,{}.{:02},EUR,{note}\n",

@@ -9,6 +9,7 @@ mod fuzz;
 mod git_servers;
 mod graph_server;
 mod messages;
+mod ratchet;
 mod run;
 mod setup;
 mod sources;
@@ -17,13 +18,15 @@ mod tidy;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use crate::setup::Need;
 
 const HELP: &str = "\
-cargo xtask test    tidy, dependencies, formatting, lints, and every test; runs setup as root or with CI=true
+cargo xtask test    tidy, dependencies, formatting, lints, every test, a smoke test of the measurements, and the
+                    ratchet; runs setup as root or with CI=true
 cargo xtask setup [PACKAGE...]
                     installs the Debian packages that tests need; without root it prints the command
 cargo xtask tidy    the rules of the workspace: layers, architecture page, docs, file sizes, messages, licences
@@ -39,7 +42,12 @@ cargo xtask soak [--minutes N] [--seed S]
 cargo xtask fuzz [TARGET] [--minutes N]
                     one fuzz target or all, each for N minutes (1); guided by coverage where cargo-fuzz and a nightly
                     toolchain are installed
-cargo xtask bench   the measurements against peers (see bench/README.md)";
+cargo xtask bench   the measurements against peers (see bench/README.md)
+cargo xtask ratchet [--update --reason TEXT]
+                    compares system calls and instructions of a call with bench/ratchet.toml, or records them";
+
+/// The longest that the smoke test of the measurements may take; it usually takes a minute.
+const SMOKE_PATIENCE: Duration = Duration::from_secs(600);
 
 fn main() -> ExitCode {
     match chore() {
@@ -62,6 +70,7 @@ fn chore() -> Result<()> {
         Some("messages") => messages::command(&root, &arguments.collect::<Vec<_>>()),
         Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
+        Some("ratchet") => ratchet::command(&root, &arguments.collect::<Vec<_>>()),
         Some("hostile") => against_the_binary(&root, "tgp-hostile", &arguments.collect::<Vec<_>>()),
         Some("soak") => against_the_binary(&root, "tgp-soak", &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
@@ -94,7 +103,17 @@ fn test(root: &std::path::Path) -> Result<()> {
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
     run::cargo_test(root, &["test", "--workspace", "--quiet", "--no-fail-fast"], &environment)?;
-    Ok(())
+    // The tests have built both, with the same features.
+    run::cargo(root, &["build", "--workspace", "--bin", "tgp", "--bin", "tgp-bench"], &[])?;
+    bench_smoke(root, &environment)?;
+    ratchet::check(root, None)
+}
+
+/// Runs every section of the measurements once with the debug build, so that they stay usable.
+fn bench_smoke(root: &std::path::Path, environment: &[(String, String)]) -> Result<()> {
+    println!("xtask: tgp-bench --smoke");
+    let program = fixtures::target(root).join("debug/tgp-bench");
+    run::program_within(SMOKE_PATIENCE, &program, &["--smoke"], environment)
 }
 
 fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
@@ -108,6 +127,13 @@ fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
 }
 
 fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
+    // Writes a page from numbers that were measured before.
+    let is_page = arguments.first().is_some_and(|argument| argument.starts_with("--docs"));
+    if is_page {
+        let mut command = vec!["run", "--quiet", "--package", "tgp-bench", "--"];
+        command.extend(arguments.iter().map(String::as_str));
+        return run::cargo(root, &command, &[]);
+    }
     setup::ensure(&[Need::Fixtures])?;
     let environment = fixtures::prepare(root)?;
     run::cargo(root, &["build", "--release"], &[])?;

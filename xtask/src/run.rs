@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -36,6 +36,42 @@ pub fn program(program: &str, arguments: &[String], environment: &[(String, Stri
         bail!("`{program}` failed");
     }
     Ok(())
+}
+
+/// Runs a program in the present directory, and fails when it fails or takes longer: then it is killed.
+pub fn program_within(
+    patience: Duration,
+    program: &Path,
+    arguments: &[&str],
+    environment: &[(String, String)],
+) -> Result<()> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("`{}` cannot be started", program.display()))?;
+    match wait_within(patience, &mut child) {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => bail!("`{}` failed: {status}", program.display()),
+        None => bail!("`{}` was killed after {} s", program.display(), patience.as_secs()),
+    }
+}
+
+/// Waits for the end of a program, or kills it.
+fn wait_within(patience: Duration, child: &mut Child) -> Option<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if started.elapsed() < patience => std::thread::sleep(Duration::from_millis(50)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
 }
 
 /// Runs the tests, shows their progress and failures, and closes with the number of tests and the skipped ones.
@@ -102,7 +138,6 @@ fn for_each_line(pipe: impl Read, mut each: impl FnMut(&str)) -> Result<()> {
 
 /// As [`quiet`], with an end to waiting: a program that takes longer is killed and has failed.
 pub fn quiet_within(patience: Duration, program: &str, arguments: &[&str], directory: &Path) -> bool {
-    let started = Instant::now();
     let child = Command::new(program)
         .args(arguments)
         .current_dir(directory)
@@ -111,17 +146,7 @@ pub fn quiet_within(patience: Duration, program: &str, arguments: &[&str], direc
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else { return false };
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) if started.elapsed() < patience => std::thread::sleep(Duration::from_millis(50)),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return false;
-            }
-        }
-    }
+    wait_within(patience, &mut child).is_some_and(|status| status.success())
 }
 
 /// Runs a program quietly; true when it succeeded.

@@ -38,10 +38,13 @@ struct Package {
     replaced_by: Option<&'static str>,
 }
 
-const PACKAGES: [Package; 9] = [
+const PACKAGES: [Package; 11] = [
     fixture("git", || quiet("git", &["--version"], Path::new("."))),
     fixture("npm", || quiet("npm", &["--version"], Path::new("."))),
     fixture("python3-pytest", has_pytest),
+    // The ratchet counts with them.
+    fixture("strace", || program(&["strace"]).is_some()),
+    fixture("valgrind", || program(&["valgrind"]).is_some()),
     server("postgresql", || postgres_programs().is_some(), POSTGRES_VARIABLE),
     server("mariadb-server", || program(&["mariadbd", "mysqld"]).is_some(), MYSQL_VARIABLE),
     server("apache2", || program(&["apache2"]).is_some(), HTTPS_VARIABLE),
