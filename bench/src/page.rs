@@ -52,12 +52,11 @@ pub fn page(report: &Report) -> String {
     page
 }
 
-/// Whether a row compares with another product. Other rows compare TGP with itself at another size.
+/// Whether a row is lost: a budget is missed, or a peer is better that is not TGP itself in another setting.
 fn is_lost(row: &Row) -> bool {
-    let against_itself = row
-        .peer
-        .as_ref()
-        .is_some_and(|peer| ["with ", "ours ", "the same "].iter().any(|own| peer.name.starts_with(own)));
+    let against_itself = row.peer.as_ref().is_some_and(|peer| {
+        ["with ", "ours ", "the same ", "no gates"].iter().any(|own| peer.name.starts_with(own))
+    });
     row.verdict == Some(Verdict::Misses) || (!against_itself && row.ratio.is_some_and(|ratio| ratio < 1.0))
 }
 

@@ -27,9 +27,13 @@ impl LogScale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round values within the bounds: powers of ten, with 2 and 5 between them where there would be few.
+    /// Round values within the bounds: powers of ten, with others between them where there would be few.
     pub fn ticks(&self) -> Vec<f64> {
-        let steps: &[f64] = if self.high / self.low > 200.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let steps: &[f64] = match self.high / self.low {
+            span if span > 200.0 => &[1.0],
+            span if span > 8.0 => &[1.0, 2.0, 5.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        };
         let mut power = 10_f64.powf(self.low.log10().floor());
         let mut ticks = Vec::new();
         while power <= self.high {
@@ -59,5 +63,6 @@ mod tests {
         assert!(LogScale::over([f64::NAN, 0.0].into_iter(), 0.0, 1.0).is_none());
         let one = LogScale::over([3.0].into_iter(), 0.0, 1.0).unwrap();
         assert!((one.position(3.0) - 0.5).abs() < 0.001);
+        assert_eq!(one.ticks(), [3.0]);
     }
 }
