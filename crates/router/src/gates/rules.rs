@@ -176,11 +176,8 @@ impl RulePlaces {
             let paths = entries.map(|entry| entry.map(|entry| entry.path()));
             paths.filter(|path| !matches!(path, Ok(path) if !is_rule(path))).take(MAX_FILES + 1).collect()
         });
-        let mut paths = match found {
-            Ok(paths) => paths,
-            // What is there and cannot be listed is read like a file, and found unreadable.
-            Err(_) => return vec![directory],
-        };
+        // What is there and cannot be listed is read like a file, and found unreadable.
+        let Ok(mut paths) = found else { return vec![directory] };
         paths.sort();
         *listed = stamp.is_settled(now).then(|| (stamp, paths.clone()));
         paths

@@ -133,7 +133,7 @@ impl Pool {
             template: None,
             sender,
         };
-        let starter = thread("tgp-starter", move || starter.serve(wishes))?;
+        let starter = thread("tgp-starter", move || starter.serve(&wishes))?;
         // A worker that is dropped is killed and reaped.
         let ender = thread("tgp-ender", move || to_end.into_iter().for_each(drop))?;
         let pool = Self {
@@ -226,7 +226,7 @@ struct Starter {
 }
 
 impl Starter {
-    fn serve(&mut self, wishes: blocking::Receiver<Wish>) {
+    fn serve(&mut self, wishes: &blocking::Receiver<Wish>) {
         // When a run was over, while the pool was not filled since.
         let mut to_fill: Option<Instant> = None;
         loop {
