@@ -59,7 +59,7 @@ pub struct AppendResult {
 /// One content of a chronicle: as long as it is the same, so is what was read of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChronicleRevision {
-    /// There is no such chronicle.
+    /// The chronicle does not exist.
     Absent,
     Content {
         size: u64,
