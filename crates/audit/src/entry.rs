@@ -1,6 +1,7 @@
 //! From a record to the bytes that are hashed and stored.
 
 use serde_json::{Map, Value, json};
+use tgp_contract::canonical::MAX_SAFE_INTEGER;
 use tgp_contract::{CallRecord, FileEffect, GateVerdict, ToolResult, canonical};
 
 use crate::anchor::Head;
@@ -33,8 +34,6 @@ const PLACE_BYTES: usize = 512;
 const MAX_VERDICTS: usize = 64;
 /// Files that an entry names one by one; the others are counted and hashed together.
 const MAX_FILES: usize = 200;
-/// The largest integer that every JSON reader understands exactly.
-const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The words that an entry's verdict can be.
 ///
@@ -183,11 +182,11 @@ impl UnchainedEntry {
         put("session", json!(self.columns.session));
         put("tool", json!(self.columns.tool));
         put("verdict", json!(self.columns.verdict));
-        let mut fields = self.fields.clone();
-        fields.extend(place.clone());
+        // The place wins over a field of the same name.
+        let fields = self.fields.iter().filter(|(name, _)| !place.contains_key(*name)).chain(&place);
         // A call whose details have no canonical form still has happened.
-        let body = canonical::to_string(&Value::Object(fields))
-            .or_else(|_| canonical::to_string(&Value::Object(place)))?;
+        let body = canonical::object_to_string(fields.map(|(name, value)| (name.as_str(), value)))
+            .or_else(|_| canonical::to_string(&Value::Object(place.clone())))?;
         let hash = canonical::sha256_hex(body.as_bytes());
         Ok(ChainedEntry { body, hash })
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, canonical};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
@@ -174,7 +174,7 @@ pub(crate) fn new_chain_id() -> Result<String, Failure> {
                 .help("try again"),
         )
     })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(canonical::hex(&bytes))
 }
 
 fn exists(path: &Path) -> Result<bool, Failure> {

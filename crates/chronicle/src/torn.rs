@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use tgp_contract::RelativePath;
+use tgp_contract::{RelativePath, canonical};
 
 use crate::dirfd::Directory;
 use crate::failure::{Doing, Failure};
@@ -176,7 +176,7 @@ fn hash(file: &File, torn: &Torn) -> io::Result<String> {
         }
         hasher.update(block.get(..size).unwrap_or_default());
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(canonical::hex(&hasher.finalize()))
 }
 
 fn is_same(file: &File, torn: &Torn, existing: &File) -> io::Result<bool> {

@@ -10,6 +10,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use tgp_contract::canonical;
 
 use tgp_graph::mirroring::GraphError;
 use tgp_graph::mirroring::{OPEN, RENAME};
@@ -95,7 +96,7 @@ pub(super) fn digest<'a>(moments: impl Iterator<Item = &'a (i64, String)>) -> St
     for (number, commit) in moments {
         hasher.update(format!("{number} {commit}\n"));
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    canonical::hex(&hasher.finalize())
 }
 
 pub(super) fn labels(connection: &Connection) -> Result<Vec<String>, GraphError> {

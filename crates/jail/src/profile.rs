@@ -140,7 +140,7 @@ impl Profile {
     }
 
     /// The process that workers are forked from. They inherit all of this, and lock the rest with a
-    /// [`ChildLock`](crate::ChildLock) of [`Profile::compute_worker`].
+    /// [`ChildLock`](crate::ChildLock) and the limits of [`Profile::compute_worker`].
     #[must_use]
     pub fn worker_template() -> Self {
         let worker = Self::compute_worker();

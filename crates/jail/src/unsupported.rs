@@ -5,7 +5,7 @@ mod process;
 
 use std::process::Command;
 
-use crate::{JailError, LockReport, Profile};
+use crate::{JailError, LockReport, Profile, ResourceLimits};
 pub use process::{JailedProcess, KillHandle, OverlayLayer, process_support, start};
 
 pub(crate) fn is_root() -> bool {
@@ -22,7 +22,7 @@ pub fn lock_this_process(_profile: &Profile) -> Result<LockReport, JailError> {
 pub struct ChildLock;
 
 impl ChildLock {
-    pub fn prepare(_profile: &Profile) -> Result<Self, JailError> {
+    pub fn prepare(_limits: &ResourceLimits) -> Result<Self, JailError> {
         Ok(Self)
     }
 

@@ -115,6 +115,16 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
+    fn the_text_is_that_of_the_library(value in any_json()) {
+        let text = canonical::to_string(&value).unwrap();
+        prop_assert_eq!(&text, &serde_json_canonicalizer::to_string(&value).unwrap());
+        if let Value::Object(fields) = &value {
+            let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
+            prop_assert_eq!(text, canonical::object_to_string(fields).unwrap());
+        }
+    }
+
+    #[test]
     fn canonical_text_reads_back_and_is_stable(value in any_json()) {
         let text = canonical::to_string(&value).unwrap();
         let back: Value = serde_json::from_str(&text).unwrap();

@@ -19,7 +19,7 @@ pub(crate) enum Action {
 }
 
 /// What happens to a call, depending on its arguments or not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Always(Action),
     /// The first action when one of the rules fits, else the second.

@@ -66,6 +66,13 @@ pub(crate) fn compile(profile: &Profile, landlock_abi: Option<u32>) -> Result<Op
     Ok(Some(Program(bpf::assemble(architecture, decisions, default, UNKNOWN))))
 }
 
+/// Compiles what a worker adds to the filter of the template it was forked from.
+pub(crate) fn compile_for_child() -> Result<Option<Program>, JailError> {
+    let Some(architecture) = ARCHITECTURE else { return Ok(None) };
+    let decisions = beyond_template().map_err(|error| JailError::Filter(Box::new(error)))?;
+    Ok(Some(Program(bpf::assemble(architecture, decisions, Action::Allow, UNKNOWN))))
+}
+
 impl Program {
     /// Installs the filter on the calling thread. System calls only.
     pub(crate) fn install(&mut self) -> Result<(), Refusal> {
@@ -186,6 +193,18 @@ fn template() -> Result<Decisions, BackendError> {
     // Which number its workers have is known only to their own filters.
     draft.when(libc::SYS_tgkill, vec![SeccompRule::new(vec![abort()?])?], Action::Allow, DENY);
     Ok(draft.0)
+}
+
+/// What a worker may do less than its template. The kernel asks all filters of a process and takes the strictest answer,
+/// so that the other calls need not be decided again: each instruction of a filter is translated for each worker anew.
+fn beyond_template() -> Result<Decisions, BackendError> {
+    let mut compute = compute()?;
+    let differs = |(call, decision): (u32, Decision)| match compute.remove(&call) {
+        Some(own) if own == decision => None,
+        Some(own) => Some((call, own)),
+        None => Some((call, Decision::Always(DENY))),
+    };
+    Ok(template()?.into_iter().filter_map(differs).collect())
 }
 
 /// Calls of a worker that take no argument worth checking.
@@ -333,6 +352,36 @@ fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, Ba
     }
     draft.when(libc::SYS_socketpair, none_of(0, &[libc::AF_UNIX as u64])?, DENY, Action::Allow);
     Ok(draft.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_loses_exactly_what_only_its_template_needs() {
+        let mut decisions = beyond_template().unwrap();
+        let abort_itself = decisions.remove(&(libc::SYS_tgkill as u32));
+        assert_eq!(abort_itself, compute().unwrap().remove(&(libc::SYS_tgkill as u32)));
+        let mut expected = [
+            libc::SYS_clone,
+            libc::SYS_dup3,
+            libc::SYS_getppid,
+            libc::SYS_prctl,
+            libc::SYS_prlimit64,
+            libc::SYS_seccomp,
+        ]
+        .map(|call| call as u32);
+        expected.sort_unstable();
+        assert!(decisions.keys().copied().eq(expected));
+        assert!(decisions.values().all(|decision| *decision == Decision::Always(DENY)));
+    }
+
+    #[test]
+    fn a_template_decides_every_call_that_its_workers_decide() {
+        let template = template().unwrap();
+        assert!(compute().unwrap().keys().all(|call| template.contains_key(call)));
+    }
 }
 
 /// Asking the kernel.

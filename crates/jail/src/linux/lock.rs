@@ -8,7 +8,7 @@ use super::filter::Program;
 use super::limits::RlimitSet;
 use super::mounts::MountView;
 use super::{Refusal, files, filter, namespaces, privileges, supervise};
-use crate::{FileAccess, JailError, Profile, SyscallFilter};
+use crate::{FileAccess, JailError, Profile, ResourceLimits, SyscallFilter};
 
 /// Everything a process needs to lock itself, allocated ahead.
 #[derive(Debug)]
@@ -107,7 +107,8 @@ impl Lock {
     }
 }
 
-/// What a worker adds to the lock that it has inherited from the template it was forked from: its limits and its filter.
+/// What a worker adds to the lock that it has inherited from the template it was forked from: its limits, and a filter that
+/// takes from it what only a template needs.
 ///
 /// It is prepared by the template before it locks itself, since a lock forbids the questions that take.
 #[derive(Debug)]
@@ -119,9 +120,9 @@ pub struct ChildLock {
 impl ChildLock {
     /// # Errors
     /// When the filter cannot be compiled.
-    pub fn prepare(profile: &Profile) -> Result<Self, JailError> {
-        let program = if filter::available() { filter::compile(profile, files::abi())? } else { None };
-        Ok(Self { program, limits: RlimitSet::new(&profile.limits) })
+    pub fn prepare(limits: &ResourceLimits) -> Result<Self, JailError> {
+        let program = if filter::available() { filter::compile_for_child()? } else { None };
+        Ok(Self { program, limits: RlimitSet::new(limits) })
     }
 
     /// Locks the calling process, which must be a child of the one that prepared this.

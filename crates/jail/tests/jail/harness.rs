@@ -194,7 +194,7 @@ impl Request {
 
 /// Locks the process as a template and goes on in a worker of it. The template itself waits to be ended.
 fn fork_from_template() {
-    let mut lock = ChildLock::prepare(&Profile::compute_worker()).unwrap();
+    let mut lock = ChildLock::prepare(&Profile::compute_worker().limits).unwrap();
     tgp_jail::lock_this_process(&Profile::worker_template()).unwrap();
     let flags = libc::CLONE_PARENT | libc::SIGCHLD;
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use tgp_contract::CapabilityToken;
+use tgp_contract::{CapabilityToken, canonical};
 
 use super::TokenFault;
 
@@ -42,11 +42,7 @@ fn sign(key: &Secret, parts: &[&[u8]]) -> Result<Secret, TokenFault> {
 
 /// A name derived from a signature, which does not give it away.
 pub(super) fn name_of(signature: &Secret, purpose: &str) -> Result<String, TokenFault> {
-    Ok(hex(&sign(signature, &[purpose.as_bytes()])?))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(canonical::hex(&sign(signature, &[purpose.as_bytes()])?))
 }
 
 impl Chain {

@@ -1,6 +1,6 @@
 //! What a verified token lets through.
 
-use tgp_contract::{Actor, ClientId, Effect, Root, ToolError};
+use tgp_contract::{Actor, ClientId, Effect, Root, ToolError, canonical};
 
 use super::chain::{self, Chain, Secret};
 use super::{Caveats, TokenFault};
@@ -169,7 +169,7 @@ pub struct Grant {
 
 impl Grant {
     pub(super) fn new(chain: &Chain, signatures: &[Secret], scopes: Vec<Scope>) -> Result<Self, TokenFault> {
-        let family = chain::hex(chain.id());
+        let family = canonical::hex(chain.id());
         let last = signatures.last().ok_or(TokenFault::Malformed("it has no caveat block"))?;
         let name = chain::name_of(last, "id")?;
         let mut counters = Vec::new();

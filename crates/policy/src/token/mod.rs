@@ -135,7 +135,7 @@ impl Caveats {
         let mut caveats = self.clone();
         if caveats.calls.is_some() && caveats.salt.is_none() {
             let salt: [u8; 8] = random()?;
-            caveats.salt = Some(chain::hex(&salt));
+            caveats.salt = Some(canonical::hex(&salt));
         }
         let value = serde_json::to_value(&caveats).map_err(|error| invalid(&error.to_string()))?;
         canonical::to_string(&value).map(String::into_bytes).map_err(|error| invalid(&error.to_string()))

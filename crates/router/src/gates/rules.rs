@@ -1,7 +1,7 @@
 //! The rules in force: read from files, and read again when a file has changed, with no moment in between.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -67,7 +67,7 @@ pub(crate) struct Rules {
 }
 
 struct Loaded {
-    seen: Vec<VisibleFs>,
+    seen: Vec<SeenFile>,
     generation: u64,
     /// Broken rules allow nothing: every call is denied with this error until the file is repaired.
     rules: Result<Arc<Rules>, ToolError>,
@@ -75,9 +75,17 @@ struct Loaded {
 
 /// A file as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct VisibleFs {
+struct SeenFile {
     path: PathBuf,
-    stamp: Option<Stamp>,
+    state: FileState,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum FileState {
+    Absent,
+    There(Stamp),
+    /// The system does not say whether it is there, for example because a directory above it may not be entered.
+    Unknown(ErrorKind),
 }
 
 /// The files of rules, and the directory of them as it was listed last: it is listed again when it has changed.
@@ -137,7 +145,7 @@ impl RuleStore {
         answer
     }
 
-    fn read_already(&self, seen: &[VisibleFs]) -> Option<Result<Arc<Rules>, ToolError>> {
+    fn read_already(&self, seen: &[SeenFile]) -> Option<Result<Arc<Rules>, ToolError>> {
         let loaded = self.loaded();
         (loaded.seen == seen).then(|| loaded.rules.clone())
     }
@@ -149,14 +157,14 @@ impl RuleStore {
 
 impl RulePlaces {
     /// Every file of rules, and when it was changed.
-    fn look(&self) -> Vec<VisibleFs> {
+    fn look(&self) -> Vec<SeenFile> {
         let paths = self.in_directory();
         let named = self.files.files.iter().map(|file| self.files.project.join(file));
         paths
             .into_iter()
             .chain(named)
             .chain(self.record.clone())
-            .map(|path| VisibleFs { stamp: stamp_of(&path), path })
+            .map(|path| SeenFile { state: state_of(&path), path })
             .collect()
     }
 
@@ -164,8 +172,12 @@ impl RulePlaces {
     fn in_directory(&self) -> Vec<PathBuf> {
         let directory = self.files.tool_root.join(DIRECTORY);
         let now = SystemTime::now();
-        // Most projects have none.
-        let Some(stamp) = stamp_of(&directory) else { return Vec::new() };
+        let stamp = match state_of(&directory) {
+            FileState::There(stamp) => stamp,
+            // Most projects have none.
+            FileState::Absent => return Vec::new(),
+            FileState::Unknown(_) => return vec![directory],
+        };
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, paths)) = &*listed
             && *known == stamp
@@ -184,11 +196,16 @@ impl RulePlaces {
     }
 }
 
-/// None for what is not there. A link that leads nowhere is there all the same.
-fn stamp_of(path: &Path) -> Option<Stamp> {
-    let itself = path.symlink_metadata().ok()?;
-    let target = if itself.is_symlink() { std::fs::metadata(path).ok() } else { None };
-    Some(Stamp::of(target.as_ref().unwrap_or(&itself)))
+/// What is at a path. A link that leads nowhere is there, with a stamp of its own.
+fn state_of(path: &Path) -> FileState {
+    match path.symlink_metadata() {
+        Ok(itself) => {
+            let target = if itself.is_symlink() { std::fs::metadata(path).ok() } else { None };
+            FileState::There(Stamp::of(target.as_ref().unwrap_or(&itself)))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => FileState::Absent,
+        Err(error) => FileState::Unknown(error.kind()),
+    }
 }
 
 impl RuleFiles {
@@ -225,7 +242,7 @@ fn is_script(path: &Path) -> bool {
 
 async fn read(
     RulePlaces { files, record, .. }: &RulePlaces,
-    seen: &[VisibleFs],
+    seen: &[SeenFile],
     predicates: &dyn PredicateCompiler,
     tools: &[Arc<dyn DynTool>],
     generation: u64,
@@ -238,19 +255,21 @@ async fn read(
     let mut sources = Vec::new();
     let mut scripts = Vec::new();
     let mut foreign = ForeignRules::new();
-    for VisibleFs { path, stamp } in seen {
+    for SeenFile { path, state } in seen {
         let name = files.name(path);
-        if stamp.is_none() {
-            if files.required {
+        let text = match state {
+            FileState::Absent if files.required => {
                 return Err(ToolError::new(
                     Code::Config,
                     format!("the file of rules `{name}` does not exist"),
                 )
                 .help("make it, or take it out of `policy.files` in the configuration"));
             }
-            continue;
-        }
-        let text = text_of(path).map_err(|error| {
+            FileState::Absent => continue,
+            FileState::There(_) => text_of(path),
+            FileState::Unknown(kind) => Err((*kind).into()),
+        };
+        let text = text.map_err(|error| {
             ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
                 .help("rules that cannot be read deny everything; fix or remove the file")
         })?;
@@ -354,4 +373,22 @@ fn completed(arguments: &Value, schema: &Value) -> Value {
         }
     }
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_the_system_does_not_show_is_not_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(state_of(&folder.path().join("missing")), FileState::Absent);
+        assert!(matches!(state_of(&file), FileState::There(_)));
+        // Not even root can look below a file.
+        assert_eq!(state_of(&file.join("rules")), FileState::Unknown(ErrorKind::NotADirectory));
+        std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
+        assert!(matches!(state_of(&folder.path().join("link")), FileState::There(_)));
+    }
 }

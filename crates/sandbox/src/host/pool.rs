@@ -3,10 +3,11 @@
 //! One thread starts workers and lives as long as the pool, because a worker dies with the thread that started it. It
 //! forks them from a template. A kernel that runs one tool and ends needs no more than two (a configuration file in
 //! TypeScript is a run, too), so at first there is one, and one more when it is taken. When a run is over and the kernel
-//! still works, the thread keeps a bounded channel full, and a worker that was the last is replaced at once. A second thread ends used workers, so that no call waits for the operating system to end
-//! a process.
+//! still works, the thread keeps a bounded channel full, and a worker that was the last is replaced at once. A second
+//! thread ends used workers, so that no call waits for the operating system to end a process.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ const MAX_START_ATTEMPTS: u32 = 3;
 /// How long the pool is not filled after a run: a kernel that runs one tool and ends needs no more workers, and ending
 /// them would delay its end.
 const GRACE: Duration = Duration::from_millis(10);
+/// Runs that a short-lived kernel does: its configuration, and its tool.
+const FEW_RUNS: u32 = 2;
 /// Wishes that may wait for the starter.
 const MAX_WISHES: usize = 64;
 
@@ -110,6 +113,8 @@ pub(super) struct Pool {
     wanted: Option<blocking::SyncSender<Wish>>,
     threads: Vec<JoinHandle<()>>,
     reach: Reach,
+    /// Runs that found no worker ready.
+    waited: AtomicU32,
     pub(super) warm_set: Arc<WarmSet>,
 }
 
@@ -142,6 +147,7 @@ impl Pool {
             wanted: Some(wanted),
             threads: vec![starter, ender],
             reach,
+            waited: AtomicU32::new(0),
             warm_set,
         };
         pool.wish(Wish::One);
@@ -170,6 +176,10 @@ impl Pool {
             let mut ready = self.ready.lock().await;
             // A worker is replaced at once when it is the last that is ready.
             if ready.len() <= 1 {
+                self.wish(Wish::One);
+            }
+            // A kernel that runs one tool after the other should not wait for each worker: it gets one in reserve.
+            if ready.is_empty() && self.waited.fetch_add(1, Ordering::Relaxed) >= FEW_RUNS {
                 self.wish(Wish::One);
             }
             let mut worker = ready.recv().await.unwrap_or(Err(SandboxError::Closed))?;

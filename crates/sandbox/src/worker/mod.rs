@@ -7,6 +7,7 @@
 mod compile;
 mod engine;
 mod host;
+mod pages;
 mod quickjs;
 mod template;
 
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use tgp_jail::{ChildLock, Profile, lock_this_process};
+use tgp_jail::{Profile, lock_this_process};
 
 use crate::protocol::{FromWorker, RunRequest, ToWorker, read_blocking, write_blocking};
 pub use compile::{Frontend, FrontendReply};
@@ -72,8 +73,8 @@ fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     let stack_bytes = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })?;
     let kernel = nix::unistd::getppid();
     let profile = profile(kind, heap_bytes)?;
-    let child_lock = match kind {
-        TEMPLATE => Some(ChildLock::prepare(&worker_profile(heap_bytes)).ok()?),
+    let birth = match kind {
+        TEMPLATE => Some(template::Birth::prepare(&worker_profile(heap_bytes).limits)?),
         _ => None,
     };
     // A worker never outlives the thread that started it, even when the kernel is killed outright.
@@ -84,8 +85,8 @@ fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
         return compile::serve(&mut connection, frontend).ok();
     }
     let serving = Serving::warm(connection, usize::try_from(heap_bytes).ok()?, stack_bytes)?;
-    if let Some(lock) = child_lock {
-        return template::serve(&serving, lock, kernel);
+    if let Some(birth) = birth {
+        return template::serve(&serving, birth, kernel);
     }
     serving.host.send(&FromWorker::Warm).ok()?;
     serving.serve_run()

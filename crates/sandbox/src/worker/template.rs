@@ -10,17 +10,30 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::Pid;
-use tgp_jail::ChildLock;
+use tgp_jail::{ChildLock, ResourceLimits};
 
 use super::engine::Engine;
+use super::pages::{self, Heap};
 use super::{Serving, leave};
 use crate::protocol::{FORK_REQUEST, FromWorker, fork_answer};
 
 /// Where the template has the kernel's connection, and where each copy gets its own.
 const CONNECTION: RawFd = 0;
 
+/// What a template prepares for its workers before it locks itself.
+pub(super) struct Birth {
+    lock: ChildLock,
+    heap: Option<Heap>,
+}
+
+impl Birth {
+    pub(super) fn prepare(limits: &ResourceLimits) -> Option<Self> {
+        Some(Self { lock: ChildLock::prepare(limits).ok()?, heap: pages::prepare_template() })
+    }
+}
+
 /// Forks a worker whenever the kernel sends a connection for one, until it closes the template's own.
-pub(super) fn serve(serving: &Serving, mut lock: ChildLock, kernel: Pid) -> Option<()> {
+pub(super) fn serve(serving: &Serving, mut birth: Birth, kernel: Pid) -> Option<()> {
     serving.host.send(&FromWorker::Warm).ok()?;
     // What is garbage now would be garbage in every copy, and looking for it there would touch all of the heap.
     serving.engine.collect_garbage();
@@ -29,7 +42,7 @@ pub(super) fn serve(serving: &Serving, mut lock: ChildLock, kernel: Pid) -> Opti
         match clone_beside() {
             Ok(None) => {
                 // A worker that cannot serve says nothing: the kernel sees the closed connection and reports it.
-                let _ = become_worker(connection, &mut lock, kernel)
+                let _ = become_worker(connection, &mut birth, kernel)
                     .and_then(|()| serving.host.send(&FromWorker::Warm).ok())
                     .and_then(|()| serving.serve_run());
                 leave();
@@ -76,7 +89,7 @@ fn clone_beside() -> Result<Option<Pid>, Errno> {
     Ok((number != 0).then(|| Pid::from_raw(number as i32)))
 }
 
-fn become_worker(connection: OwnedFd, lock: &mut ChildLock, kernel: Pid) -> Option<()> {
+fn become_worker(connection: OwnedFd, birth: &mut Birth, kernel: Pid) -> Option<()> {
     // SAFETY: the number stays that of the connection that `Host` owns; the template's own is closed by the same call.
     Errno::result(unsafe { libc::dup3(connection.as_raw_fd(), CONNECTION, libc::O_CLOEXEC) }).ok()?;
     drop(connection);
@@ -84,5 +97,9 @@ fn become_worker(connection: OwnedFd, lock: &mut ChildLock, kernel: Pid) -> Opti
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).ok()?;
     // The kernel may have died before that call, and then nothing would end this process.
     (nix::unistd::getppid() == kernel).then_some(())?;
-    lock.apply().ok()
+    birth.lock.apply().ok()?;
+    if let Some(heap) = &birth.heap {
+        heap.own();
+    }
+    Some(())
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use bytes::BytesMut;
 use serde_json::Value;
-use tgp_contract::ToolError;
+use tgp_contract::{ToolError, canonical};
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type};
 
 use crate::failure::esql;
@@ -77,8 +77,7 @@ fn base(kind: &Type) -> &Type {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-    std::iter::once("\\x".to_owned()).chain(digits).collect()
+    format!("\\x{}", canonical::hex(bytes))
 }
 
 /// `{1,"two",NULL}`; inner lists are further dimensions. The depth was bounded by the JSON parser.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
-use tgp_contract::RelativePath;
+use tgp_contract::{RelativePath, canonical};
 
 use super::{Stamp, Tree};
 
@@ -91,7 +91,7 @@ impl<'t> Hashing<'t> {
                 self.head.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
             }
         }
-        Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(canonical::hex(&hasher.finalize()))
     }
 
     /// The beginning of the file that was read last.

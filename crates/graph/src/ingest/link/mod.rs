@@ -21,6 +21,7 @@ use std::sync::Arc;
 use globset::GlobSet;
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
+use tgp_contract::canonical;
 
 use super::blobs::ParseCache;
 use super::language::{Language, extension, file_name, language_name, parent};
@@ -189,7 +190,7 @@ pub(crate) fn path_props(path: &str) -> Map<String, Value> {
 
 fn file_props(world: &LinkContext<'_>, path: &str, file: &FileState, parse: &Parse) -> String {
     let mut props = path_props(path);
-    props.insert("blob".to_owned(), hex(&file.blob).into());
+    props.insert("blob".to_owned(), canonical::hex(&file.blob).into());
     props.insert("bytes".to_owned(), parse.bytes.into());
     if let Some(lines) = parse.lines {
         props.insert("lines".to_owned(), lines.into());
@@ -200,10 +201,6 @@ fn file_props(world: &LinkContext<'_>, path: &str, file: &FileState, parse: &Par
         props.insert("unparsed".to_owned(), true.into());
     }
     Value::Object(props).to_string()
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn symbol_props(path: &str, symbol: &Symbol) -> String {
