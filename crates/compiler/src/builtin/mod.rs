@@ -56,6 +56,9 @@ pub(crate) fn test_main() -> Unit {
 /// The engine's own module behind `require`; it has no source.
 pub(crate) const REQUIRE: &str = "tgp:require";
 
+/// The engine's own module with the natives of the standard library; it has no source. Only built-in modules may name it.
+pub(crate) const CSV: &str = "tgp:csv";
+
 /// The source of a built-in module.
 pub(crate) fn unit(id: &str) -> Option<Unit> {
     let source = match id {

@@ -4,6 +4,9 @@
  * Nothing here changes its arguments, keeps state or looks at the clock.
  */
 
+// Natives of the engine: the rows, and the records, of a text and a separator; undefined when a quoted field is not closed.
+import { csvRecords, csvRows } from 'tgp:csv';
+
 type Key = string | number;
 
 /** Splits `items` into groups of `size`; the last one may be shorter. */
@@ -197,98 +200,23 @@ export function truncate(text: string, length: number, mark = '…'): string {
 
 /** The rows of a CSV text (RFC 4180): quoted fields may hold separators, quotes and line ends. */
 export function parseCsvRows(text: string, { separator = ',' }: { separator?: string } = {}): string[][] {
-  const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
-  // Only a single character separates; a line end never does, because it ends the row.
-  const splits = separator.length === 1 && separator !== '\n' && separator !== '\r';
-  const fields = (line: string): string[] => (splits ? line.split(separator) : [line]);
-  if (separator === '"' || !source.includes('"')) {
-    const lines = (source.includes('\r') ? source.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : source).split('\n');
-    // What follows the last line end is a row only when there is something.
-    if (lines.at(-1) === '') lines.pop();
-    return lines.map(fields);
-  }
-  const rows: string[][] = [];
-  const { length } = source;
-  // The next place of each character is searched again only when it was passed, so that the whole stays linear.
-  const next = (character: string, from: number): number => {
-    const found = source.indexOf(character, from);
-    return found < 0 ? length : found;
-  };
-  let quote = -1;
-  let feed = -1;
-  let carriage = -1;
-  let split = splits ? -1 : length;
-  let place = 0;
-  while (place < length) {
-    let row: string[] = [];
-    // One field with quotes, and the fields without before it, in each round.
-    for (;;) {
-      if (quote < place) quote = next('"', place);
-      if (feed < place) feed = next('\n', place);
-      if (carriage < place) carriage = next('\r', place);
-      const end = feed < carriage ? feed : carriage;
-      // A quote opens only at the beginning of a field; elsewhere it is a character like others.
-      while (quote < end && quote > place && !(splits && source[quote - 1] === separator)) quote = next('"', quote + 1);
-      const opens = quote < end;
-      if (!opens || quote > place) {
-        const plain = fields(source.slice(place, opens ? quote - 1 : end));
-        if (row.length === 0) row = plain;
-        else for (const field of plain) row.push(field);
-      }
-      if (!opens) {
-        place = end;
-        break;
-      }
-      let close = next('"', quote + 1);
-      const from = quote + 1;
-      let doubled = false;
-      // Two quotes are one quote of the field.
-      while (source.charCodeAt(close + 1) === 34) {
-        doubled = true;
-        close = next('"', close + 2);
-      }
-      if (close >= length) throw new SyntaxError('parseCsv: a quoted field is not closed');
-      const inner = source.slice(from, close);
-      const field = doubled ? inner.replaceAll('""', '"') : inner;
-      place = close + 1;
-      if (splits && source[place] === separator) {
-        row.push(field);
-        place++;
-        continue;
-      }
-      // What follows a closing quote belongs to the field.
-      if (feed < place) feed = next('\n', place);
-      if (carriage < place) carriage = next('\r', place);
-      if (split < place) split = next(separator, place);
-      const stop = Math.min(split, feed, carriage);
-      row.push(stop > place ? field + source.slice(place, stop) : field);
-      place = stop;
-      if (stop !== split || stop === length) break;
-      place++;
-    }
-    rows.push(row);
-    place += source[place] === '\r' && source[place + 1] === '\n' ? 2 : 1;
-  }
-  return rows;
+  return closed(csvRows(withoutMark(text), splitter(separator)));
 }
 
 /** The records of a CSV text whose first row names the columns. */
 export function parseCsv(text: string, options: { separator?: string } = {}): Record<string, string>[] {
-  const rows = parseCsvRows(text, options);
-  const header = rows[0] ?? [];
-  // A copy of an empty record has every column as its own property, whatever it is called. Most names need no copy.
-  const inherited = header.some((name) => name in Object.prototype);
-  const empty: Record<string, string> = inherited ? Object.fromEntries(header.map((name) => [name, ''])) : {};
-  const records: Record<string, string>[] = [];
-  const columns = header.length;
-  for (let index = 1; index < rows.length; index++) {
-    const row = rows[index] as string[];
-    if (row.length === 1 && row[0] === '') continue;
-    const record: Record<string, string> = inherited ? { ...empty } : {};
-    for (let column = 0; column < columns; column++) record[header[column] as string] = row[column] ?? '';
-    records.push(record);
-  }
-  return records;
+  const { separator = ',' } = options;
+  return closed(csvRecords(withoutMark(text), splitter(separator)));
+}
+
+const withoutMark = (text: string): string => (text.startsWith('\uFEFF') ? text.slice(1) : text);
+
+// Only a single character separates.
+const splitter = (separator: string): string => (separator.length === 1 ? separator : '');
+
+function closed<Rows>(rows: Rows | undefined): Rows {
+  if (rows === undefined) throw new SyntaxError('parseCsv: a quoted field is not closed');
+  return rows;
 }
 
 /** A CSV text of records. The columns are those of the first record unless they are named. */

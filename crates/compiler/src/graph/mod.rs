@@ -17,7 +17,7 @@ use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolError};
 
 use self::packages::Packages;
 use self::refusal::{Refusal, refused};
-use crate::builtin::{self, CORE, STANDARD, TEST, TEST_MAIN};
+use crate::builtin::{self, CORE, CSV, STANDARD, TEST, TEST_MAIN};
 use crate::{CompiledModule, ModuleRequest, RequestKind, SourceRole, Unit};
 
 /// A graph with more modules is refused.
@@ -227,6 +227,7 @@ impl GraphBuilder {
     fn resolve(&mut self, origin: &Origin, request: &ModuleRequest) -> Result<String, ToolError> {
         let specifier = request.specifier.as_str();
         match origin {
+            Origin::Builtin if specifier == CSV => Ok(CSV.to_owned()),
             Origin::Builtin => Err(refused(request, Refusal::NotAllowed(&self.host.allowed_imports))),
             Origin::Config if specifier == CORE.0 => self.add_builtin(CORE.1),
             Origin::Config => Err(refused(request, Refusal::OnlyCore)),

@@ -8,7 +8,7 @@ use tgp_contract::RelativePath;
 
 use crate::support::{Project, build};
 
-const RUNNER: &str = r"
+const RUNNER: &str = r#"
 import vm from 'node:vm';
 import { readFileSync } from 'node:fs';
 const { entry, modules, links, args } = JSON.parse(readFileSync(0, 'utf8'));
@@ -32,8 +32,24 @@ const native = new vm.SyntheticModule(['requireFrom', 'load'], function () {
   this.setExport('requireFrom', requireFrom);
   this.setExport('load', load);
 }, { context });
+// The engine's parser, as far as these tests use it.
+const csvRows = (text, separator) => {
+  const quoted = (field) => field.slice(1, -1).replaceAll('""', '"');
+  const row = (line) => line.split(new RegExp(`${separator}(?=(?:[^"]*"[^"]*")*[^"]*$)`))
+    .map((field) => (field.startsWith('"') ? quoted(field) : field));
+  return text.replace(/\r?\n$/, '').split(/\r?\n(?=(?:[^"]*"[^"]*")*[^"]*$)/).map(row);
+};
+const csvRecords = (text, separator) => {
+  const [header, ...rows] = csvRows(text, separator);
+  return rows.map((row) => Object.fromEntries(header.map((name, index) => [name, row[index] ?? ''])));
+};
+const csv = new vm.SyntheticModule(['csvRows', 'csvRecords'], function () {
+  this.setExport('csvRows', csvRows);
+  this.setExport('csvRecords', csvRecords);
+}, { context });
 const get = (id) => {
   if (id === 'tgp:require') return native;
+  if (id === 'tgp:csv') return csv;
   if (!esm.has(id)) {
     esm.set(id, new vm.SourceTextModule(modules[id].code, {
       context, identifier: id,
@@ -50,7 +66,7 @@ for (const id of Object.keys(modules)) if (modules[id].format === 'module') get(
 const main = modules[entry].format === 'module' ? await (async () => { await ready(get(entry)); return get(entry).namespace.default; })() : load(entry);
 const result = typeof main === 'function' ? await main(args) : main;
 console.log(JSON.stringify(result));
-";
+"#;
 
 /// The JSON a tool returns when its graph runs in Node, or nothing where there is no Node.
 fn run(project: &Project, entry: &str, arguments: &str) -> Option<String> {

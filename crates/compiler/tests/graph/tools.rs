@@ -67,6 +67,7 @@ fn the_standard_library_is_built_in() {
     let project = Project::new(&[("tools/a.ts", "import { sum } from '@tgp/std';\nsum(args.values)")]);
     let graph = project.graph("tools/a.ts").unwrap();
     assert_eq!(links(&graph, "tools/a.ts"), ["@tgp/std -> tgp:std"]);
+    assert_eq!(links(&graph, "tgp:std"), ["tgp:csv -> tgp:csv"]);
     assert!(graph.modules["tgp:std"].exports.contains(&"parseCsv".to_owned()));
 }
 
@@ -112,6 +113,12 @@ fn refusals_say_where_and_why() {
         ("import 'zod/../evil'; export {};", "it names something outside the tool root"),
         ("import './link'; export {};", "it names something outside the tool root"),
         ("import 'tgp:require'; export {};", "it names something outside the tool root"),
+        (
+            "import { csvRows } from 'tgp:csv'; export default csvRows;",
+            "it names something outside the tool root",
+        ),
+        ("export default () => import('tgp:csv');", "it names something outside the tool root"),
+        ("module.exports = require('tgp:csv');", "it names something outside the tool root"),
         (
             "const fs = require('fs'); module.exports = fs;",
             "ESECURITY 1:20 tools/a.ts:1:20: cannot import `fs`: it is a module of Node",

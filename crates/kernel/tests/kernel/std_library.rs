@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Project, result, run};
+use crate::support::{Project, code, result, run};
 
-/// The parser as it was before it became fast, character by character, and texts made at random.
+/// The parser as it was before it became native, character by character, and texts made at random.
 const CSV: &str = r#"
 import { parseCsv, parseCsvRows } from '@tgp/std';
 
@@ -57,8 +57,13 @@ function plainRecords(text: string, options: { separator?: string } = {}): Recor
     .map((row) => Object.fromEntries(header.map((name, index) => [name, row[index] ?? ''])));
 }
 
-const PIECES = ['a', 'b', ',', ',', '"', '"', '""', '\n', '\r', '\r\n', ' ', 'é', '😀', ';', '\uFEFF', '__proto__', '1', '\u0000'];
-const SEPARATORS = [undefined, ',', ';', '\t', '', ',,', '"', '\n', '\r', 'a', '\uD83D'];
+const PIECES = [
+  'a', 'b', ',', ',', '"', '"', '""', '\n', '\r', '\r\n', ' ', 'é', 'ÿ', '€', '😀', '\uD83D', '\uDE00', ';', '\t', '\uFEFF', '__proto__',
+  'toString', '1', '0', '\u0000', '\u2028', 'x'.repeat(1100), '€'.repeat(600),
+];
+// Texts of few of them have longer rows, and more quotes that close.
+const FEW = ['a', ',', ',', ';', '"', '"', '\n', '€'];
+const SEPARATORS = [undefined, ',', ';', '\t', '', ',,', '"', '\n', '\r', 'a', 'é', '€', '\uD83D', '\uDE00', '\uFEFF', '\u0000'];
 
 const outcome = (work: () => unknown): string => {
   try {
@@ -75,7 +80,8 @@ export default (args: { seed: number; texts: number }): unknown => {
     return (state >>> 8) % below;
   };
   for (let count = 0; count < args.texts; count++) {
-    const text = Array.from({ length: random(24) }, () => PIECES[random(PIECES.length)]).join('');
+    const pieces = random(3) === 0 ? FEW : PIECES;
+    const text = Array.from({ length: random(24) }, () => pieces[random(pieces.length)]).join('');
     const separator = SEPARATORS[random(SEPARATORS.length)];
     const options = separator === undefined ? {} : { separator };
     const rows = [outcome(() => parseCsvRows(text, options)), outcome(() => plainRows(text, options))];
@@ -118,6 +124,123 @@ export default () => [
             ["__proto__", "constructor"],
         ])
     );
+    kernel.shutdown().await;
+}
+
+/// Each case is the text, the separator, and the rows and records or the error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn csv_of_unusual_forms_is_read() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "import { parseCsv, parseCsvRows } from '@tgp/std';
+const outcome = (work: () => unknown): unknown => {
+  try { return work(); } catch (error: any) { return `${error.name}: ${error.message}`; }
+};
+export default (args: { cases: { text: string; separator: string }[] }) =>
+  args.cases.map(({ text, separator }) => [
+    outcome(() => parseCsvRows(text, { separator })), outcome(() => parseCsv(text, { separator })),
+  ]);";
+    let unclosed = "SyntaxError: parseCsv: a quoted field is not closed";
+    let table = [
+        ("", ",", json!([]), json!([])),
+        ("\n", ",", json!([[""]]), json!([])),
+        ("\n\n1", ",", json!([[""], [""], ["1"]]), json!([{ "": "1" }])),
+        ("a,b\n\n1\n1,2,3", ",", json!([["a", "b"], [""], ["1"], ["1", "2", "3"]]), {
+            json!([{ "a": "1", "b": "" }, { "a": "1", "b": "2" }])
+        }),
+        ("a\r\rb\n\rc\r\n", ",", json!([["a"], [""], ["b"], [""], ["c"]]), {
+            json!([{ "a": "b" }, { "a": "c" }])
+        }),
+        ("a\n\"\"\n,", ",", json!([["a"], [""], ["", ""]]), json!([{ "a": "" }])),
+        ("a,a,b\n1,2,3\n4", ",", json!([["a", "a", "b"], ["1", "2", "3"], ["4"]]), {
+            json!([{ "a": "2", "b": "3" }, { "a": "", "b": "" }])
+        }),
+        ("a\n\"x\"y\"z\"\n x\"y", ",", json!([["a"], ["xy\"z\""], [" x\"y"]]), {
+            json!([{ "a": "xy\"z\"" }, { "a": " x\"y" }])
+        }),
+        ("a\n\"\"\"x\"\"\"", ",", json!([["a"], ["\"x\""]]), json!([{ "a": "\"x\"" }])),
+        ("\u{feff}\"a\"\n\u{feff}1", ",", json!([["a"], ["\u{feff}1"]]), json!([{ "a": "\u{feff}1" }])),
+        ("\u{feff}\u{feff}a\n1", ",", json!([["\u{feff}a"], ["1"]]), json!([{ "\u{feff}a": "1" }])),
+        ("a;b\n1,\"2\";3", ";", json!([["a", "b"], ["1,\"2\"", "3"]]), json!([{ "a": "1,\"2\"", "b": "3" }])),
+        ("a\"b\n\"1", "\"", json!([["a", "b"], ["", "1"]]), json!([{ "a": "", "b": "1" }])),
+        ("a,b\n1,2", "", json!([["a,b"], ["1,2"]]), json!([{ "a,b": "1,2" }])),
+        ("a,b\n1,2", "\n", json!([["a,b"], ["1,2"]]), json!([{ "a,b": "1,2" }])),
+        ("a::b\n1::2", "::", json!([["a::b"], ["1::2"]]), json!([{ "a::b": "1::2" }])),
+        ("ключ€é\n😀", "€", json!([["ключ", "é"], ["😀"]]), json!([{ "ключ": "😀", "é": "" }])),
+        ("a,\"b", ",", json!(unclosed), json!(unclosed)),
+        ("a\n\"b\"\"", ",", json!(unclosed), json!(unclosed)),
+    ];
+    let cases: Vec<_> =
+        table.iter().map(|(text, separator, ..)| json!({ "text": text, "separator": separator })).collect();
+    let answer = run(&kernel, &project, source, json!({ "cases": cases })).await;
+    let answers = result(&answer);
+    for (index, (text, separator, rows, records)) in table.iter().enumerate() {
+        assert_eq!(answers[index], json!([rows, records]), "{text:?} by {separator:?}");
+    }
+    kernel.shutdown().await;
+}
+
+/// What has no type in TypeScript fails as it did, or is taken as it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn csv_of_what_is_no_text_is_refused() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "import { parseCsv, parseCsvRows } from '@tgp/std';
+const outcome = (...values: unknown[]): unknown => {
+  try { return (parseCsvRows as any)(...values); } catch (error: any) { return error.name; }
+};
+export default () => {
+  const before = outcome('a;b\\n\"1', undefined);
+  Object.defineProperty(Object.prototype, 'a', { configurable: true, set() { throw new Error('asked'); } });
+  Object.defineProperty(Array.prototype, '0', { configurable: true, set() { throw new Error('asked'); } });
+  return [
+    before, outcome(), outcome(null), outcome(5), outcome({}), outcome(Symbol('a')), outcome('a', null), outcome('a', { separator: null }),
+    outcome('1,2', { separator: 5 }), outcome('1,2', 7), outcome(new String('1,2')), outcome('1,2', { separator: undefined }),
+    parseCsv('a,__proto__\\n1,2').map((record) => [Object.keys(record), record.a]),
+  ];
+};";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    let (wrong, two) = (json!("TypeError"), json!([["1", "2"]]));
+    assert_eq!(
+        result(&answer),
+        json!([
+            "SyntaxError",
+            wrong,
+            wrong,
+            wrong,
+            wrong,
+            wrong,
+            wrong,
+            wrong,
+            [["1,2"]],
+            two,
+            two,
+            two,
+            [[["a", "__proto__"], "1"]],
+        ])
+    );
+    kernel.shutdown().await;
+}
+
+/// The caps of a run hold inside the parser.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn csv_of_any_size_stays_within_the_limits() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({ "sandbox": { "cpuMs": 300, "memoryMb": 32 } })).await;
+    for (text, expected) in [
+        ("'a,b\\n' + '1,2\\n'.repeat(1_000_000)", "ERR_ISOLATE_MEMORY"),
+        ("','.repeat(8_000_000)", "ERR_ISOLATE_MEMORY"),
+        ("'x'.repeat(12_000_000)", "ERR_ISOLATE_MEMORY"),
+    ] {
+        let source =
+            format!("import {{ parseCsv }} from '@tgp/std';\nexport default () => parseCsv({text}).length;");
+        let answer = run(&kernel, &project, &source, json!({})).await;
+        assert_eq!(code(&answer), expected, "{text}");
+    }
+    let source = "import { parseCsv } from '@tgp/std';
+export default () => { const text = 'a,b\\n1,\"2\"\\n'.repeat(10_000); for (;;) parseCsv(text); };";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(code(&answer), "ERR_ISOLATE_TIMEOUT");
     kernel.shutdown().await;
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::indexing_slicing)]
 
 mod crypto;
+mod csv;
 mod errors;
 mod golden;
 mod limits;
@@ -51,9 +52,16 @@ fn evaluate(workers: &Workers, expressions: &[String]) -> ExitCode {
 }
 
 fn run_tests(workers: &Workers, filter: Option<&str>) -> ExitCode {
-    let all: Vec<Test> =
-        [crypto::TESTS, errors::TESTS, golden::TESTS, limits::TESTS, platform::TESTS, template::TESTS]
-            .concat();
+    let all: Vec<Test> = [
+        crypto::TESTS,
+        csv::TESTS,
+        errors::TESTS,
+        golden::TESTS,
+        limits::TESTS,
+        platform::TESTS,
+        template::TESTS,
+    ]
+    .concat();
     let chosen: Vec<Test> =
         all.into_iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))).collect();
     println!("running {} tests", chosen.len());

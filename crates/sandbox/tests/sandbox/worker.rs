@@ -107,7 +107,7 @@ impl Workers {
         Ok(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?)
     }
 
-    /// Runs a module whose default export is called with `arguments`.
+    /// Runs a module whose default export is called with `arguments`. It may import `tgp:csv`, as the standard library does.
     pub fn run(
         &self,
         code: &str,
@@ -129,7 +129,7 @@ impl Workers {
                     id: ENTRY.to_owned(),
                     kind: ModuleKind::Module,
                     bytecode: compiled.bytecode.unwrap_or_default(),
-                    links: Vec::new(),
+                    links: vec![("tgp:csv".to_owned(), "tgp:csv".to_owned())],
                 })],
             })
         });

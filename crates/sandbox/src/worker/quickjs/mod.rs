@@ -3,7 +3,9 @@
 mod allocator;
 mod call_names;
 mod code;
+mod csv;
 mod encoding;
+mod engine_buffer;
 mod intl;
 mod modules;
 mod natives;
@@ -149,6 +151,7 @@ impl QuickJs {
             let functions = RequireFunctions { require_from: keep("requireFrom")?, load: keep("load")? };
             ctx.store_userdata(functions).map_err(|_| Error::Unknown)?;
             Module::declare_def::<RequireModule, _>(ctx.clone(), "tgp:require")?;
+            csv::declare(&ctx, host)?;
             Ok::<_, Error>(Prelude {
                 start: keep("start")?,
                 settle: keep("settle")?,
