@@ -4,6 +4,8 @@
 
 mod databases;
 mod deny;
+mod dist;
+mod dist_check;
 mod fixtures;
 mod fuzz;
 mod git_servers;
@@ -43,6 +45,12 @@ cargo xtask fuzz [TARGET] [--minutes N]
                     one fuzz target or all, each for N minutes (1); guided by coverage where cargo-fuzz and a nightly
                     toolchain are installed
 cargo xtask bench   the measurements against peers (see bench/README.md)
+cargo xtask dist [--target TARGET] [--binary FILE] [--output DIR]
+                    the packages of a release in dist/: an archive, npm packages, a wheel, install.sh, checksums;
+                    of a program that is there already with --binary
+cargo xtask dist-check [DIR]
+                    installs each of them into an empty root without Rust, and runs `tgp demo` there; needs root and
+                    Debian's busybox-static, npm and python3
 cargo xtask ratchet [--update --reason TEXT]
                     compares system calls and instructions of a call with bench/ratchet.toml, or records them";
 
@@ -70,6 +78,8 @@ fn chore() -> Result<()> {
         Some("messages") => messages::command(&root, &arguments.collect::<Vec<_>>()),
         Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
+        Some("dist") => dist::command(&root, &arguments.collect::<Vec<_>>()),
+        Some("dist-check") => dist_check::command(&root, &arguments.collect::<Vec<_>>()),
         Some("ratchet") => ratchet::command(&root, &arguments.collect::<Vec<_>>()),
         Some("hostile") => against_the_binary(&root, "tgp-hostile", &arguments.collect::<Vec<_>>()),
         Some("soak") => against_the_binary(&root, "tgp-soak", &arguments.collect::<Vec<_>>()),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, RenameFlags, openat, renameat2};
+use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, mkdirat};
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use tgp_contract::{Entry, FsError, RelativePath};
@@ -14,6 +14,7 @@ use tgp_contract::{Entry, FsError, RelativePath};
 use crate::HardLinks;
 use crate::disk::handle::{self, Obstacle};
 use crate::disk::not_a_plain_file;
+use crate::rename::{self, RenameFlags};
 
 const DIRECTORY: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC).union(OFlag::O_NOFOLLOW);
@@ -165,10 +166,10 @@ impl Directory {
     /// What the system says.
     pub fn rename(&self, from: &str, to: &str, replace: Replace) -> Result<bool, FsError> {
         let flags = match replace {
-            Replace::Nothing => RenameFlags::RENAME_NOREPLACE,
+            Replace::Nothing => RenameFlags::NOREPLACE,
             Replace::Anything => RenameFlags::empty(),
         };
-        match renameat2(&self.handle, from, &self.handle, to, flags) {
+        match rename::rename(&self.handle, from, &self.handle, to, flags) {
             Ok(()) => Ok(true),
             Err(Errno::EEXIST) if replace == Replace::Nothing => Ok(false),
             // This file system cannot report it; the earlier check is all that is available there.

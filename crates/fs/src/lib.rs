@@ -24,6 +24,7 @@ mod memory;
 mod overlay;
 mod places;
 mod plain;
+mod rename;
 mod stamp;
 
 pub use append_log::AppendLog;

@@ -20,6 +20,7 @@ use super::handle::{self, Obstacle, io};
 use super::not_a_plain_file;
 use super::recovery::{Intent, unlink};
 use crate::batch::{Batch, Planned};
+use crate::rename::{self, RenameFlags};
 
 const NEW_FILE: Mode = Mode::from_bits_truncate(0o644);
 const NEW_DIRECTORY: Mode = Mode::from_bits_truncate(0o755);
@@ -355,12 +356,6 @@ fn keep_owner_and_mode(file: &File, old: &FileStat) -> Result<(), Errno> {
 }
 
 /// Swaps two files in one step.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn exchange(from: &OwnedFd, temporary: &str, home: &OwnedFd, name: &str) -> Result<(), Errno> {
-    nix::fcntl::renameat2(from, temporary, home, name, nix::fcntl::RenameFlags::RENAME_EXCHANGE)
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn exchange(_from: &OwnedFd, _temporary: &str, _home: &OwnedFd, _name: &str) -> Result<(), Errno> {
-    Err(Errno::ENOSYS)
+    rename::rename(from, temporary, home, name, RenameFlags::EXCHANGE)
 }

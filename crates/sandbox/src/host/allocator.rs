@@ -1,5 +1,8 @@
 //! The allocator of the kernel's process.
-#![expect(unsafe_code, reason = "the C library's allocator has no safe interface")]
+#![cfg_attr(
+    all(target_os = "linux", target_env = "gnu"),
+    expect(unsafe_code, reason = "the C library's allocator has no safe interface")
+)]
 
 /// Gives pages that hold nothing back to the system. Each thread allocates from a region of its own, so memory of large
 /// values that many threads have freed otherwise stays with the process. It walks the whole heap: call it after large

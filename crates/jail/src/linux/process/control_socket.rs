@@ -96,7 +96,8 @@ impl ControlSocket {
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNRESET) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
-        let carries = header.msg_controllen >= size_of::<libc::cmsghdr>();
+        // The C libraries do not agree on its type.
+        let carries = header.msg_controllen >= size_of::<libc::cmsghdr>() as _;
         let descriptor = if carries { control.take_descriptor() } else { None };
         let message = bytes.get(..length).unwrap_or_default();
         let Some((kind, rest)) = message.split_first() else { return Ok(Some(Message::Closed)) };
