@@ -23,8 +23,13 @@ use crate::setup;
 const INSTALL_SCRIPT: &str = include_str!("dist/install.sh");
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 
-/// The shells whose completions are in the archive, with the names of their files.
-const COMPLETIONS: [(&str, &str); 3] = [("bash", "tgp.bash"), ("zsh", "_tgp"), ("fish", "tgp.fish")];
+/// What the program prints of itself for the archive: the words, and the name of the file.
+const PRINTED: [(&[&str], &str); 4] = [
+    (&["completions", "bash"], "completions/tgp.bash"),
+    (&["completions", "zsh"], "completions/_tgp"),
+    (&["completions", "fish"], "completions/tgp.fish"),
+    (&["man"], "man/tgp.1"),
+];
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
@@ -102,24 +107,24 @@ fn documents(
         licence: PackageFile::text("LICENSE", licence),
         notices: PackageFile::text("THIRD-PARTY-LICENSES", composition.notices(root)),
         sbom: PackageFile::text("tgp.cdx.json", format!("{:#}\n", composition.sbom(platform.target)?)),
-        extras: completions(platform, program, scratch)?,
+        extras: printed(platform, program, scratch)?,
     })
 }
 
-/// The completion scripts, which the program prints itself. A program for another processor needs qemu-user to run.
-fn completions(platform: &Platform, program: &Rc<[u8]>, scratch: &Path) -> Result<Vec<PackageFile>> {
+/// The completion scripts and the manual page. A program for another processor needs qemu-user to run.
+fn printed(platform: &Platform, program: &Rc<[u8]>, scratch: &Path) -> Result<Vec<PackageFile>> {
     use std::os::unix::fs::PermissionsExt;
-    let path = scratch.join("completions-of-tgp");
+    let path = scratch.join("printing-tgp");
     fs::write(&path, program).context("cannot write the program")?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     let mut files = Vec::new();
-    for (shell, name) in COMPLETIONS {
+    for (words, name) in PRINTED {
         let mut command = if platform.machine == std::env::consts::ARCH {
             Command::new(&path)
         } else {
             let Some(emulator) = setup::program(&[&format!("qemu-{}", platform.machine)]) else {
                 println!(
-                    "xtask: the archive has no completions: Debian's package qemu-user is not installed"
+                    "xtask: the archive has no completions and no manual page: Debian's package qemu-user is not installed"
                 );
                 return Ok(Vec::new());
             };
@@ -127,13 +132,13 @@ fn completions(platform: &Platform, program: &Rc<[u8]>, scratch: &Path) -> Resul
             command.arg(&path);
             command
         };
-        let output = command.args(["completions", shell]).output().context("cannot start the program")?;
+        let output = command.args(words).output().context("cannot start the program")?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
-            bail!("`tgp completions {shell}` failed ({}): {}", output.status, errors.trim());
+            bail!("`tgp {}` failed ({}): {}", words.join(" "), output.status, errors.trim());
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        files.push(PackageFile::text(format!("completions/{name}"), text));
+        files.push(PackageFile::text(name, text));
     }
     Ok(files)
 }

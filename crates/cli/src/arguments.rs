@@ -150,6 +150,8 @@ pub enum Command {
     Doctor(commands::doctor::DoctorArgs),
     /// Print a completion script for a shell.
     Completions(commands::completions::CompletionsArgs),
+    /// Print the manual page.
+    Man(commands::man::ManArgs),
 }
 
 #[cfg(test)]

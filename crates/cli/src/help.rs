@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Knowledge", &["graph", "aql", "chronicle", "guardian", "valve"]),
     ("Rules and records", &["policy", "state", "token", "audit"]),
-    ("Administration", &["trust", "serve", "doctor", "relay", "completions"]),
+    ("Administration", &["trust", "serve", "doctor", "relay", "completions", "man"]),
 ];
 
 /// The column in which the descriptions begin.
@@ -38,6 +38,11 @@ pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
     let matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The commands as the parser has them.
+pub fn plain_command() -> Command {
+    Cli::command()
 }
 
 fn command() -> Command {

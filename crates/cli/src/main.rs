@@ -3,6 +3,7 @@
 
 mod approval;
 mod arguments;
+mod candidates;
 mod commands;
 mod conversation;
 mod exit;
@@ -13,7 +14,9 @@ mod printer;
 mod screen;
 mod session;
 mod text;
+mod version;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,7 +34,14 @@ fn main() -> ExitCode {
     if let Some(code) = tgp::worker_main() {
         return code;
     }
-    let mut cli = match help::parse(with_run(std::env::args_os())) {
+    // A shell asks what can follow; it is answered here, and the process ends.
+    clap_complete::CompleteEnv::with_factory(help::plain_command).var(candidates::VARIABLE).complete();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(as_json) = version::is_asked(&words) {
+        version::print(&Printer::new(as_json));
+        return ExitCode::from(exit::DONE);
+    }
+    let mut cli = match help::parse(with_run(words.into_iter())) {
         Ok(cli) => cli,
         Err(error) => return answer(&error),
     };

@@ -61,3 +61,10 @@ pub use report::{
     Version,
 };
 pub use secret::Secret;
+
+/// The version of libgit2.
+#[must_use]
+pub fn library_version() -> String {
+    let (major, minor, patch) = git2::Version::get().libgit2_version();
+    format!("{major}.{minor}.{patch}")
+}

@@ -156,6 +156,16 @@ pub mod sandbox {
     pub use tgp_tool_runtime::native_type_checker;
 }
 
+/// The libraries that decide how tools, stores and repositories behave, with their versions.
+#[must_use]
+pub fn engine_versions() -> [(&'static str, String); 3] {
+    [
+        ("quickjs", tgp_sandbox::engine_version()),
+        ("sqlite", tgp_sql::sqlite_version().to_owned()),
+        ("libgit2", tgp_git::library_version()),
+    ]
+}
+
 /// What most embedding programs need: `use tgp::prelude::*;`.
 pub mod prelude {
     pub use crate::audit::{AuditFilter, AuditReader, open_records};

@@ -16,7 +16,7 @@ pub use host::{
     release_free_memory,
 };
 pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors, StackSample, StopReport};
-pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, worker_main};
+pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, engine_version, worker_main};
 
 /// The entry point of `fuzz/`: reads a worker's frame as the host does, and encodes its message again.
 #[doc(hidden)]

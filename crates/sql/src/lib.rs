@@ -40,3 +40,9 @@ pub async fn connect(options: SqlOptions) -> Result<Arc<dyn Database>, ToolError
         url::Target::MySql(target) => Arc::new(mysql::MySql::new(target, &options)?),
     })
 }
+
+/// The version of SQLite.
+#[must_use]
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}

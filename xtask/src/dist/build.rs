@@ -105,9 +105,21 @@ fn build(root: &Path, platform: &Platform) -> Result<PathBuf> {
     };
     let arguments = [command, "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", "tgp"];
     // libgit2 would otherwise use the zlib of this machine, which another may not have.
-    let environment = [("LIBZ_SYS_STATIC".to_owned(), "1".to_owned())];
+    let mut environment = vec![("LIBZ_SYS_STATIC".to_owned(), "1".to_owned())];
+    // For `tgp --version --verbose`.
+    environment.extend(commit(root).map(|commit| ("TGP_COMMIT".to_owned(), commit)));
     run::cargo(root, &[arguments.as_slice(), &["--target", &target]].concat(), &environment)?;
     Ok(fixtures::target(root).join(platform.target).join("dist/tgp"))
+}
+
+/// The commit that is checked out, with a mark when files differ from it. None outside a repository.
+fn commit(root: &Path) -> Option<String> {
+    let output = Command::new("git")
+        .args(["describe", "--always", "--dirty", "--abbrev=12"])
+        .current_dir(root)
+        .output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// A build of the profile `dist` is stripped already; a program that was given may not be.

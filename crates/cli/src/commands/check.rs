@@ -1,6 +1,7 @@
 //! `tgp check`.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use console::Style;
 use serde_json::{Value, json};
 use tgp::Kernel;
@@ -8,6 +9,7 @@ use tgp::contract::{CheckReport, Code, Severity, ToolError, TypeCheck};
 
 use super::done;
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::text::count;
@@ -16,6 +18,7 @@ use crate::{screen, session};
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Tools to check; all of tools/ when there is none.
+    #[arg(add = ArgValueCandidates::new(candidates::tools))]
     paths: Vec<String>,
 }
 

@@ -1,27 +1,43 @@
 //! `tgp completions`.
 
-use clap::{Args, CommandFactory};
-use clap_complete::Shell;
+use std::io::Write;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap_complete::env::Shells;
 use serde_json::json;
+use tgp::contract::{Code, ToolError};
 
 use super::done;
-use crate::arguments::Cli;
+use crate::candidates::VARIABLE;
+use crate::exit::Failure;
 use crate::printer::Printer;
+
+/// The program as a shell calls it.
+const PROGRAM: &str = "tgp";
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell that reads the script.
-    #[arg(value_enum)]
-    shell: Shell,
+    #[arg(value_parser = PossibleValuesParser::new(Shells::builtins().names()))]
+    shell: String,
 }
 
-pub fn run(arguments: &CompletionsArgs, printer: &Printer) {
+/// Prints a script that asks this program what can follow, so that tools and sessions are offered too.
+pub fn run(arguments: &CompletionsArgs, printer: &Printer) -> Result<(), Failure> {
+    let shells = Shells::builtins();
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "tgp", &mut script);
+    let written = shells
+        .completer(&arguments.shell)
+        .map(|shell| shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script));
+    if !matches!(written, Some(Ok(()))) || script.flush().is_err() {
+        return Err(ToolError::new(Code::Internal, "the script cannot be made").into());
+    }
     let script = String::from_utf8_lossy(&script);
     if printer.json() {
-        printer.document(&done(json!({ "shell": arguments.shell.to_string(), "script": script })));
+        printer.document(&done(json!({ "shell": arguments.shell, "script": script })));
     } else {
         printer.data(&script);
     }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 use tgp::contract::LimitRequest;
 use tgp::results::{ExecToolResult, RunStats};
@@ -10,6 +11,7 @@ use tgp::results::{ExecToolResult, RunStats};
 use super::{done, parse_json, result_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -18,6 +20,7 @@ use crate::text::{count, single_line, visible};
 #[derive(Debug, Args)]
 pub struct ExecArgs {
     /// The tool, such as tools/math/fib.ts.
+    #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: String,
     /// Its arguments as JSON.
     #[arg(value_name = "JSON", conflicts_with = "args")]

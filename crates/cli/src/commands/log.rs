@@ -1,12 +1,14 @@
 //! `tgp log`.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use console::Style;
 use serde_json::json;
 use tgp::results::ToolLog;
 
 use super::{done, result_of};
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -15,6 +17,7 @@ use crate::text::visible;
 #[derive(Debug, Args)]
 pub struct LogArgs {
     /// Only the versions of this file, such as tools/math/fib.ts.
+    #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: Option<String>,
     /// How many versions to show.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]

@@ -14,6 +14,7 @@ pub mod guardian;
 pub mod init;
 pub mod list;
 pub mod log;
+pub mod man;
 pub mod models;
 pub mod patch;
 pub mod policy;
@@ -84,10 +85,8 @@ pub async fn run(
         Command::Token(arguments) => token::run(arguments, global, printer).await,
         Command::Serve(arguments) => serve::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,
-        Command::Completions(arguments) => {
-            completions::run(&arguments, printer);
-            Ok(())
-        }
+        Command::Completions(arguments) => completions::run(&arguments, printer),
+        Command::Man(arguments) => man::run(&arguments, printer),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `tgp patch`.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::{done, result_of, show_write};
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -12,6 +14,7 @@ use crate::session;
 #[derive(Debug, Args)]
 pub struct PatchArgs {
     /// A file of the tool repository.
+    #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: String,
     /// The text to replace; it must occur exactly once.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]

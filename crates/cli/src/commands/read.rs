@@ -1,10 +1,12 @@
 //! `tgp read`.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::done;
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -12,6 +14,7 @@ use crate::session;
 #[derive(Debug, Args)]
 pub struct ReadArgs {
     /// A file of the tool repository, such as tools/math/fib.ts.
+    #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: String,
 }
 

@@ -1,12 +1,14 @@
 //! `tgp replay`: a session played again from its transcript.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 use tgp::agent::{Replayed, SessionReplay, TranscriptIntegrity};
 use tgp::contract::Code;
 
 use super::done;
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -18,7 +20,7 @@ const SHOWN: usize = 400;
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The session's id, the beginning of it, or `last`.
-    #[arg(default_value = "last")]
+    #[arg(default_value = "last", add = ArgValueCandidates::new(candidates::sessions))]
     id: String,
 }
 

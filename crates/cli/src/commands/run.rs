@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 use tgp::Kernel;
 use tgp::agent::{
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::done;
 use crate::arguments::Global;
+use crate::candidates;
 use crate::conversation::{ApprovalMode, Interrupts, Verbosity, approver, follow};
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -30,7 +32,7 @@ pub struct RunArgs {
     #[arg(required_unless_present_any = ["resume", "show_prompt"])]
     task: Option<String>,
     /// Continue this session (an id, its beginning, or `last`).
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::sessions))]
     resume: Option<String>,
     #[command(flatten)]
     model: ModelArgs,

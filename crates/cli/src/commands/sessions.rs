@@ -1,6 +1,7 @@
 //! `tgp sessions`: what agents have worked on.
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use console::Style;
 use serde_json::{Value, json};
 use tgp::agent::{Ending, SessionInfo, SessionState, Sessions, TranscriptLine, TranscriptLineKind};
@@ -10,6 +11,7 @@ use tgp_text::truncate;
 use super::run::{self, RunArgs};
 use super::{done, shown_time};
 use crate::arguments::Global;
+use crate::candidates;
 use crate::conversation::Interrupts;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -37,13 +39,13 @@ enum SessionsCommand {
     /// What happened in a session.
     Show {
         /// Its id, the beginning of it, or `last`.
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCandidates::new(candidates::sessions))]
         id: String,
     },
     /// Continue a session; the same as `tgp run --resume ID`.
     Resume {
         /// Its id, the beginning of it, or `last`.
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCandidates::new(candidates::sessions))]
         id: String,
         /// What more to say to the model.
         message: Option<String>,
@@ -57,7 +59,7 @@ enum SessionsCommand {
     /// Print a session for another program, or to keep.
     Export {
         /// Its id, the beginning of it, or `last`.
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCandidates::new(candidates::sessions))]
         id: String,
         #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
         format: ExportFormat,

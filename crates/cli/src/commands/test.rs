@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use console::Style;
 use serde_json::json;
 use tgp::contract::{Code, SourceLocation};
@@ -11,6 +12,7 @@ use tgp::results::{TestFile, TestToolResult};
 use super::{done, result_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
+use crate::candidates;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -19,6 +21,7 @@ use crate::text::{count, hang, visible};
 #[derive(Debug, Args)]
 pub struct TestArgs {
     /// A test file, its tool, or a folder; all tests when there is none.
+    #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: Option<String>,
 }
 

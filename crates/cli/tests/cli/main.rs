@@ -26,6 +26,7 @@ mod processes;
 mod project;
 mod proxy;
 mod pty;
+mod recording;
 mod relay;
 mod scenarios;
 mod schemas;

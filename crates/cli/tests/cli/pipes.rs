@@ -50,7 +50,7 @@ fn completions_are_scripts() {
     let project = Project::empty();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = project.run(&["completions", shell]).expect_code(0).stdout;
-        for word in ["tgp", "exec", "dry-run", "completions"] {
+        for word in ["tgp", "TGP_COMPLETE"] {
             assert!(script.contains(word), "{shell} lacks {word}");
         }
     }
@@ -60,11 +60,62 @@ fn completions_are_scripts() {
             assert_eq!((read.code, read.stderr.as_str()), (Some(0), ""), "{shell}");
         }
     }
-    if project.shell("command -v bash").code == Some(0) {
-        let line =
-            "source ./script; COMP_WORDS=(tgp ex); COMP_CWORD=1; _tgp tgp ex tgp; echo \"${COMPREPLY[@]}\"";
-        let offered =
-            project.shell(&format!("tgp completions bash > script && bash -c '{line}'")).expect_code(0);
-        assert_eq!(offered.stdout, "exec\n");
+}
+
+/// What bash offers after these words.
+fn offered(project: &Project, words: &[&str]) -> Vec<String> {
+    let line = format!(
+        "source <(tgp completions bash); COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9; _clap_complete_tgp tgp; \
+         printf \"%s\\n\" \"${{COMPREPLY[@]}}\"",
+        words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" "),
+        words.len() - 1,
+    );
+    let ran = project.shell(&format!("bash -c '{line}'")).expect_code(0);
+    ran.stdout.lines().map(str::to_owned).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn a_shell_offers_commands_options_tools_and_sessions() {
+    let project = Project::with_fixtures();
+    if project.shell("command -v bash").code != Some(0) {
+        return;
     }
+    assert_eq!(offered(&project, &["tgp", "exe"]), ["exec"]);
+    assert_eq!(offered(&project, &["tgp", "exec", "tools/math/fib.ts", "--dry"]), ["--dry-run"]);
+    assert_eq!(offered(&project, &["tgp", "exec", "tools/math/fi"]), ["tools/math/fib.ts"]);
+    // What would be a command for a shell is not offered.
+    project.shell("echo 'export default 1' > '.tgp/tools/a$(touch pwned).ts'").expect_code(0);
+    let tools = offered(&project, &["tgp", "exec", ""]);
+    assert!(tools.iter().any(|tool| tool == "tools/math/fib.ts"), "{tools:?}");
+    assert!(!tools.iter().any(|tool| tool.contains("pwned")), "{tools:?}");
+    project.shell("mkdir -p .tgp/.state/sessions/20260101T000000-abcd").expect_code(0);
+    assert_eq!(offered(&project, &["tgp", "sessions", "show", "2026"]), ["20260101T000000-abcd"]);
+    assert_eq!(offered(&project, &["tgp", "replay", "la"]), ["last"]);
+}
+
+#[test]
+fn the_manual_page_is_a_page() {
+    let project = Project::empty();
+    let page = project.run(&["man"]).expect_code(0).stdout;
+    for word in [".TH tgp 1", ".SH NAME", ".SH SYNOPSIS", "doctor"] {
+        assert!(page.contains(word), "the page lacks {word}");
+    }
+    assert!(project.run(&["man", "exec"]).expect_code(0).stdout.contains("dry"));
+    project.run(&["man", "nothing"]).expect_code(2);
+    if project.shell("command -v man groff").code == Some(0) {
+        let shown = project.shell("tgp man > tgp.1 && man --warnings -l tgp.1 > shown").expect_code(0);
+        assert_eq!(shown.stderr, "");
+    }
+}
+
+#[test]
+fn the_verbose_version_names_what_the_program_was_built_from() {
+    let project = Project::empty();
+    let shown = project.run(&["--version", "--verbose"]).expect_code(0).stdout;
+    for row in ["tgp ", "commit ", "machine ", "build ", "features ", "quickjs ", "sqlite ", "libgit2 "] {
+        assert!(shown.lines().any(|line| line.starts_with(row)), "{row} is not in {shown}");
+    }
+    let document = project.run(&["--version", "--verbose", "--json"]).expect_code(0).document();
+    assert!(document["data"]["sqlite"].as_str().unwrap().starts_with("3."), "{document}");
+    assert_eq!(project.run(&["--version"]).expect_code(0).stdout.lines().count(), 1);
 }

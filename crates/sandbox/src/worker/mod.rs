@@ -24,6 +24,7 @@ use crate::protocol::{FromWorker, RunRequest, ToWorker, read_blocking, write_blo
 pub use compile::{Frontend, FrontendReply};
 use engine::Engine;
 use host::Host;
+pub use quickjs::engine_version;
 use quickjs::{HeapMeter, QuickJs};
 pub(crate) use quickjs::{PRELUDE_ID, prelude_source};
 

@@ -1,9 +1,9 @@
 //! `tgp doctor`: what this machine offers, what is missing, and what that means.
 
 mod bundle;
+mod machine;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use clap::Args;
 use console::Style;
@@ -67,10 +67,8 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
         }
         Err(other) => return Err(other),
     }
-    rows.push(jail_row());
-    rows.push(git_row());
-    rows.push(types_row(&directory));
-    rows.push(cache_row());
+    rows.extend(machine::rows(&directory));
+    rows.push(machine::terminal_row(printer));
     let checks: Vec<Value> = rows.iter().map(document).collect();
     let written = match &arguments.bundle {
         None => None,
@@ -255,17 +253,6 @@ fn explained(error: &ToolError) -> String {
     error.help_of().map_or_else(|| error.to_string(), |help| format!("{error} ({help})"))
 }
 
-/// Whether commands can run: in a whole jail, or not at all.
-fn jail_row() -> Row {
-    let support = tgp::sandbox::process_support();
-    let (health, text) = if support.complete() {
-        (Health::Good, "commands run on a layer of their own, in all namespaces".to_owned())
-    } else {
-        (Health::Weak, format!("shell_exec and test_run refuse: {}", support.missing.join(" ")))
-    };
-    Row { name: "jail", health, text }
-}
-
 fn lock_rows(name: &'static str, report: &tgp::sandbox::LockReport) -> Vec<Row> {
     let mut parts = Vec::new();
     if report.no_new_privileges {
@@ -293,40 +280,6 @@ fn lock_rows(name: &'static str, report: &tgp::sandbox::LockReport) -> Vec<Row> 
         text: text.clone(),
     }));
     rows
-}
-
-fn git_row() -> Row {
-    let output = Command::new("git").arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    match output {
-        Ok(output) if output.status.success() => Row {
-            name: "git",
-            health: Health::Good,
-            text: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-        },
-        _ => {
-            Row { name: "git", health: Health::Weak, text: "not installed: tools have no history".to_owned() }
-        }
-    }
-}
-
-fn types_row(directory: &Path) -> Row {
-    match tgp::sandbox::native_type_checker(directory) {
-        Some(path) => Row { name: "types", health: Health::Good, text: path.display().to_string() },
-        None => Row {
-            name: "types",
-            health: Health::Weak,
-            text: "skipped: the project has no TypeScript 7 (npm install --save-dev typescript@7)".to_owned(),
-        },
-    }
-}
-
-fn cache_row() -> Row {
-    match session::cache_directory() {
-        Some(path) => Row { name: "cache", health: Health::Good, text: path.display().to_string() },
-        None => {
-            Row { name: "cache", health: Health::Weak, text: "in memory only: HOME is not set".to_owned() }
-        }
-    }
 }
 
 fn document(row: &Row) -> Value {

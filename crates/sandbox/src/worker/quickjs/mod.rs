@@ -57,6 +57,13 @@ type Intrinsics = (
     intrinsic::DOMException,
 );
 
+/// The version of QuickJS-NG.
+#[must_use]
+pub fn engine_version() -> String {
+    // SAFETY: the engine gives a constant text.
+    unsafe { std::ffi::CStr::from_ptr(qjs::JS_GetVersion()) }.to_string_lossy().into_owned()
+}
+
 /// CPU time that all warm-up modules together may take.
 const WARM_UP_CPU: Duration = Duration::from_millis(250);
 

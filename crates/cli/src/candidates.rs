@@ -1,0 +1,82 @@
+//! What a shell offers for the values of arguments: the tools and the sessions of the project in this folder.
+//!
+//! A shell asks at every press of a key, so that nothing is booted: names are read from the folders, up to a bound.
+
+use std::fs::DirEntry;
+use std::path::Path;
+
+use clap_complete::CompletionCandidate;
+
+/// The variable by which the script of a shell asks this program.
+pub const VARIABLE: &str = "TGP_COMPLETE";
+
+const ROOT: &str = ".tgp";
+const SESSIONS: &str = ".tgp/.state/sessions";
+/// Names that are offered at most.
+const MAX_NAMES: usize = 1000;
+/// Entries of folders that are looked at for them.
+const MAX_ENTRIES: usize = 10_000;
+const MAX_DEPTH: usize = 8;
+
+/// The paths of tools, such as `tools/math/fib.ts`.
+pub fn tools() -> Vec<CompletionCandidate> {
+    let mut search = Search { names: Vec::new(), entries: 0 };
+    search.below(Path::new(ROOT), "tools", 0);
+    search.candidates()
+}
+
+/// The ids of sessions, and `last`.
+pub fn sessions() -> Vec<CompletionCandidate> {
+    let mut search = Search { names: Vec::new(), entries: 0 };
+    for entry in search.entries_of(Path::new(SESSIONS)) {
+        search.add(entry.file_name().to_string_lossy().into_owned());
+    }
+    // Ids begin with the time, and the newest is the likeliest.
+    search.names.sort_by(|one, other| other.cmp(one));
+    search.names.insert(0, "last".to_owned());
+    search.names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+struct Search {
+    names: Vec<String>,
+    entries: usize,
+}
+
+impl Search {
+    fn entries_of(&mut self, folder: &Path) -> Vec<DirEntry> {
+        let room = MAX_ENTRIES.saturating_sub(self.entries);
+        let entries: Vec<DirEntry> =
+            std::fs::read_dir(folder).into_iter().flatten().flatten().take(room).collect();
+        self.entries += entries.len();
+        entries
+    }
+
+    fn below(&mut self, root: &Path, folder: &str, depth: usize) {
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        for entry in self.entries_of(&root.join(folder)) {
+            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.below(root, &name, depth + 1),
+                Ok(kind) if kind.is_file() && name.ends_with(".ts") && !name.ends_with(".d.ts") => {
+                    self.add(name);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A name that means something to a shell is not offered: who wrote the tool must not write command lines.
+    fn add(&mut self, name: String) {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+        if self.names.len() < MAX_NAMES && !name.starts_with(['-', '.']) && name.bytes().all(is_plain) {
+            self.names.push(name);
+        }
+    }
+
+    fn candidates(mut self) -> Vec<CompletionCandidate> {
+        self.names.sort();
+        self.names.into_iter().map(CompletionCandidate::new).collect()
+    }
+}
