@@ -116,7 +116,7 @@ fn text_of(value: &Value, name: &str) -> String {
 }
 
 /// A finished call as `--json` prints it.
-fn done(data: Value) -> Value {
+pub fn done(data: Value) -> Value {
     serde_json::to_value(ToolResult::Done(data)).unwrap_or_default()
 }
 

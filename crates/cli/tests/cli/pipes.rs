@@ -65,10 +65,11 @@ fn completions_are_scripts() {
 /// What bash offers after these words.
 fn offered(project: &Project, words: &[&str]) -> Vec<String> {
     let line = format!(
-        "source <(tgp completions bash); COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9; _clap_complete_tgp tgp; \
+        "source <(tgp completions bash); COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9; _clap_complete_tgp tgp \"{}\"; \
          printf \"%s\\n\" \"${{COMPREPLY[@]}}\"",
         words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" "),
         words.len() - 1,
+        words.last().unwrap(),
     );
     let ran = project.shell(&format!("bash -c '{line}'")).expect_code(0);
     ran.stdout.lines().map(str::to_owned).filter(|line| !line.is_empty()).collect()

@@ -9,11 +9,11 @@ use crate::pty::Terminal;
 
 /// A session that a newcomer can repeat: a tool is written, checked, run, misused, found again, and on record.
 const SESSION: [&str; 6] = [
-    "tgp write tools/double.ts --content 'export default (args: { n: number }): number => args.n * 2;'",
+    "tgp write tools/double.ts --content '/** Doubles a number. */ export default (args: { n: number }): number => args.n * 2;'",
     "tgp check",
     "tgp exec tools/double.ts --args '{\"n\": 21}'",
     "tgp exec tools/double.ts --args '{\"n\": \"twenty\"}'",
-    "tgp search twice as much of a number",
+    "tgp search multiply a number by two",
     "tgp audit verify",
 ];
 

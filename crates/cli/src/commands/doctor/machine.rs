@@ -82,7 +82,7 @@ pub(super) fn terminal_row(printer: &Printer) -> Row {
             let colour = if look.colour { "colours" } else { "no colours (NO_COLOR or TERM)" };
             format!("{width} columns, {colour}")
         }
-        None => "standard output is none: plain lines".to_owned(),
+        None => "standard output is not a terminal: plain lines".to_owned(),
     };
     Row { name: "terminal", health: Health::Good, text }
 }
