@@ -54,6 +54,6 @@ const EXAMPLES: [(&str, &[&str]); 34] = [
     ("serve", &["tgp serve --socket /run/user/1000/tgp.sock"]),
     ("doctor", &["tgp doctor", "tgp doctor --bundle report.tar.gz"]),
     ("relay", &["tgp relay run --suite t1", "tgp relay list"]),
-    ("completions", &["source <(tgp completions bash)", "tgp completions fish | source"]),
+    ("completions", &["tgp completions bash", "tgp completions fish | source"]),
     ("man", &["tgp man > tgp.1", "tgp man exec | man -l -"]),
 ];
