@@ -33,7 +33,7 @@ fn the_recorded_session_is_what_the_program_prints() {
         let mut shell = project.program("sh");
         shell.args(["-c", command]);
         let (code, screen) = Terminal::start(shell).finish();
-        assert!(matches!(code, Some(0 | 1 | 2)), "{command}: {code:?}\n{screen}");
+        assert!(matches!(code, Some(0..=2)), "{command}: {code:?}\n{screen}");
         lines.extend(shown(&screen));
         lines.push(Vec::new());
     }
@@ -79,7 +79,7 @@ fn shown(bytes: &str) -> Vec<Vec<Piece>> {
     terminal.process(bytes.replace('\n', "\r\n").as_bytes());
     let screen = terminal.screen();
     let mut lines: Vec<Vec<Piece>> = (0..ROWS).map(|row| line(screen, row)).collect();
-    while lines.last().is_some_and(|line| line.is_empty()) {
+    while lines.last().is_some_and(Vec::is_empty) {
         lines.pop();
     }
     lines
