@@ -203,7 +203,7 @@ impl Guest {
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot start unshare")?;
-        let mut output = child.stdout.take().context("there is no output")?;
+        let mut output = child.stdout.take().context("its output was not captured")?;
         let mut text = vec![0; 1];
         output.read_exact(&mut text).with_context(|| format!("`{script}` printed nothing"))?;
         let first_output = started.elapsed();

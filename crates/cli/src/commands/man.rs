@@ -21,7 +21,7 @@ pub fn run(arguments: &ManArgs, printer: &Printer) -> Result<(), Failure> {
     let page = match &arguments.command {
         None => program,
         Some(name) => program.find_subcommand(name).cloned().ok_or_else(|| {
-            ToolError::new(Code::Validation, format!("there is no command `{name}`"))
+            ToolError::new(Code::Validation, format!("`{name}` is not a command of tgp"))
                 .help("`tgp --help` lists the commands")
         })?,
     };

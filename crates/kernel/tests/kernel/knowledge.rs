@@ -110,7 +110,7 @@ async fn a_halt_of_another_process_holds_from_the_next_call_on() {
     let (first, second) = (project.boot().await.unwrap(), project.boot().await.unwrap());
     let query = "MATCH (f:File {name: 'critical.ts'}) RETURN f";
     let asserted = [Assertion::new(query, true)];
-    // It has read that there is no halt, and still checks the file.
+    // It has read that nothing is halted, and still checks the file.
     assert!(write(&first, "docs/a.md", "a").await.is_ok());
     for round in 0..3 {
         assert_eq!(second.assert_invariants(&asserted).await.unwrap_err().code.as_str(), "EHALT");

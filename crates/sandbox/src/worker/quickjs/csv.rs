@@ -74,7 +74,7 @@ fn parse<'js>(
     text: &Value<'js>,
     separator: &Value<'js>,
 ) -> Result<Value<'js>> {
-    // A value that is no text may run code of the tool here; afterwards nothing does.
+    // A value other than a text may run code of the tool here; afterwards nothing does.
     let (text, separator) = (Text::new(ctx, text)?, Text::new(ctx, separator)?);
     let must_stop = || host.must_stop();
     let scanner = Scanner::new(text.units(), separator.units(), Watch::new(&must_stop));

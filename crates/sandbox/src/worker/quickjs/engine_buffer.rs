@@ -60,7 +60,7 @@ impl<'js, T: Copy> EngineBuffer<'js, T> {
         let capacity = needed.max(self.capacity.saturating_mul(2)).max(FIRST_ELEMENTS);
         let Some(bytes) = capacity.checked_mul(size_of::<T>()) else { return Err(Error::Allocation) };
         let old = if self.capacity == 0 { std::ptr::null_mut() } else { self.pointer.as_ptr().cast() };
-        // SAFETY: the old pointer is null or comes from this function; when there is no memory, the engine throws its
+        // SAFETY: the old pointer is null or comes from this function; when memory runs out, the engine throws its
         // error and leaves the old memory as it is.
         let new = unsafe { qjs::js_realloc(self.ctx.as_raw().as_ptr(), old, bytes as qjs::size_t) };
         let Some(pointer) = NonNull::new(new.cast::<T>()) else { return Err(Error::Exception) };

@@ -11,7 +11,7 @@ const QUOTE: u16 = b'"' as u16;
 const FEED: u16 = b'\n' as u16;
 const CARRIAGE: u16 = b'\r' as u16;
 
-/// Why there is no next field.
+/// Why the next field could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanStop {
     /// A quoted field has no end.
