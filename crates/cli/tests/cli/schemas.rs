@@ -102,6 +102,16 @@ fn calls() -> Vec<Call> {
 const NOT_CALLED: [&str; 2] = ["fetch", "recall"];
 
 #[test]
+fn the_input_schema_of_every_tool_can_be_compiled() {
+    // The router compiles them when they are needed first.
+    for (tool, definition) in tools(&Project::initialised()) {
+        if let Err(error) = jsonschema::validator_for(&definition["input_schema"]) {
+            panic!("{tool}: {error}");
+        }
+    }
+}
+
+#[test]
 fn the_results_of_all_tools_fit_their_schemas() {
     let project = Project::initialised();
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore', command: 'true' } };\n");

@@ -54,6 +54,9 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens the directory `path` below `root`, name by name.
 pub(crate) fn walk(root: impl AsFd, path: &RelativePath) -> Result<Walked, FsError> {
+    if let Some(directory) = open_at_once(&root, path) {
+        return Ok(Walked { directory, stopped: None });
+    }
     let mut directory = openat(root, ".", DIRECTORY | OFlag::O_NOFOLLOW, Mode::empty())
         .map_err(|errno| io(&RelativePath::root(), errno))?;
     let depth = path.parts().count();
@@ -65,6 +68,21 @@ pub(crate) fn walk(root: impl AsFd, path: &RelativePath) -> Result<Walked, FsErr
         }
     }
     Ok(Walked { directory, stopped: None })
+}
+
+/// The directory, in one call of the system, which follows no link on the way either. `None` whenever that fails: the walk
+/// by name finds out why, and how far it leads.
+#[cfg(target_os = "linux")]
+fn open_at_once(root: impl AsFd, path: &RelativePath) -> Option<OwnedFd> {
+    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+    path.name()?;
+    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
+    openat2(root, path.as_str(), OpenHow::new().flags(DIRECTORY | OFlag::O_NOFOLLOW).resolve(resolve)).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_at_once(_: impl AsFd, _: &RelativePath) -> Option<OwnedFd> {
+    None
 }
 
 /// Opens the directory `name` in `directory`; `at` names it in errors.

@@ -1,10 +1,11 @@
 //! Arguments against a tool's JSON Schema.
 
 use std::fmt::{self, Display, Write};
+use std::sync::OnceLock;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolDefinition, ToolError};
 
 /// The most errors that are reported; more would not help.
 const MAX_REPORTED: usize = 8;
@@ -12,14 +13,34 @@ const MAX_REPORTED: usize = 8;
 /// Longest text of a value or a path in a message; the caller knows the rest.
 const MAX_SHOWN_BYTES: usize = 400;
 
+/// A schema that is compiled when it is needed first: a command that makes one call needs one of them.
+#[derive(Default)]
+pub(super) struct LazySchema(OnceLock<Result<Schema, String>>);
+
+impl LazySchema {
+    /// # Errors
+    /// Why it is not a schema.
+    pub(super) fn get(&self, schema: &Value) -> Result<&Schema, &str> {
+        self.0.get_or_init(|| Schema::new(schema)).as_ref().map_err(String::as_str)
+    }
+
+    pub(super) fn check(&self, definition: &ToolDefinition, arguments: &Value) -> Result<(), ToolError> {
+        let tool = definition.name.as_str();
+        let schema = self.get(&definition.input_schema).map_err(|reason| {
+            ToolError::new(Code::Internal, format!("the input schema of `{tool}` cannot be used: {reason}"))
+        })?;
+        schema.check(tool, arguments)
+    }
+}
+
 pub(super) struct Schema(Validator);
 
 impl Schema {
-    pub(super) fn new(schema: &Value) -> Result<Self, String> {
+    fn new(schema: &Value) -> Result<Self, String> {
         jsonschema::validator_for(schema).map(Self).map_err(|error| error.to_string())
     }
 
-    pub(super) fn check(&self, tool: &str, arguments: &Value) -> Result<(), ToolError> {
+    fn check(&self, tool: &str, arguments: &Value) -> Result<(), ToolError> {
         if self.0.is_valid(arguments) {
             return Ok(());
         }

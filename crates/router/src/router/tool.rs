@@ -133,6 +133,11 @@ pub trait DynTool: Send + Sync {
     /// What the tool says of itself.
     fn definition(&self) -> &ToolDefinition;
 
+    /// Whether its input schema was derived from a type, which always gives a valid one.
+    fn has_derived_schema(&self) -> bool {
+        false
+    }
+
     /// The JSON Schema of its results; none where they can be anything.
     fn output_schema(&self) -> Option<Value> {
         None
