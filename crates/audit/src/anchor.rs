@@ -76,6 +76,12 @@ pub trait Anchor: Send + Sync {
     /// # Errors
     /// When it cannot be stored, and those of `settle`; the old one stays then.
     fn store(&self, head: &Head, settle: Settle<'_>) -> Result<(), ToolError>;
+
+    /// Removes what is stored, also what cannot be read: a person begins a new chain.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    fn clear(&self) -> Result<(), ToolError>;
 }
 
 /// Waits for the disk.
@@ -135,5 +141,12 @@ impl Anchor for FileAnchor {
     fn store(&self, head: &Head, settle: Settle<'_>) -> Result<(), ToolError> {
         settle()?;
         Ok(self.replace(head)?)
+    }
+
+    fn clear(&self) -> Result<(), ToolError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed.doing("cannot remove the anchor", &self.path)?),
+        }
     }
 }

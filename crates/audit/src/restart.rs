@@ -124,7 +124,7 @@ fn begin(options: &AuditOptions, anchor: &dyn Anchor, draft: &UnchainedEntry) ->
     transaction.commit().doing(DOING, path)?;
     let transaction = store.begin()?;
     let mut settle = || Ok(store::sync(path).and_then(|()| store::sync_folder(path))?);
-    anchor.store(&head, &mut settle).map_err(Failure::Told)?;
+    anchor.clear().and_then(|()| anchor.store(&head, &mut settle)).map_err(Failure::Told)?;
     transaction.commit().doing(DOING, path)?;
     Ok(head)
 }

@@ -35,7 +35,10 @@ fn main() -> ExitCode {
         return code;
     }
     // A shell asks what can follow; it is answered here, and the process ends.
-    clap_complete::CompleteEnv::with_factory(help::plain_command).var(candidates::VARIABLE).complete();
+    clap_complete::CompleteEnv::with_factory(help::plain_command)
+        .shells(candidates::SHELLS)
+        .var(candidates::VARIABLE)
+        .complete();
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(as_json) = version::is_asked(&words) {
         version::print(&Printer::new(as_json));

@@ -150,6 +150,18 @@ impl RepositoryAnchor {
         }
     }
 
+    /// Removes the anchor, also one that cannot be read.
+    ///
+    /// # Errors
+    /// `EGIT` when it cannot be removed.
+    pub fn clear(&self) -> Result<(), ToolError> {
+        let target = self.root.join(".git").join(REFERENCE);
+        match fs::remove_file(&target) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed.at("cannot remove the anchor of the audit", &target),
+        }
+    }
+
     /// Moves the reference by a rename: a reader sees the old or the new one.
     fn point_to(&self, commit: Oid) -> Result<(), ToolError> {
         const DOING: &str = "cannot write the anchor of the audit";
@@ -223,7 +235,10 @@ impl RepositoryAnchor {
     fn target(&self) -> Result<Option<Oid>, ToolError> {
         const DOING: &str = "cannot read the anchor of the audit";
         if let Ok(text) = fs::read_to_string(self.root.join(".git").join(REFERENCE)) {
-            return Oid::from_str(text.trim()).map(Some).doing(DOING);
+            return Oid::from_str(text.trim()).map(Some).map_err(|_| {
+                ToolError::new(Code::Integrity, "the anchor of the audit leads to nothing that can be read")
+                    .help("`tgp audit restart --reason TEXT` begins a new chain and anchor")
+            });
         }
         // A repository that cannot be opened has no readable packed references.
         let Ok(repo) = open_repository_at(&self.root) else { return Ok(None) };

@@ -236,14 +236,15 @@ fn was_swept(context: &Context) -> bool {
 /// Half-received objects of dead processes.
 fn sweep_objects(context: &Context) {
     // First, so that a process that is killed meanwhile is not followed by others that start over.
-    let _ = fs::write(context.state().join(SWEPT), "");
+    let _ = tgp_fs::replace_plain(&context.state().join(SWEPT), b"");
     let objects = context.git().join("objects");
     let is_old = |path: &PathBuf| {
         let made = fs::symlink_metadata(path).and_then(|data| data.modified()).ok();
         made.and_then(|made| SystemTime::now().duration_since(made).ok())
             .is_some_and(|age| age > FOREIGN_GARBAGE_AGE)
     };
-    let folders = listed(&objects).into_iter().filter(|path| path.is_dir()).chain([objects.clone()]);
+    let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
+    let folders = listed(&objects).into_iter().filter(is_folder).chain([objects.clone()]);
     for path in folders.flat_map(|folder| listed(&folder)) {
         if begins(&path, &["tmp_obj", "tmp_pack", "tmp_idx", "tmp_rev"]) && is_old(&path) {
             let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));

@@ -32,6 +32,11 @@ impl Anchor for Counting {
         *self.head.lock().unwrap() = Some(head.clone());
         Ok(())
     }
+
+    fn clear(&self) -> Result<(), ToolError> {
+        *self.head.lock().unwrap() = None;
+        Ok(())
+    }
 }
 
 #[test]

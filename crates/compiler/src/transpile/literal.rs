@@ -15,6 +15,22 @@ const MAX_DEPTH: usize = 32;
 /// What `@tgp/core` exports, by both of its names: a function that gives its argument back.
 const IDENTITY: [&str; 2] = ["defineTGPConfig", "default"];
 
+/// What every object has: `process.env.toString` is no variable.
+const INHERITED: [&str; 12] = [
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+    "__proto__",
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+];
+
 /// A value that is known but for variables of the environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LiteralValue {
@@ -170,12 +186,13 @@ fn literal(expression: &Expression<'_>, depth: usize) -> Option<LiteralValue> {
 
 fn object_literal(object: &ObjectExpression<'_>, depth: usize) -> Option<LiteralValue> {
     let mut fields: Vec<(String, LiteralValue)> = Vec::new();
+    let mut keys = BTreeSet::new();
     for property in &object.properties {
         let ObjectPropertyKind::ObjectProperty(property) = property else { return None };
         let key = property.key.static_name().filter(|_| !property.computed)?;
         // This key is not a field, and a later field replaces an earlier one of its name.
         let is_field = property.kind == PropertyKind::Init && !property.method && key != "__proto__";
-        if !is_field || fields.iter().any(|(known, _)| *known == key) {
+        if !is_field || !keys.insert(key.clone()) {
             return None;
         }
         fields.push((key.into_owned(), literal(&property.value, depth)?));
@@ -189,5 +206,6 @@ fn variable(expression: &Expression<'_>) -> Option<String> {
     let environment = member.object().get_inner_expression().get_member_expr()?;
     let Expression::Identifier(process) = environment.object().get_inner_expression() else { return None };
     let is_read = process.name == "process" && environment.static_property_name() == Some("env");
-    is_read.then(|| member.static_property_name().map(str::to_owned)).flatten()
+    let name = member.static_property_name().filter(|name| is_read && !INHERITED.contains(name))?;
+    Some(name.to_owned())
 }

@@ -75,6 +75,8 @@ fn what_needs_a_run_is_no_literal() {
         "export default { a: /x/ };",
         "export default { a: '\\ud800' };",
         "export default { a: process.env.SET && 1 };",
+        "export default { a: process.env.toString };",
+        "export default { a: process.env.__proto__ ?? 1 };",
         "export default [];",
         "export default 'text';",
         "export default function () {}",

@@ -10,7 +10,7 @@ use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime, ToolRuntimeOptio
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
-use crate::{records, trust};
+use crate::{records, settings, trust};
 
 /// What is known before anything is opened.
 pub(crate) struct BootContext {
@@ -39,6 +39,7 @@ impl BootContext {
         if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
+        settings::check_state(&root)?;
         Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
@@ -76,7 +77,8 @@ impl Found {
         let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| {
             WorkerCommand { program: program.clone(), arguments: Vec::new() }
         });
-        let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
+        let cache = settings::usable_cache(options.cache_directory.clone(), &project);
+        let cache = Arc::new(BytecodeCache::new(cache, &worker.program));
         let mut found = Self {
             project,
             config: Config::default(),

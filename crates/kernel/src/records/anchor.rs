@@ -48,4 +48,9 @@ impl Anchor for AuditAnchor {
         }
         self.file.store(head, settle)
     }
+
+    fn clear(&self) -> Result<(), ToolError> {
+        self.repository.clear()?;
+        self.file.clear()
+    }
 }
