@@ -23,13 +23,16 @@ use crate::setup;
 const INSTALL_SCRIPT: &str = include_str!("dist/install.sh");
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 
-/// What the program prints of itself for the archive: the words, and the name of the file.
-const PRINTED: [(&[&str], &str); 4] = [
-    (&["completions", "bash"], "completions/tgp.bash"),
-    (&["completions", "zsh"], "completions/_tgp"),
-    (&["completions", "fish"], "completions/tgp.fish"),
-    (&["man"], "man/tgp.1"),
+/// What the program prints of itself: the words, the path in the archive, and where shells and `man` look for it.
+const PRINTED: [(&[&str], &str, &str); 4] = [
+    (&["completions", "bash"], "completions/tgp.bash", "share/bash-completion/completions/tgp"),
+    (&["completions", "zsh"], "completions/_tgp", "share/zsh/site-functions/_tgp"),
+    (&["completions", "fish"], "completions/tgp.fish", "share/fish/vendor_completions.d/tgp.fish"),
+    (&["man"], MANUAL, "share/man/man1/tgp.1"),
 ];
+
+/// The path of the manual page in the archive and in the npm package.
+const MANUAL: &str = "man/tgp.1";
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
@@ -85,13 +88,26 @@ struct Documents {
     licence: PackageFile,
     notices: PackageFile,
     sbom: PackageFile,
-    /// What only the archive has.
+    /// Completion scripts and the manual page, by the paths of the archive.
     extras: Vec<PackageFile>,
 }
 
 impl Documents {
     fn common(&self) -> Vec<PackageFile> {
         vec![self.licence.clone(), self.notices.clone(), self.sbom.clone()]
+    }
+
+    fn manual(&self) -> Option<&PackageFile> {
+        self.extras.iter().find(|file| file.path == MANUAL)
+    }
+
+    /// The extras below the folder that `bin` is in.
+    fn shared(&self) -> Vec<PackageFile> {
+        let share = |file: &PackageFile| {
+            let (_, _, path) = PRINTED.iter().find(|(_, name, _)| *name == file.path)?;
+            Some(PackageFile { path: (*path).to_owned(), ..file.clone() })
+        };
+        self.extras.iter().filter_map(share).collect()
     }
 }
 
@@ -118,13 +134,13 @@ fn printed(platform: &Platform, program: &Rc<[u8]>, scratch: &Path) -> Result<Ve
     fs::write(&path, program).context("cannot write the program")?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     let mut files = Vec::new();
-    for (words, name) in PRINTED {
+    for (words, name, _) in PRINTED {
         let mut command = if platform.machine == std::env::consts::ARCH {
             Command::new(&path)
         } else {
             let Some(emulator) = setup::program(&[&format!("qemu-{}", platform.machine)]) else {
                 println!(
-                    "xtask: the archive has no completions and no manual page: Debian's package qemu-user is not installed"
+                    "xtask: the packages have no completions and no manual page: Debian's package qemu-user is not installed"
                 );
                 return Ok(Vec::new());
             };
@@ -171,14 +187,14 @@ impl Release {
         fs::write(add(&format!("{name}.cdx.json")), &documents.sbom.data).context("cannot write the SBOM")?;
 
         let licence = String::from_utf8_lossy(&documents.licence.data);
-        let main = npm::main_package(version, &licence);
+        let main = npm::main_package(version, &licence, documents.manual());
         write_tar_gz(&add(&npm::file_name("tgp", version)), npm::FOLDER, &main)?;
         let package = npm::platform_package(platform, version, program, &common);
         let name = npm::file_name(&platform.npm_package(), version);
         write_tar_gz(&add(&name), npm::FOLDER, &package)?;
 
         let tags = platform.wheel_tags(program);
-        let wheel = wheel::files(version, &tags, program, &common)?;
+        let wheel = wheel::files(version, &tags, program, &common, &documents.shared())?;
         write_zip(&add(&wheel::file_name(version, &tags)?), &wheel)?;
 
         let script = INSTALL_SCRIPT.replace("@VERSION@", version);

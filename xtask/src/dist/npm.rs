@@ -29,11 +29,11 @@ pub fn file_name(package: &str, version: &str) -> String {
     format!("{}-{version}.tgz", package.trim_start_matches('@').replace('/', "-"))
 }
 
-/// The package that users name.
-pub fn main_package(version: &str, licence: &str) -> Vec<PackageFile> {
+/// The package that users name. npm puts the manual page where `man` finds it, in a global installation.
+pub fn main_package(version: &str, licence: &str, manual: Option<&PackageFile>) -> Vec<PackageFile> {
     let packages: Map<String, Value> =
         PLATFORMS.iter().map(|platform| (platform.npm_package(), json!(version))).collect();
-    let manifest = json!({
+    let mut manifest = json!({
         "name": "tgp",
         "version": version,
         "description": "A kernel for AI agents: typed tools, gates, one audit record per call",
@@ -43,13 +43,19 @@ pub fn main_package(version: &str, licence: &str) -> Vec<PackageFile> {
         "engines": { "node": ">=18" },
         "optionalDependencies": packages,
     });
+    if let (Some(manual), Some(fields)) = (manual, manifest.as_object_mut()) {
+        fields.insert("man".to_owned(), json!([manual.path]));
+        fields.insert("files".to_owned(), json!(["bin/tgp.js", manual.path]));
+    }
     let launcher = LAUNCHER.as_bytes().into();
-    vec![
+    let mut files = vec![
         PackageFile::text("package.json", pretty(&manifest)),
         PackageFile::program("bin/tgp.js", &launcher),
         PackageFile::text("README.md", README),
         PackageFile::text("LICENSE", licence),
-    ]
+    ];
+    files.extend(manual.cloned());
+    files
 }
 
 /// The package with the program of one platform.
@@ -106,7 +112,8 @@ mod tests {
 
     #[test]
     fn the_main_package_names_every_platform_once() {
-        let files = main_package("1.2.3", "text");
+        let files = main_package("1.2.3", "text", None);
+        assert_eq!(manifest(&files).get("man"), None);
         let packages = json!({ "@tgp/linux-x64": "1.2.3", "@tgp/linux-arm64": "1.2.3" });
         assert_eq!(manifest(&files).get("optionalDependencies"), Some(&packages));
         assert!(files.iter().any(|file| file.path == "bin/tgp.js" && file.is_program));

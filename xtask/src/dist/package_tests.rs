@@ -18,7 +18,10 @@ fn release() -> Release {
             licence: PackageFile::text("LICENSE", "licence\n"),
             notices: PackageFile::text("THIRD-PARTY-LICENSES", "notices\n"),
             sbom: PackageFile::text("tgp.cdx.json", "{}\n"),
-            extras: vec![PackageFile::text("completions/tgp.bash", "complete\n")],
+            extras: vec![
+                PackageFile::text("completions/tgp.bash", "complete\n"),
+                PackageFile::text(MANUAL, "manual\n"),
+            ],
         },
     }
 }
@@ -127,6 +130,7 @@ fn npm_installs_the_packages_and_the_launcher_passes_everything_on() {
 
     npm(&[&main, &platform]);
     check_program(&program);
+    assert!(project.path().join("node_modules/tgp").join(MANUAL).exists());
 
     // A signal reaches the program, and its end by a signal is the launcher's.
     let mut child = Command::new(&program).arg("wait").stdout(Stdio::piped()).spawn().unwrap();
@@ -156,6 +160,8 @@ fn pip_installs_the_wheel() {
     assert!(output.status.success(), "{output:?}");
     check_program(&target.path().join("bin/tgp"));
     assert!(target.path().join("tgp_kernel-1.2.3.dist-info/licenses/LICENSE").exists());
+    assert!(target.path().join("share/man/man1/tgp.1").exists());
+    assert!(target.path().join("share/bash-completion/completions/tgp").exists());
 }
 
 #[test]

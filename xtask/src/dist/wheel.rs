@@ -29,12 +29,13 @@ pub fn file_name(version: &str, tags: &[String]) -> Result<String> {
     Ok(format!("{DISTRIBUTION}-{}-py3-none-{}.whl", python_version(version)?, tags.join(".")))
 }
 
-/// All files of the wheel, with the record of them as the last one.
+/// All files of the wheel, with the record of them as the last one. `shared` goes below the folder of the environment.
 pub fn files(
     version: &str,
     tags: &[String],
     program: &Rc<[u8]>,
     documents: &[PackageFile],
+    shared: &[PackageFile],
 ) -> Result<Vec<PackageFile>> {
     let version = python_version(version)?;
     let information = format!("{DISTRIBUTION}-{version}.dist-info");
@@ -47,7 +48,9 @@ pub fn files(
     for tag in tags {
         wheel.push_str(&format!("Tag: py3-none-{tag}\n"));
     }
-    let mut files = vec![PackageFile::program(format!("{DISTRIBUTION}-{version}.data/scripts/tgp"), program)];
+    let data = format!("{DISTRIBUTION}-{version}.data");
+    let mut files = vec![PackageFile::program(format!("{data}/scripts/tgp"), program)];
+    files.extend(shared.iter().cloned().map(|file| file.below(&format!("{data}/data"))));
     for document in documents {
         // An SBOM and licences have folders of their own.
         let folder = if document.path.ends_with(".json") { "sboms" } else { "licenses" };
@@ -104,7 +107,7 @@ mod tests {
         let program: Rc<[u8]> = Rc::from(*b"abc");
         let tags = ["manylinux_2_17_x86_64".to_owned(), "musllinux_1_1_x86_64".to_owned()];
         let documents = [PackageFile::text("LICENSE", "text"), PackageFile::text("tgp.cdx.json", "{}")];
-        let files = files("1.2.3", &tags, &program, &documents).unwrap();
+        let files = files("1.2.3", &tags, &program, &documents, &[]).unwrap();
         let record = String::from_utf8(files.last().unwrap().data.to_vec()).unwrap();
         let lines: Vec<&str> = record.lines().collect();
         assert_eq!(
