@@ -20,6 +20,7 @@ mod ignored;
 mod json;
 mod knowledge;
 mod logging;
+mod mcp;
 mod memory;
 mod pipes;
 mod processes;
