@@ -177,7 +177,12 @@ mod tests {
     use super::{Answer, AnswerStore, MAX_ANSWER_BYTES, MAX_STORED};
 
     fn text_of(result: &rmcp::model::CallToolResult, at: usize) -> String {
-        result.content.get(at).and_then(|block| block.as_text()).map(|text| text.text.clone()).unwrap_or_default()
+        result
+            .content
+            .get(at)
+            .and_then(|block| block.as_text())
+            .map(|text| text.text.clone())
+            .unwrap_or_default()
     }
 
     #[test]

@@ -46,7 +46,9 @@ impl ApprovalStatus for HostApprover {
         }
         let default_asks = match self.consent {
             Consent::Ask => "refused with EAPPROVAL",
-            Consent::Given | Consent::Everything | Consent::Outer => "agreed to by the person who started the server",
+            Consent::Given | Consent::Everything | Consent::Outer => {
+                "agreed to by the person who started the server"
+            }
         };
         Ok(json!({
             "pending": [],

@@ -180,8 +180,7 @@ impl ServerHandler for Handler {
             };
             return Ok(answer.into());
         }
-        let listener =
-            Listener { peer: context.peer.clone(), token: context.meta.get_progress_token() };
+        let listener = Listener { peer: context.peer.clone(), token: context.meta.get_progress_token() };
         let work = async move { tool.call(&caller, arguments).await };
         let run = match client.runs.start(work) {
             Ok(run) => run,

@@ -123,9 +123,7 @@ impl ServerOptions {
                     "`tgp tools` lists the kernel tools; name a forged tool by its path, such as `math/fib`"
                         .to_owned()
                 });
-                return Err(
-                    ToolError::new(Code::Validation, format!("unknown tool `{name}`")).help(help)
-                );
+                return Err(ToolError::new(Code::Validation, format!("unknown tool `{name}`")).help(help));
             }
         }
         Ok(())
@@ -140,7 +138,8 @@ pub(crate) fn is_forged(name: &str) -> bool {
 /// The path of a forged tool in the tool repository: `math/fib`, `tools/math/fib` and `tools/math/fib.ts` are the same.
 pub(crate) fn tool_path(name: &str) -> String {
     let folder = if name.starts_with(FOLDER) { "" } else { FOLDER };
-    let has_extension = [EXTENSION, ".js", ".mts", ".cts", ".mjs", ".cjs"].iter().any(|end| name.ends_with(end));
+    let has_extension =
+        [EXTENSION, ".js", ".mts", ".cts", ".mjs", ".cjs"].iter().any(|end| name.ends_with(end));
     format!("{folder}{name}{}", if has_extension { "" } else { EXTENSION })
 }
 

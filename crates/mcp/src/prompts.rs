@@ -38,7 +38,8 @@ pub(crate) async fn get(
     arguments: JsonObject,
 ) -> Result<GetPromptResult, ToolError> {
     let argument = |field: &str| {
-        let text = arguments.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let text =
+            arguments.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
         text.map(str::to_owned).ok_or_else(|| {
             ToolError::new(Code::Validation, format!("the prompt `{name}` needs the argument `{field}`"))
                 .help("`prompts/list` names the arguments of each prompt")

@@ -1,9 +1,7 @@
 //! Resources: tool sources, the index, own calls and chronicles. Each is read by a router call.
 
 use rmcp::ErrorData;
-use rmcp::model::{
-    ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-};
+use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 use tgp_contract::{Code, PROJECT_CHRONICLE, ToolError};
 use tgp_text::{head, truncate};
@@ -30,8 +28,16 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(uri, name).with_description(description)
     };
     vec![
-        template(format!("{SOURCE}{{+path}}"), "source", "A file of the tool repository, such as tools/math/fib.ts"),
-        template(format!("{CHRONICLE}{{+path}}"), "chronicle", "What was done to a file of the project, and why"),
+        template(
+            format!("{SOURCE}{{+path}}"),
+            "source",
+            "A file of the tool repository, such as tools/math/fib.ts",
+        ),
+        template(
+            format!("{CHRONICLE}{{+path}}"),
+            "chronicle",
+            "What was done to a file of the project, and why",
+        ),
         template(format!("{ANSWER_RESOURCE}{{id}}"), "answer", "A long answer of this connection"),
     ]
 }

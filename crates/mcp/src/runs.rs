@@ -155,9 +155,12 @@ impl Drop for RunTable {
 }
 
 fn not_kept() -> ToolError {
-    ToolError::new(Code::Budget, "the run has ended, and its result was not kept: too many results wait to be fetched")
-        .after_effect()
-        .help("fetch results with `wait`; `tgp audit tail` shows how the run ended")
+    ToolError::new(
+        Code::Budget,
+        "the run has ended, and its result was not kept: too many results wait to be fetched",
+    )
+    .after_effect()
+    .help("fetch results with `wait`; `tgp audit tail` shows how the run ended")
 }
 
 fn unknown(id: &str) -> ToolError {
@@ -171,7 +174,9 @@ fn forget_old(runs: &mut BTreeMap<String, Run>) {
     runs.retain(|_, run| !run.is_finished() || run.since.elapsed() < LIFETIME);
     while runs.values().filter(|run| run.is_finished()).count() > MAX_FINISHED {
         let finished = runs.iter().filter(|(_, run)| run.is_finished());
-        let Some(oldest) = finished.min_by_key(|(_, run)| run.since).map(|(id, _)| id.clone()) else { return };
+        let Some(oldest) = finished.min_by_key(|(_, run)| run.since).map(|(id, _)| id.clone()) else {
+            return;
+        };
         runs.remove(&oldest);
     }
 }

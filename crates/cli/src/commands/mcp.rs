@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -55,6 +56,9 @@ struct ServeMcpArgs {
     /// Agree to what is asked by default, not to rules.
     #[arg(long)]
     yes: bool,
+    /// Answer a longer run with a handle after so long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=300))]
+    patience: u64,
     /// Serve over HTTP on this port of 127.0.0.1 and ::1.
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
@@ -87,13 +91,15 @@ impl ServeMcpArgs {
         // Rules that ask are for a person to answer: the agent's host has no part in that.
         let consent = if self.yes { Consent::Outer } else { Consent::Ask };
         let (files, shell) = (self.files, self.shell);
-        Ok(ServerOptions { mode, files, shell, consent, ..ServerOptions::default() })
+        Ok(ServerOptions { mode, files, shell, consent, patience: Duration::from_secs(self.patience) })
     }
 }
 
 pub async fn run(arguments: McpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     match arguments.command {
-        Some(McpCommand::Install(arguments)) => super::mcp_install::install(&arguments, global, printer).await,
+        Some(McpCommand::Install(arguments)) => {
+            super::mcp_install::install(&arguments, global, printer).await
+        }
         Some(McpCommand::Uninstall(arguments)) => {
             super::mcp_install::uninstall(&arguments, global, printer).await
         }
@@ -119,7 +125,9 @@ async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> 
         return Ok(());
     }
     if io::stdin().is_terminal() {
-        printer.note("waiting for an MCP host on standard input; `tgp mcp install` enters it in one, Ctrl-C ends");
+        printer.note(
+            "waiting for an MCP host on standard input; `tgp mcp install` enters it in one, Ctrl-C ends",
+        );
     }
     let (input, output) = take_standard_streams().map_err(|error| {
         ToolError::new(Code::Internal, format!("the standard streams cannot be used: {error}"))

@@ -130,7 +130,8 @@ pub async fn uninstall(arguments: &InstallArgs, global: &Global, printer: &Print
     for (host, file) in hosts(arguments, scope, &project)? {
         let Some(before) = read(&file)? else { continue };
         let name = &arguments.name;
-        let Some(edited) = without_server(host, &before, name).map_err(|error| unusable(&file, &error))? else {
+        let Some(edited) = without_server(host, &before, name).map_err(|error| unusable(&file, &error))?
+        else {
             continue;
         };
         let (after, backup) = match original(host, &file, name, &edited)? {
@@ -171,9 +172,10 @@ fn entry(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Server
     })?;
     // What a project shares names neither this machine's folders nor its programs: hosts start it in the project.
     let (command, mut words) = match scope {
-        Scope::User => {
-            (program.display().to_string(), vec!["-C".to_owned(), project.display().to_string(), "mcp".to_owned()])
-        }
+        Scope::User => (
+            program.display().to_string(),
+            vec!["-C".to_owned(), project.display().to_string(), "mcp".to_owned()],
+        ),
         Scope::Project => ("tgp".to_owned(), vec!["mcp".to_owned()]),
     };
     words.extend(arguments.options.iter().cloned());
@@ -182,12 +184,14 @@ fn entry(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Server
 
 /// The hosts that are meant, with their files.
 fn hosts(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Vec<(Host, PathBuf)>, Failure> {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from).ok_or_else(|| {
-        ToolError::new(Code::Config, "the home directory is not known").help("set HOME")
-    })?;
+    let home = std::env::var_os("HOME")
+        .filter(|home| !home.is_empty())
+        .map(PathBuf::from)
+        .ok_or_else(|| ToolError::new(Code::Config, "the home directory is not known").help("set HOME"))?;
     let named: Vec<Host> = arguments.host.iter().map(|host| Host::from(*host)).collect();
     let is_here = |host: &Host| {
-        host.traces().iter().any(|trace| home.join(trace).exists()) || host.file(scope, &home, project).exists()
+        host.traces().iter().any(|trace| home.join(trace).exists())
+            || host.file(scope, &home, project).exists()
     };
     let chosen: Vec<Host> = match named.is_empty() {
         true => Host::ALL.into_iter().filter(is_here).collect(),
@@ -210,15 +214,18 @@ async fn apply(
 ) -> Result<(), Failure> {
     let needed: Vec<&PlannedChange> = changes.iter().filter(|change| change.is_needed()).collect();
     if !printer.json() {
-        needed.iter().for_each(|change| printer.note(&visible(&change.diff())));
+        needed.iter().for_each(|change| printer.lines(&change.diff()));
     }
     if !needed.is_empty() && !arguments.yes {
         let files: Vec<String> = needed.iter().map(|change| change.file.display().to_string()).collect();
         let text = format!("{} would be changed.\n", visible(&files.join(", ")));
         if printer.json() || !approval::confirm(&text, "Write it?").await {
-            return Err(ToolError::new(Code::Approval, "the configuration was not changed: it was not confirmed")
-                .help("confirm at a terminal, or pass --yes")
-                .into());
+            return Err(ToolError::new(
+                Code::Approval,
+                "the configuration was not changed: it was not confirmed",
+            )
+            .help("confirm at a terminal, or pass --yes")
+            .into());
         }
     }
     let mut report: Vec<Value> = Vec::new();
@@ -231,7 +238,9 @@ async fn apply(
             })?;
         }
         let word = if change.is_needed() { done_word } else { "unchanged" };
-        report.push(json!({ "host": change.host.id(), "file": change.file, "state": word, "diff": change.diff() }));
+        report.push(
+            json!({ "host": change.host.id(), "file": change.file, "state": word, "diff": change.diff() }),
+        );
         if !printer.json() {
             printer.line(&format!("{}: {word} in {}", change.host.title(), change.file.display()));
         }
@@ -301,7 +310,9 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
 
 fn unusable(file: &Path, error: &EditError) -> Failure {
     ToolError::new(Code::Config, format!("`{}` cannot be changed: {error}", file.display()))
-        .help("correct the file, or leave its host out with --host; docs/mcp.md shows the entry to add by hand")
+        .help(
+            "correct the file, or leave its host out with --host; docs/mcp.md shows the entry to add by hand",
+        )
         .into()
 }
 

@@ -21,6 +21,8 @@ mod json;
 mod knowledge;
 mod logging;
 mod mcp;
+mod mcp_clients;
+mod mcp_hosts;
 mod memory;
 mod pipes;
 mod processes;

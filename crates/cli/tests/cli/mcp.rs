@@ -73,8 +73,16 @@ impl McpHost {
         }
     }
 
-    /// Calls a tool: whether it failed, and its text.
+    /// Calls a tool: whether it failed, and its text. A slow machine answers with a handle first.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
+        let mut answer = self.call_once(tool, arguments);
+        while let Some(run) = handle(&answer.1) {
+            answer = self.call_once("wait", &json!({ "run": run }));
+        }
+        answer
+    }
+
+    fn call_once(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
         let answer = self.request("tools/call", &json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];
         let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
@@ -109,12 +117,22 @@ impl McpHost {
     }
 }
 
+/// The handle of a run that goes on.
+fn handle(text: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    (value["state"] == "running").then(|| value["run"].as_str().unwrap().to_owned())
+}
+
 #[test]
 fn a_host_forges_a_tool_and_runs_it_by_its_name() {
     let mut host = McpHost::start(Project::initialised(), &["--yes"]);
     let listed = host.request("tools/list", &json!({}));
-    let names: Vec<&str> =
-        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["search", "describe", "run", "forge", "wait", "approval", "graph"]);
 
     let forge = json!({ "name": "math/double", "test": TEST, "source": SOURCE });
@@ -179,7 +197,9 @@ fn what_a_host_may_not_do_is_refused_with_the_next_step() {
     assert_eq!(status["pending"], json!([]), "{status}");
     assert_eq!(host.error("approval", &json!({ "id": "x" }))["code"], "ENOTFOUND");
     // Files and commands are off, by the token of the connection.
-    for (tool, args) in [("fs_read", json!({ "path": "tgp.config.ts" })), ("shell_exec", json!({ "command": "id" }))] {
+    for (tool, args) in
+        [("fs_read", json!({ "path": "tgp.config.ts" })), ("shell_exec", json!({ "command": "id" }))]
+    {
         let error = host.error("run", &json!({ "tool": tool, "args": args }));
         assert_eq!(error["code"], "EPOLICY", "{error}");
     }
@@ -205,7 +225,8 @@ fn messages_that_are_none_do_not_end_the_connection() {
     host.send(&json!({ "jsonrpc": "2.0", "id": 900, "method": 7 }));
     assert!(host.receive()["error"]["code"].is_number());
     let deep = "[".repeat(200) + &"]".repeat(200);
-    writeln!(host.input.as_mut().unwrap(), r#"{{"jsonrpc":"2.0","id":901,"method":"ping","params":{deep}}}"#).unwrap();
+    writeln!(host.input.as_mut().unwrap(), r#"{{"jsonrpc":"2.0","id":901,"method":"ping","params":{deep}}}"#)
+        .unwrap();
     let refused = host.receive();
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(901), &json!(-32600)), "{refused}");
     let large = "x".repeat(5 << 20);
@@ -221,14 +242,16 @@ fn an_endless_run_is_cancelled_and_a_long_answer_is_read_in_parts() {
     let endless = json!({ "code": "while (true) { await new Promise((done) => setTimeout(done, 5)); }" });
     let id = host.begin("tools/call", &json!({ "name": "run", "arguments": endless }));
     std::thread::sleep(Duration::from_millis(500));
-    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
     host.send(&cancelled);
     let start = Instant::now();
     assert!(host.request("ping", &json!({}))["result"].is_object());
     // Its call is recorded as cancelled, long before its own limit.
     loop {
         let read = host.request("resources/read", &json!({ "uri": "tgp://audit" }));
-        let text = read["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{read}")).to_owned();
+        let text =
+            read["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{read}")).to_owned();
         if text.contains("\"cancelled\"") {
             break;
         }
@@ -251,6 +274,30 @@ fn an_endless_run_is_cancelled_and_a_long_answer_is_read_in_parts() {
 }
 
 #[test]
+fn a_long_run_is_answered_with_a_handle_and_reports_its_progress() {
+    let mut host = McpHost::start(Project::initialised(), &["--yes", "--patience", "6"]);
+    let slow = json!({ "code": "await new Promise((done) => setTimeout(done, 8000)); return 'late';" });
+    let call = json!({ "name": "run", "arguments": slow, "_meta": { "progressToken": "p1" } });
+    let id = host.begin("tools/call", &call);
+    let progress = host.receive();
+    assert_eq!(progress["method"], "notifications/progress", "{progress}");
+    assert_eq!(progress["params"]["progressToken"], "p1");
+    let answer = host.receive();
+    assert_eq!(answer["id"], id, "{answer}");
+    let run = handle(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    let done = host.done("wait", &json!({ "run": run }));
+    assert_eq!(done["result"], "late", "{done}");
+    assert_eq!(host.error("wait", &json!({ "run": run }))["code"], "ENOTFOUND");
+    // Another one is cancelled by its handle.
+    let id = host.begin("tools/call", &json!({ "name": "run", "arguments": slow }));
+    let answer = host.receive();
+    assert_eq!(answer["id"], id, "{answer}");
+    let run = handle(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(host.done("wait", &json!({ "run": run, "cancel": true }))["state"], "cancelled");
+    host.close();
+}
+
+#[test]
 fn a_hundred_calls_at_once_are_answered_each() {
     let mut host = McpHost::start(Project::with_fixtures(), &["--yes"]);
     let ids: Vec<u64> = (0..100)
@@ -259,12 +306,19 @@ fn a_hundred_calls_at_once_are_answered_each() {
             host.begin("tools/call", &json!({ "name": "run", "arguments": arguments }))
         })
         .collect();
-    let mut answers = std::collections::BTreeMap::new();
-    while answers.len() < ids.len() {
+    let mut texts = std::collections::BTreeMap::new();
+    while texts.len() < ids.len() {
         let message = host.receive();
         let text = message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}"));
-        let value: Value = serde_json::from_str(text).unwrap();
-        answers.insert(message["id"].as_u64().unwrap(), value["result"].clone());
+        texts.insert(message["id"].as_u64().unwrap(), text.to_owned());
+    }
+    let mut answers = std::collections::BTreeMap::new();
+    for (id, mut text) in texts {
+        while let Some(run) = handle(&text) {
+            text = host.call_once("wait", &json!({ "run": run })).1;
+        }
+        let value: Value = serde_json::from_str(&text).unwrap();
+        answers.insert(id, value["result"].clone());
     }
     for (n, id) in ids.iter().enumerate() {
         assert_eq!(answers[id], json!(n * 2));
@@ -300,8 +354,7 @@ fn the_other_modes_have_their_own_tools() {
 
     let project = Project::initialised();
     project.run_with_input(&["write", "tools/math/double.ts"], SOURCE).expect_code(0);
-    let mut host =
-        McpHost::start(project, &["--mode", "direct", "--only", "math/double,exec_sql", "--yes"]);
+    let mut host = McpHost::start(project, &["--mode", "direct", "--only", "math/double,exec_sql", "--yes"]);
     assert_eq!(names(&mut host), ["wait", "approval", "exec_sql", "math_double"]);
     let ran = host.done("math_double", &json!({ "n": 4 }));
     assert_eq!(ran["result"], 8, "{ran}");

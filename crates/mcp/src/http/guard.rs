@@ -46,15 +46,18 @@ impl Guard {
         if !is_own_host(&parts.headers, self.port) {
             return refuse(StatusCode::FORBIDDEN, "the Host is not this server");
         }
-        // Only browsers send it, and no page has business here.
-        if parts.headers.contains_key(http::header::ORIGIN) {
+        // Browsers send it for other pages, none of which has business here. This server has no pages of its own.
+        if !is_own_origin(&parts.headers, self.port) {
             return refuse(StatusCode::FORBIDDEN, "requests of web pages are not served");
         }
         if parts.uri.path() != ENDPOINT {
             return refuse(StatusCode::NOT_FOUND, "the endpoint is /mcp");
         }
         let Some(token) = bearer(&parts.headers) else {
-            return refuse(StatusCode::UNAUTHORIZED, "send the token of the token file as `Authorization: Bearer`");
+            return refuse(
+                StatusCode::UNAUTHORIZED,
+                "send the token of the token file as `Authorization: Bearer`",
+            );
         };
         let client = match self.client(token) {
             Ok(Some(client)) => client,
@@ -102,9 +105,8 @@ impl Guard {
         }
         let families = self.sessions.families();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|_, known| {
-            known.used.elapsed() < CLIENT_IDLE || families.contains(&known.client.family)
-        });
+        clients
+            .retain(|_, known| known.used.elapsed() < CLIENT_IDLE || families.contains(&known.client.family));
     }
 }
 
@@ -114,7 +116,8 @@ fn bearer(headers: &HeaderMap) -> Option<CapabilityToken> {
     let (value, None) = (values.next()?, values.next()) else { return None };
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
-    let is_token = scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN_BYTES;
+    let is_token =
+        scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN_BYTES;
     is_token.then(|| CapabilityToken::new(token.to_owned()))
 }
 
@@ -122,15 +125,27 @@ fn bearer(headers: &HeaderMap) -> Option<CapabilityToken> {
 fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(http::header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    let own = ["127.0.0.1", "[::1]", "localhost"].map(|name| format!("{name}:{port}"));
-    host.to_str().is_ok_and(|host| own.iter().any(|name| name.eq_ignore_ascii_case(host)))
+    host.to_str().is_ok_and(|host| own_hosts(port).iter().any(|name| name.eq_ignore_ascii_case(host)))
+}
+
+/// Whether the request has no `Origin`, as those of programs, or this server itself as its origin.
+fn is_own_origin(headers: &HeaderMap, port: u16) -> bool {
+    headers.get_all(http::header::ORIGIN).iter().all(|origin| {
+        let own = own_hosts(port).map(|name| format!("http://{name}"));
+        origin.to_str().is_ok_and(|origin| own.iter().any(|name| name.eq_ignore_ascii_case(origin)))
+    })
+}
+
+/// The names of this server.
+pub(super) fn own_hosts(port: u16) -> [String; 3] {
+    ["127.0.0.1", "[::1]", "localhost"].map(|name| format!("{name}:{port}"))
 }
 
 #[cfg(test)]
 mod tests {
     use http::{HeaderMap, HeaderValue};
 
-    use super::{bearer, is_own_host};
+    use super::{bearer, is_own_host, is_own_origin};
 
     fn headers(name: &'static str, values: &[&str]) -> HeaderMap {
         values.iter().map(|value| (name.parse().unwrap(), HeaderValue::from_str(value).unwrap())).collect()
@@ -146,6 +161,15 @@ mod tests {
         }
         assert!(!is_own_host(&headers("host", &["localhost:7000", "localhost:7000"]), 7000));
         assert!(!is_own_host(&HeaderMap::new(), 7000));
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_refused() {
+        assert!(is_own_origin(&HeaderMap::new(), 7000));
+        assert!(is_own_origin(&headers("origin", &["http://localhost:7000"]), 7000));
+        for origin in ["null", "https://localhost:7000", "http://localhost", "http://evil.test:7000", ""] {
+            assert!(!is_own_origin(&headers("origin", &[origin]), 7000), "{origin}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::client::Shared;
 use crate::handler::{ClientSource, Handler};
 use crate::options::ServerOptions;
 use crate::transport::MAX_MESSAGE_BYTES;
-use guard::Guard;
+use guard::{Guard, own_hosts};
 
 type Body = BoxBody<Bytes, Infallible>;
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
@@ -43,7 +43,7 @@ const ENDPOINT: &str = "/mcp";
 /// The header by which a session is named.
 const SESSION_HEADER: &str = "mcp-session-id";
 /// Connections at a time. Each has one stream.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 128;
 /// How long a client may take to send a request, and to stay silent between two of them.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a session may be silent.
@@ -102,6 +102,7 @@ impl HttpServer {
             .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
             .with_sse_keep_alive(Some(KEEP_ALIVE))
             .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
+            .with_allowed_origins(own_hosts(port).map(|name| format!("http://{name}")))
             .enforce_origin_validation();
         config.legacy_session_mode = true;
         let handled = Arc::clone(&shared);
@@ -129,20 +130,23 @@ impl HttpServer {
         let mut clean_up = tokio::time::interval(CLEAN_UP_INTERVAL);
         loop {
             while connections.try_join_next().is_some() {}
+            // More connections wait in the system's own queue, which is bounded as well.
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await.ok()?;
+                Some((accept(&self.listeners).await?, place))
+            };
             let accepted = tokio::select! {
-                accepted = accept(&self.listeners) => accepted,
+                accepted = next => accepted,
                 _ = clean_up.tick() => {
                     self.guard.clean_up().await;
                     continue;
                 }
             };
             // Out of descriptors, or a client that was gone at once: neither is the server's end.
-            let Some(stream) = accepted else {
+            let Some((stream, place)) = accepted else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            // Closed without an answer: a client that reads nothing must not hold a place either.
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
             let (guard, service) = (Arc::clone(&self.guard), self.service.clone());
             connections.spawn(async move {
                 connection(stream, guard, service).await;
@@ -177,15 +181,13 @@ async fn connection(stream: TcpStream, guard: Arc<Guard>, service: Service) {
         let (guard, service) = (Arc::clone(&guard), service.clone());
         async move { Ok::<_, Infallible>(answer(&guard, &service, request).await) }
     });
-    let served = hyper::server::conn::http1::Builder::new()
+    // A connection that breaks is its client's business.
+    let _ = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_PATIENCE)
         .max_buf_size(64 << 10)
         .serve_connection(TokioIo::new(stream), answer)
         .await;
-    if let Err(error) = served {
-        tracing::debug!(target: "mcp", %error, "a connection ended");
-    }
 }
 
 async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) -> Response<Body> {
@@ -216,7 +218,8 @@ async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) ->
 
 /// The whole body, in time, within its size, and with its values counted.
 async fn read_body(body: Incoming) -> Result<Bytes, Response<Body>> {
-    let collected = tokio::time::timeout(REQUEST_PATIENCE, Limited::new(body, MAX_MESSAGE_BYTES).collect()).await;
+    let collected =
+        tokio::time::timeout(REQUEST_PATIENCE, Limited::new(body, MAX_MESSAGE_BYTES).collect()).await;
     let body = match collected {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(_)) => {

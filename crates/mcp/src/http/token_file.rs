@@ -30,8 +30,11 @@ pub(super) async fn ensure(kernel: &Kernel, path: &Path, caveats: &Caveats) -> R
     let token = kernel.mint_token(caveats).await?;
     let wanted = serde_json::to_string(caveats).unwrap_or_default();
     let unusable = |error: io::Error| {
-        ToolError::new(Code::Config, format!("the token file `{}` cannot be written: {error}", path.display()))
-            .help("name another file with `--token-file`")
+        ToolError::new(
+            Code::Config,
+            format!("the token file `{}` cannot be written: {error}", path.display()),
+        )
+        .help("name another file with `--token-file`")
     };
     write(path, token.reveal()).map_err(unusable)?;
     write(&options_file(path), &wanted).map_err(unusable)

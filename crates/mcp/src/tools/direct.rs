@@ -53,7 +53,9 @@ impl DirectTool {
             };
             if let Some(other) = selected.insert(direct.name.clone(), Arc::new(direct)) {
                 let message = format!("`{tool}` and `{}` are the same name to a host", other.tool);
-                return Err(ToolError::new(Code::Validation, message).help("select one of them with `--only`"));
+                return Err(
+                    ToolError::new(Code::Validation, message).help("select one of them with `--only`")
+                );
             }
         }
         Ok(selected.into_values().collect())
@@ -90,7 +92,8 @@ impl DirectTool {
         let kernel = &caller.shared().kernel;
         let definition = kernel.definitions().find(|definition| definition.name.as_str() == tool);
         let definition = definition.ok_or_else(|| {
-            ToolError::new(Code::NotFound, format!("unknown tool `{tool}`")).help("`tgp tools` lists the kernel tools")
+            ToolError::new(Code::NotFound, format!("unknown tool `{tool}`"))
+                .help("`tgp tools` lists the kernel tools")
         })?;
         Ok(Self {
             name: host_name(tool),
@@ -149,7 +152,8 @@ mod tests {
             let host = host_name(name);
             assert!(host.len() <= MAX_NAME, "{host}");
             assert!(host.starts_with(|first: char| first.is_ascii_lowercase()), "{host}");
-            let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+            let is_plain =
+                |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
             assert!(host.chars().all(is_plain), "{host}");
         }
         assert_eq!(host_name("math/fib"), "math_fib");

@@ -39,7 +39,8 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
     caller.ask("write_file", call).await.map_err(at(Step::WriteTest))?;
     let red = caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Red))?;
     if failed(&red) == 0 {
-        let message = format!("the test of `{name}` passes before the source was stored, so it shows nothing new");
+        let message =
+            format!("the test of `{name}` passes before the source was stored, so it shows nothing new");
         return Err(at(Step::Red)(
             ToolError::new(Code::State, message)
                 .detail("tests", red)

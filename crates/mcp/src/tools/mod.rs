@@ -184,3 +184,75 @@ async fn graph(caller: &Caller, arguments: GraphArgs) -> ToolResult {
     }
     caller.call("graph_query", call, Effects::Real).await
 }
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::JsonObject;
+    use serde_json::{Value, json};
+
+    use super::{HostTool, parse};
+    use crate::arguments::{ApprovalArgs, DescribeArgs, ForgeArgs, GraphArgs, RunArgs, SearchArgs, WaitArgs};
+    use crate::options::Mode;
+
+    /// Tokens of all tools together: every conversation of a host pays for them.
+    const MAX_TOKENS: usize = 2_000;
+
+    #[test]
+    fn the_tools_are_few_and_small() {
+        let tools: Vec<_> = HostTool::fixed(&Mode::Code).iter().map(HostTool::definition).collect();
+        let text = serde_json::to_string(&tools).unwrap();
+        let tokens = tiktoken_rs::o200k_base_singleton().encode_with_special_tokens(&text).len();
+        println!("{} tools, {tokens} tokens", tools.len());
+        assert!(tokens < MAX_TOKENS, "{tokens} tokens");
+        for tool in &tools {
+            let is_plain = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+            assert!(tool.name.len() <= 40 && tool.name.chars().all(is_plain), "{}", tool.name);
+        }
+    }
+
+    /// A value that fits a property of a schema.
+    fn sample(schema: &Value) -> Value {
+        match schema["type"].as_str() {
+            Some("string") => json!("x"),
+            Some("boolean") => json!(true),
+            Some("integer") => json!(1),
+            Some("array") => json!([sample(&schema["items"])]),
+            Some("object") => {
+                let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+                fields.iter().map(|(name, field)| (name.clone(), sample(field))).collect()
+            }
+            _ => Value::Null,
+        }
+    }
+
+    #[test]
+    fn the_schemas_are_those_of_the_types() {
+        for tool in HostTool::fixed(&Mode::Code).iter().chain(HostTool::fixed(&Mode::Search)) {
+            let definition = tool.definition();
+            let Value::Object(all) = sample(&Value::Object(definition.input_schema.as_ref().clone())) else {
+                panic!("{} takes no object", tool.name());
+            };
+            let required: JsonObject = match definition.input_schema.get("required").and_then(Value::as_array)
+            {
+                Some(names) => {
+                    all.clone().into_iter().filter(|(name, _)| names.contains(&json!(name))).collect()
+                }
+                None => JsonObject::new(),
+            };
+            for arguments in [all, required] {
+                let shown = json!(arguments);
+                let parsed = match tool {
+                    HostTool::Search => parse::<SearchArgs>("", Some(arguments)).map(drop),
+                    HostTool::Describe => parse::<DescribeArgs>("", Some(arguments)).map(drop),
+                    HostTool::Run | HostTool::Invoke => parse::<RunArgs>("", Some(arguments)).map(drop),
+                    HostTool::Forge => parse::<ForgeArgs>("", Some(arguments)).map(drop),
+                    HostTool::Wait => parse::<WaitArgs>("", Some(arguments)).map(drop),
+                    HostTool::Approval => parse::<ApprovalArgs>("", Some(arguments)).map(drop),
+                    HostTool::Graph => parse::<GraphArgs>("", Some(arguments)).map(drop),
+                    HostTool::Direct(_) => Ok(()),
+                };
+                assert!(parsed.is_ok(), "{} {shown}: {parsed:?}", tool.name());
+            }
+        }
+    }
+}

@@ -38,7 +38,9 @@ pub(super) async fn run_tool(
     if is_kernel {
         if limits.is_some() {
             let error = ToolError::new(Code::Validation, "`limits` are for programs and forged tools");
-            return ToolResult::Failed(error.help("leave `limits` out, or pass the tool's own arguments in `args`"));
+            return ToolResult::Failed(
+                error.help("leave `limits` out, or pass the tool's own arguments in `args`"),
+            );
         }
         return caller.call(tool, object_or(args), effects).await;
     }

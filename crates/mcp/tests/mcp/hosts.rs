@@ -30,7 +30,8 @@ fn an_installation_adds_lines_and_changes_none() {
             let comma = |text: &str| text.trim_end().trim_end_matches(',').to_owned();
             let is_same = |other: &str| other == line || comma(other) == comma(line);
             // An object on one line is opened for its new field.
-            let is_opened = |other: &str| line.contains("{}") && other.starts_with(line.trim_end_matches("{}"));
+            let is_opened =
+                |other: &str| line.contains("{}") && other.starts_with(line.trim_end_matches("{}"));
             let with_comment = |other: &str| {
                 let plain = |text: &str| text.replace([',', ' '], "");
                 plain(other) == plain(line)
