@@ -32,12 +32,9 @@ fn script(folder: &Path, name: &str) -> PathBuf {
 
 fn finished(mut command: Command) -> (Option<i32>, String) {
     let out = tempfile::NamedTempFile::new().unwrap();
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(out.reopen().unwrap())
-        .stderr(out.reopen().unwrap())
-        .spawn()
-        .unwrap();
+    let file = out.reopen().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
     let start = Instant::now();
     let code = loop {
         if let Some(status) = child.try_wait().unwrap() {

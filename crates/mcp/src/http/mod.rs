@@ -206,12 +206,14 @@ async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) ->
     parts.extensions.insert(client);
     let closes = parts.method == http::Method::DELETE;
     let named = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let response = service.handle(Request::from_parts(parts, Full::new(body))).await;
+    let mut response = service.handle(Request::from_parts(parts, Full::new(body))).await;
     if let Some(id) = response.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
         guard.sessions.bind(id, &family);
     }
     if let Some(id) = named.filter(|_| closes && response.status().is_success()) {
         guard.sessions.forget(&id);
+        // Clients expect that a session is over by now, not that its end was accepted.
+        *response.status_mut() = StatusCode::NO_CONTENT;
     }
     response
 }
