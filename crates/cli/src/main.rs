@@ -136,6 +136,7 @@ fn runtime(command: &Command) -> std::io::Result<Runtime> {
         | Command::Aql(_)
         | Command::Valve(_)
         | Command::Relay(_)
+        | Command::Mcp(_)
         | Command::Serve(_) => runtime::Builder::new_multi_thread(),
         _ => runtime::Builder::new_current_thread(),
     };

@@ -44,7 +44,16 @@ pub struct Invocation<'a> {
     pub(super) lifecycle: &'a Arc<CallLifecycle>,
 }
 
-impl Invocation<'_> {
+impl<'a> Invocation<'a> {
+    /// The same call on another view of the files.
+    #[must_use]
+    pub fn on<'b>(self, workspace: &'b Workspace) -> Invocation<'b>
+    where
+        'a: 'b,
+    {
+        Invocation { workspace, ..self }
+    }
+
     /// The workspace with what the gates let this call see, for tools that come across files that the call has
     /// not named.
     pub async fn filtered_workspace(&self) -> Workspace {
