@@ -78,7 +78,7 @@ impl Found {
             WorkerCommand { program: program.clone(), arguments: Vec::new() }
         });
         let cache = settings::usable_cache(options.cache_directory.clone(), &project);
-        let cache = Arc::new(BytecodeCache::new(cache, &worker.program));
+        let cache = BytecodeCache::new(cache, &worker.program).into();
         let mut found = Self {
             project,
             config: Config::default(),

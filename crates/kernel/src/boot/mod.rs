@@ -75,8 +75,7 @@ impl Kernel {
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
         opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
         scaffold::refresh(root);
-        let recorder = gates::recorder(&audit, &armed.policy, options.recorder);
-        let recorder = knowledge.recorder(recorder);
+        let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
         let BootContext { project, root, config, .. } = ground;
