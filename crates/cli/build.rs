@@ -9,9 +9,14 @@ const FIRST: (u32, u32) = (2, 36);
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    // A program for another machine may meet another loader.
-    let is_for_here = variable("HOST") == variable("TARGET") && variable("CARGO_CFG_TARGET_ENV") == "gnu";
-    if is_for_here && glibc().is_some_and(|version| version >= FIRST) {
+    let knows = match variable("CARGO_CFG_TARGET_ENV").as_str() {
+        // A program for another machine may meet another loader.
+        "gnu" => variable("HOST") == variable("TARGET") && glibc().is_some_and(|version| version >= FIRST),
+        // A static program has its own. Linkers for other processors differ in what they understand.
+        "musl" => variable("HOST").split('-').next() == variable("TARGET").split('-').next(),
+        _ => false,
+    };
+    if knows {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }

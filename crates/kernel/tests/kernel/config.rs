@@ -63,8 +63,11 @@ async fn a_file_of_literals_means_the_same_with_and_without_a_run() {
         for before in ["", "const run = 1;\n", ""] {
             let project = Project::new();
             project.put("tgp.config.ts", &format!("{before}export default {literal};"));
-            let options =
-                BootOptions { environment: environment(&[("KNOWN", "lodash")]), ..project.options() };
+            let options = BootOptions {
+                environment: environment(&[("KNOWN", "lodash")]),
+                cache_directory: Some(cache.path().to_owned()),
+                ..project.options()
+            };
             let kernel = Kernel::boot(options).await.unwrap_or_else(|error| panic!("{literal}: {error}"));
             configs.push(format!("{:?}", kernel.config()));
             kernel.shutdown().await;
