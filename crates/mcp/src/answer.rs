@@ -79,12 +79,12 @@ impl Cursor {
 
 impl AnswerStore {
     /// The answer, or its beginning with a cursor to the rest.
-    pub(crate) fn send(&self, answer: Answer) -> CallToolResult {
+    pub(crate) fn send(&self, answer: &Answer) -> CallToolResult {
         if answer.text.len() <= MAX_ANSWER_BYTES {
-            return result(&answer, vec![ContentBlock::text(answer.text.as_ref())]);
+            return result(answer, vec![ContentBlock::text(answer.text.as_ref())]);
         }
         let id = self.keep(answer.clone());
-        page(&answer, &id, 0)
+        page(answer, &id, 0)
     }
 
     /// The part of a kept answer that begins at a cursor.
@@ -189,7 +189,7 @@ mod tests {
     fn a_long_answer_is_read_in_parts() {
         let store = AnswerStore::default();
         let long = "ä".repeat(MAX_ANSWER_BYTES);
-        let first = store.send(Answer::new(ToolResult::Done(json!(long))));
+        let first = store.send(&Answer::new(ToolResult::Done(json!(long))));
         assert_eq!(first.content.len(), 3);
         let mut read = text_of(&first, 0);
         let mut note = text_of(&first, 1);
@@ -206,7 +206,7 @@ mod tests {
         let store = AnswerStore::default();
         let long = json!("x".repeat(MAX_ANSWER_BYTES + 1));
         for _ in 0..MAX_STORED + 5 {
-            store.send(Answer::new(ToolResult::Done(long.clone())));
+            store.send(&Answer::new(ToolResult::Done(long.clone())));
         }
         assert_eq!(store.0.lock().unwrap().len(), MAX_STORED);
         assert!(store.continued("nothing").is_err() && store.continued("a1.0").is_err());

@@ -128,7 +128,7 @@ async fn answer_of(client: &Client, run: &str, listener: &Listener) -> CallToolR
     loop {
         let left = patience.saturating_sub(started.elapsed());
         match client.runs.wait(run, left.min(PROGRESS_INTERVAL)).await {
-            Ok(Progress::Finished(answer)) => return client.answers.send(answer),
+            Ok(Progress::Finished(answer)) => return client.answers.send(&answer),
             Ok(Progress::Running) if left <= PROGRESS_INTERVAL => return running(run),
             Ok(Progress::Running) => listener.report(started.elapsed()).await,
             Err(error) => return failed(error),

@@ -90,7 +90,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     }
 
     /// The message of the line that was read, or what the host is told about it.
-    fn take_message(&mut self) -> Result<Option<ClientJsonRpcMessage>, ServerJsonRpcMessage> {
+    fn take_message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
         if std::mem::take(&mut self.is_too_long) {
             return Err(refused(None, format!("a message has at most {MAX_MESSAGE_BYTES} bytes")));
         }
@@ -104,13 +104,13 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         message
     }
 
-    fn parse(&self, text: &[u8]) -> Result<ClientJsonRpcMessage, ServerJsonRpcMessage> {
+    fn parse(&self, text: &[u8]) -> Result<ClientJsonRpcMessage, Box<ServerJsonRpcMessage>> {
         let id = || serde_json::from_slice::<OnlyId>(text).ok().and_then(|only| only.id);
         measure(text, JsonLimits::ARGUMENTS).map_err(|error| refused(id(), error.to_string()))?;
         let message: ClientJsonRpcMessage = serde_json::from_slice(text).map_err(|error| {
             let code = if error.is_data() { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
             let error = ErrorData::new(code, "the message is not a JSON-RPC message of MCP", None);
-            ServerJsonRpcMessage::error(error, id())
+            Box::new(ServerJsonRpcMessage::error(error, id()))
         })?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match &message {
@@ -202,8 +202,8 @@ async fn write_lines<W: AsyncWrite + Unpin>(mut writer: W, mut queue: mpsc::Rece
     }
 }
 
-fn refused(id: Option<RequestId>, reason: String) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::invalid_request(reason, None), id)
+fn refused(id: Option<RequestId>, reason: String) -> Box<ServerJsonRpcMessage> {
+    Box::new(ServerJsonRpcMessage::error(ErrorData::invalid_request(reason, None), id))
 }
 
 /// A message as a line. JSON has no line break outside of its own white space, of which none is written.

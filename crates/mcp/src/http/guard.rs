@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tgp_contract::CapabilityToken;
 
 use super::sessions::{MAX_SESSIONS, SessionOwners};
-use super::{Body, ENDPOINT, SESSION_HEADER, refusal};
+use super::{ENDPOINT, Refusal, SESSION_HEADER};
 use crate::client::{Client, Shared};
 
 /// How long runs and answers of a client without a session are kept. Newer revisions have no sessions.
@@ -41,8 +41,8 @@ impl Guard {
     }
 
     /// The client of a request, or why there is none.
-    pub(super) fn admit(&self, parts: &Parts) -> Result<Arc<Client>, Response<Body>> {
-        let refuse = |status, message: &str| Err(refusal(status, message));
+    pub(super) fn admit(&self, parts: &Parts) -> Result<Arc<Client>, Refusal> {
+        let refuse = |status, message: &str| Err(Refusal::new(status, message));
         if !is_own_host(&parts.headers, self.port) {
             return refuse(StatusCode::FORBIDDEN, "the Host is not this server");
         }

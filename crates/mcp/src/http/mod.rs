@@ -194,11 +194,11 @@ async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) ->
     let (mut parts, body) = request.into_parts();
     let client = match guard.admit(&parts) {
         Ok(client) => client,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.response(),
     };
     let body = match read_body(body).await {
         Ok(body) => body,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.response(),
     };
     let family = client.family.clone();
     // The token has done its work; the protocol and its logs need not see it.
@@ -219,32 +219,43 @@ async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) ->
 }
 
 /// The whole body, in time, within its size, and with its values counted.
-async fn read_body(body: Incoming) -> Result<Bytes, Response<Body>> {
+async fn read_body(body: Incoming) -> Result<Bytes, Refusal> {
     let collected =
         tokio::time::timeout(REQUEST_PATIENCE, Limited::new(body, MAX_MESSAGE_BYTES).collect()).await;
     let body = match collected {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(_)) => {
             let message = format!("a message has at most {MAX_MESSAGE_BYTES} bytes");
-            return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &message));
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-        Err(_) => return Err(refusal(StatusCode::REQUEST_TIMEOUT, "the request was not sent in time")),
+        Err(_) => return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request was not sent in time")),
     };
     match measure(&body, JsonLimits::ARGUMENTS) {
         Ok(_) => Ok(body),
-        Err(error) => Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string())),
+        Err(error) => Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string())),
     }
 }
 
 /// An answer of this layer. None of them names a host, so that no page of a browser can read it.
-fn refusal(status: StatusCode, message: &str) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(message.to_owned())).boxed());
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, plain);
-    if status == StatusCode::UNAUTHORIZED {
-        let bearer = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(http::header::WWW_AUTHENTICATE, bearer);
+struct Refusal {
+    status: StatusCode,
+    message: String,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
     }
-    response
+
+    fn response(self) -> Response<Body> {
+        let mut response = Response::new(Full::new(Bytes::from(self.message)).boxed());
+        *response.status_mut() = self.status;
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(http::header::CONTENT_TYPE, plain);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(http::header::WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
 }

@@ -55,10 +55,7 @@ pub(super) async fn run_tool(
         return result;
     }
     // A bare name is looked up in the folders.
-    let index = match indexed_tools(caller).await {
-        Ok(index) => index,
-        Err(_) => return result,
-    };
+    let Ok(index) = indexed_tools(caller).await else { return result };
     match find(&index, tool) {
         Ok(known) => {
             let known = known.get("path").and_then(Value::as_str).unwrap_or_default();

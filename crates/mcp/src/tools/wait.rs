@@ -37,7 +37,7 @@ async fn answered(client: &Client, arguments: Option<JsonObject>) -> Result<Call
             Ok(CallToolResult::success(vec![ContentBlock::text(text.to_string())]))
         }
         (Some(run), None) => match client.runs.wait(&run, client.shared.options.patience).await? {
-            Progress::Finished(answer) => Ok(client.answers.send(answer)),
+            Progress::Finished(answer) => Ok(client.answers.send(&answer)),
             Progress::Running => Ok(running(&run)),
         },
         _ => Err(ToolError::new(Code::Validation, "give either `run` or `cursor`")
