@@ -191,7 +191,7 @@ fn bug_init_wrote_through_links() {
             std::fs::write(&target, "{}").unwrap();
         }
         std::os::unix::fs::symlink(&target, project.file(name)).unwrap();
-        let ran = project.run(&["init"]).expect_code(1);
+        let ran = project.run(&["init"]).expect_code(3);
         assert!(ran.stderr.contains("ESECURITY") && ran.stderr.contains(name), "{name}: {ran:?}");
         let left: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.iter().all(|path| std::fs::read(path).unwrap() == b"{}"), "{name}: {left:?}");
