@@ -47,7 +47,8 @@ pub(crate) fn check_state(root: &Path) -> Result<(), ToolError> {
 /// Where bytecode is kept: not in the project, where an agent could write it, nor where another user could.
 #[must_use]
 pub fn usable_cache(directory: Option<PathBuf>, project: &Path) -> Option<PathBuf> {
-    let project = real_place(project);
+    // Whoever asks may name it from where they are.
+    let project = project.canonicalize().unwrap_or_else(|_| real_place(project));
     directory.filter(|directory| {
         directory.is_absolute()
             && !real_place(directory).starts_with(&project)
