@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 8;
 /// The shells that can ask.
 pub const SHELLS: Shells<'static> = Shells(&[&PlainBash, &Elvish, &Fish, &Powershell, &Zsh]);
 
-/// Bash puts what it is offered on the command line as it is. Names of files come from whoever made them, so that those with
+/// Bash puts what it is offered on the command line as it is. Names of files come from whoever made them, so those with
 /// a meaning to the shell are left out; it still completes them by itself.
 struct PlainBash;
 

@@ -26,7 +26,7 @@ pub fn read_plain(path: &Path, most: u64) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
-/// Writes a plain file, which nobody else may write. What has its name is replaced, and no link is followed.
+/// Writes a plain file that only its owner may write. What has its name is replaced, and no link is followed.
 ///
 /// # Errors
 /// What the system says; what was there stays then.

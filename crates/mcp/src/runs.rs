@@ -169,7 +169,7 @@ fn unknown(id: &str) -> ToolError {
         .help("a result is given once, and kept for ten minutes; `tgp audit tail` shows how a run ended")
 }
 
-/// Makes room: results that nobody fetched in time, and the oldest of too many.
+/// Makes room: results that were not fetched in time go, and the oldest of too many.
 fn forget_old(runs: &mut BTreeMap<String, Run>) {
     runs.retain(|_, run| !run.is_finished() || run.since.elapsed() < LIFETIME);
     while runs.values().filter(|run| run.is_finished()).count() > MAX_FINISHED {

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 /// What `@tgp/core` exports, by both of its names: a function that gives its argument back.
 const IDENTITY: [&str; 2] = ["defineTGPConfig", "default"];
 
-/// What every object has: `process.env.toString` is no variable.
+/// What every object has: `process.env.toString` is a function and not a variable.
 const INHERITED: [&str; 12] = [
     "__defineGetter__",
     "__defineSetter__",
