@@ -181,8 +181,9 @@ impl ServerHandler for Handler {
             return Ok(answer.into());
         }
         let listener = Listener { peer: context.peer.clone(), token: context.meta.get_progress_token() };
+        let kind = tool.kind();
         let work = async move { tool.call(&caller, arguments).await };
-        let run = match client.runs.start(work) {
+        let run = match client.runs.start(kind, work) {
             Ok(run) => run,
             Err(error) => return Ok(failed(error).into()),
         };

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 
 use crate::answer::Answer;
 
-/// Runs of a connection at a time; more of them wait.
+/// Runs of a connection at a time, and as many questions beside them; more of them wait.
 const MAX_RUNNING: usize = 16;
 /// Runs that run or wait.
 const MAX_UNFINISHED: usize = 256;
@@ -54,17 +54,26 @@ impl Drop for Run {
     }
 }
 
+/// What takes a place while it runs. A question does not wait for programs that use up their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    Program,
+    Question,
+}
+
 /// The runs of one connection. They are cancelled when it ends.
 pub(crate) struct RunTable {
     runs: Mutex<BTreeMap<String, Run>>,
-    places: Arc<Semaphore>,
+    programs: Arc<Semaphore>,
+    questions: Arc<Semaphore>,
     /// Bytes of results that were not fetched yet.
     kept: Arc<AtomicUsize>,
 }
 
 impl Default for RunTable {
     fn default() -> Self {
-        Self { runs: Mutex::default(), places: Arc::new(Semaphore::new(MAX_RUNNING)), kept: Arc::default() }
+        let places = || Arc::new(Semaphore::new(MAX_RUNNING));
+        Self { runs: Mutex::default(), programs: places(), questions: places(), kept: Arc::default() }
     }
 }
 
@@ -82,6 +91,7 @@ impl RunTable {
     /// `EBUDGET` when too many runs are under way.
     pub(crate) fn start(
         &self,
+        kind: RunKind,
         work: impl Future<Output = ToolResult> + Send + 'static,
     ) -> Result<String, ToolError> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +101,11 @@ impl RunTable {
             return Err(ToolError::new(Code::Budget, message).help("wait for one of them, or cancel it"));
         }
         let (sender, finished) = watch::channel(None);
-        let (places, kept) = (Arc::clone(&self.places), Arc::clone(&self.kept));
+        let places = match kind {
+            RunKind::Program => &self.programs,
+            RunKind::Question => &self.questions,
+        };
+        let (places, kept) = (Arc::clone(places), Arc::clone(&self.kept));
         let task = tokio::spawn(async move {
             // Closed only with the connection, whose tasks are aborted anyway.
             let Ok(_place) = places.acquire().await else { return };
@@ -188,14 +202,14 @@ mod tests {
     use serde_json::json;
     use tgp_contract::{Code, ToolResult};
 
-    use super::{MAX_UNFINISHED, Progress, RunTable};
+    use super::{MAX_UNFINISHED, Progress, RunKind, RunTable};
 
     const NOW: Duration = Duration::from_millis(20);
 
     #[tokio::test]
     async fn a_run_is_fetched_by_its_handle_once() {
         let runs = RunTable::default();
-        let id = runs.start(async {
+        let id = runs.start(RunKind::Program, async {
             tokio::time::sleep(Duration::from_millis(60)).await;
             ToolResult::Done(json!(1))
         });
@@ -209,11 +223,16 @@ mod tests {
     async fn runs_are_cancelled_and_their_number_is_bounded() {
         let runs = RunTable::default();
         let endless = || std::future::pending::<ToolResult>();
-        let ids: Vec<String> = (0..MAX_UNFINISHED).map(|_| runs.start(endless()).unwrap()).collect();
-        assert_eq!(runs.start(endless()).unwrap_err().code, Code::Budget);
+        let asked = runs.start(RunKind::Question, async { ToolResult::Done(json!(1)) }).unwrap();
+        let ids: Vec<String> =
+            (1..MAX_UNFINISHED).map(|_| runs.start(RunKind::Program, endless()).unwrap()).collect();
+        assert_eq!(runs.start(RunKind::Program, endless()).unwrap_err().code, Code::Budget);
+        // A question is answered beside them.
+        assert!(matches!(runs.wait(&asked, Duration::from_secs(5)).await, Ok(Progress::Finished(_))));
+        runs.start(RunKind::Program, endless()).unwrap();
         runs.cancel(&ids[0]).unwrap();
         assert_eq!(runs.cancel(&ids[0]).unwrap_err().code, Code::NotFound);
-        runs.start(endless()).unwrap();
+        runs.start(RunKind::Program, endless()).unwrap();
         runs.cancel_all();
         assert_eq!(runs.cancel(&ids[1]).unwrap_err().code, Code::NotFound);
     }

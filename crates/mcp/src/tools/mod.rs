@@ -23,6 +23,7 @@ use crate::arguments::{
 };
 use crate::client::{Caller, Effects};
 use crate::options::Mode;
+use crate::runs::RunKind;
 
 /// A tool of the server.
 #[derive(Clone, Debug)]
@@ -75,6 +76,14 @@ impl HostTool {
             Self::Approval => "approval",
             Self::Graph => "graph",
             Self::Direct(tool) => tool.name(),
+        }
+    }
+
+    /// Whether it runs programs, or asks what is known.
+    pub(crate) fn kind(&self) -> RunKind {
+        match self {
+            Self::Run | Self::Invoke | Self::Forge | Self::Direct(_) => RunKind::Program,
+            Self::Search | Self::Describe | Self::Wait | Self::Approval | Self::Graph => RunKind::Question,
         }
     }
 
