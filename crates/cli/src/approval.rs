@@ -40,7 +40,15 @@ pub async fn confirm(text: &str, question: &str) -> bool {
     }
 }
 
-/// Asks on the terminal when there is one, and refuses otherwise. There is no session, so it asks for each call.
+/// Shows a question on the terminal and waits for its answer.
+pub async fn ask(question: &ApprovalQuestion) -> Answer {
+    let _turn = TERMINAL.lock().await;
+    let sheet = ApprovalView::new(question);
+    let mut keyboard = TerminalKeyboard::default();
+    interview(&StandardError::new(), &mut keyboard, &sheet, &Offer::Once).await
+}
+
+/// Asks on the terminal when there is one, and has the question kept otherwise. There is no session, so it asks for each call.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalApprover;
 
@@ -52,12 +60,9 @@ impl Approver for TerminalApprover {
                 true => "there is no terminal to ask at",
                 false => "there is no terminal to ask at; --yes agrees beforehand",
             };
-            return ApprovalAnswer::Refused { reason: reason.to_owned() };
+            return ApprovalAnswer::Later { reason: reason.to_owned() };
         }
-        let _turn = TERMINAL.lock().await;
-        let sheet = ApprovalView::new(&ApprovalQuestion::new(&request));
-        let mut keyboard = TerminalKeyboard::default();
-        match interview(&StandardError::new(), &mut keyboard, &sheet, &Offer::Once).await {
+        match ask(&ApprovalQuestion::new(&request)).await {
             Answer::Yes | Answer::Always => {
                 ApprovalAnswer::Approved { by: "terminal".to_owned(), hash: request.hash }
             }

@@ -126,6 +126,8 @@ pub enum Command {
     Audit(commands::audit::AuditArgs),
     /// Check the rules, try them, and ask why a call is judged as it is.
     Policy(commands::policy::PolicyArgs),
+    /// Answer calls that wait for an approval.
+    Approve(commands::approve::ApproveArgs),
     /// Confirm what the configuration executes, sends or opens.
     Trust(commands::trust::TrustArgs),
     /// Show and set where test-driven work stands.

@@ -9,6 +9,9 @@ use std::path::Path;
 
 use clap_complete::CompletionCandidate;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+use tgp::approvals::{ApprovalState, Approvals, KeptQuestion};
+
+use crate::session;
 
 /// The variable by which the script of a shell asks this program.
 pub const VARIABLE: &str = "TGP_COMPLETE";
@@ -86,6 +89,15 @@ pub fn sessions() -> Vec<CompletionCandidate> {
     search.names.sort_by(|one, other| other.cmp(one));
     search.names.insert(0, "last".to_owned());
     search.names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The ids of questions that wait for an answer.
+pub fn approvals() -> Vec<CompletionCandidate> {
+    let project = std::env::current_dir().and_then(|directory| directory.canonicalize());
+    let store = project.ok().and_then(|project| Approvals::of_user(&session::environment(), &project).ok());
+    let questions = store.flatten().and_then(|store| store.list().ok()).unwrap_or_default();
+    let waits = |question: &KeptQuestion| question.state() == ApprovalState::Pending;
+    questions.into_iter().filter(waits).map(|question| CompletionCandidate::new(question.id)).collect()
 }
 
 struct Search {

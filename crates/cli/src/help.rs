@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Knowledge", &["graph", "aql", "chronicle", "guardian", "valve"]),
-    ("Rules and records", &["policy", "state", "token", "audit"]),
+    ("Rules and records", &["approve", "policy", "state", "token", "audit"]),
     ("Administration", &["trust", "serve", "mcp", "doctor", "relay", "completions", "man"]),
 ];
 

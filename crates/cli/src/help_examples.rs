@@ -5,7 +5,7 @@ pub fn of(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lines)| lines)
 }
 
-const EXAMPLES: [(&str, &[&str]); 35] = [
+const EXAMPLES: [(&str, &[&str]); 36] = [
     ("init", &["tgp init", "tgp -C ~/shop init"]),
     ("demo", &["tgp demo"]),
     (
@@ -50,6 +50,7 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
     ("state", &["tgp state show", "tgp state set halted"]),
     ("token", &["tgp token mint --tools effect:read --expires 12h"]),
     ("audit", &["tgp audit tail -n 5", "tgp audit verify", "tgp audit export --since 7d"]),
+    ("approve", &["tgp approve", "tgp approve 3f9a1c", "tgp approve 3f9a1c --deny"]),
     ("trust", &["tgp trust", "tgp trust --revoke"]),
     ("serve", &["tgp serve --socket /run/user/1000/tgp.sock"]),
     (

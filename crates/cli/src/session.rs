@@ -219,7 +219,7 @@ pub fn records_options(global: &Global) -> Result<BootOptions, Failure> {
 }
 
 /// The name of the user who runs this process: `USER`, which containers and services often lack, else the system's name.
-fn user_name() -> String {
+pub fn user_name() -> String {
     let given = std::env::var("USER").ok().filter(|name| !name.trim().is_empty());
     given.unwrap_or_else(|| {
         let id = nix::unistd::geteuid();

@@ -1,5 +1,7 @@
 //! Text on its way to a person's terminal.
 
+pub use tgp_text::{is_unseen, visible_json as json_on_terminal};
+
 /// What is shown is what is there: characters that move the cursor, hide or reorder text become visible escapes.
 pub fn visible(text: &str) -> String {
     escaped(text, |character| matches!(character, '\n' | '\t'))
@@ -59,23 +61,7 @@ fn colour(after: &str) -> Option<(&str, &str)> {
     is_ours.then_some((code, behind))
 }
 
-/// A JSON document for a terminal: what acts on one is written as JSON escapes it, so that it stays the same document.
-pub fn json_on_terminal(document: &str) -> String {
-    let mut shown = String::with_capacity(document.len());
-    for character in document.chars() {
-        if is_unseen(character) {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                shown.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// The same for what a model says. Characters that only shape their neighbours, as in emoji and in some scripts, stay:
+/// What a model says, for a terminal. Characters that only shape their neighbours, as in emoji and in some scripts, stay:
 /// the user approves nothing by this text. Each character is checked alone, so a text may come in pieces.
 pub fn spoken(text: &str) -> String {
     escaped(text, |character| matches!(character, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0f}'))
@@ -95,20 +81,6 @@ fn push_escaped(shown: &mut String, character: char, stays: impl Fn(char) -> boo
         _ if is_unseen(character) => shown.extend(character.escape_unicode()),
         _ => shown.push(character),
     }
-}
-
-/// Characters that a terminal acts on or that are invisible.
-pub fn is_unseen(character: char) -> bool {
-    character.is_control() || is_invisible(character)
-}
-
-/// Characters without their own glyph that change how their neighbours look, or look like nothing.
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Characters considered for each column of a short line: marks without a width must not make it endless.

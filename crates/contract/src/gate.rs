@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Access, ApprovalOrigin, ApprovalReason, CallContext, CallRecord, Change, RelativePath, Root, Target,
-    ToolCall, ToolDefinition, ToolError, Visibility,
+    Access, ApprovalReason, CallContext, CallRecord, Change, RelativePath, Root, Target, ToolCall,
+    ToolDefinition, ToolError, Visibility,
 };
 
 /// The gates of the router, in the order a call meets them.
@@ -121,48 +121,4 @@ pub trait Gate: Send + Sync {
     /// Reports the result of a call that reached the gates, whether it ran, was refused or was cancelled. Must
     /// return soon: the caller waits, or is gone.
     fn on_finished(&self, _record: &CallRecord) {}
-}
-
-/// What a person is shown before an effect: the exact bytes, not a summary.
-#[derive(Clone, Debug)]
-pub struct ApprovalRequest<'a> {
-    pub call: &'a ToolCall,
-    pub definition: &'a ToolDefinition,
-    pub context: &'a CallContext,
-    pub targets: &'a [Target],
-    /// Why this call needs approval, one reason for each gate that asks.
-    pub reasons: Vec<ApprovalReason>,
-    /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
-    /// run to know, and where this is unknown.
-    pub preview: Option<Value>,
-    /// Why there is no preview, where one was expected.
-    pub no_preview: Option<String>,
-    /// Who uses what is about to change, as far as a gate knows: no part of the effect, hence not of the hash.
-    pub reach: Option<Value>,
-    /// SHA-256 of everything above that decides the effect. An agreement holds for what has this hash, and for nothing
-    /// else.
-    pub hash: String,
-}
-
-impl ApprovalRequest<'_> {
-    /// Whether the call changes files that run later: neither `--yes` nor an earlier approval covers it.
-    #[must_use]
-    pub fn runs_later(&self) -> bool {
-        self.reasons.iter().any(|reason| reason.origin == ApprovalOrigin::RunsLater)
-    }
-}
-
-/// The answer of a person to an approval request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApprovalAnswer {
-    /// Agreed, by whom, and to the request of which hash.
-    Approved { by: String, hash: String },
-    /// Refused, or there was no user to ask; the reason is shown.
-    Refused { reason: String },
-}
-
-/// Decides on approvals, usually by asking the user.
-#[async_trait]
-pub trait Approver: Send + Sync {
-    async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer;
 }

@@ -5,6 +5,7 @@
 //! run blocking work.
 #![forbid(unsafe_code)]
 
+mod approval;
 pub mod background;
 mod budget;
 mod call;
@@ -38,6 +39,10 @@ mod tool;
 mod visibility;
 mod work;
 
+pub use approval::{
+    ApprovalAnswer, ApprovalDecision, ApprovalRequest, ApprovalStore, Approver, JournalEntry, KeptAnswer,
+    KeptRun, PendingApproval, RunIdentity,
+};
 pub use budget::{BudgetExceeded, BudgetLimits, BudgetUsage, SharedBudget};
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{AppendResult, Chronicle, ChronicleEvent, ChronicleRevision, EventActor};
@@ -53,7 +58,7 @@ pub use declared::{DeclaredField, DeclaredObject, DeclaredType, DeclaredTypes};
 pub use error::{SourceLocation, ToolError};
 pub use files::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError};
 pub use finding::{CheckReport, Finding, Severity, TypeCheck};
-pub use gate::{ApprovalAnswer, ApprovalRequest, Approver, FileFilter, Gate, GateRequest, Stage, Verdict};
+pub use gate::{FileFilter, Gate, GateRequest, Stage, Verdict};
 pub use graph::{Graph, GraphQuery, GraphRows, IngestSummary, SnapshotInfo};
 pub use json_size::{JsonLimits, JsonSize, JsonTooLarge, measure};
 pub use limits::LimitRequest;

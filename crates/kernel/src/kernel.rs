@@ -19,6 +19,7 @@ use tgp_router::{CallsInFlight, Router};
 use tgp_tdd::Scope;
 use tgp_tool_runtime::{StartupNotices, ToolLibrary, ToolRuntime};
 
+use crate::approvals::Approvals;
 use crate::boot::Environment;
 use crate::config::Config;
 use crate::knowledge::Knowledge;
@@ -192,6 +193,14 @@ impl Kernel {
     /// What this kernel believes without asking.
     pub(crate) fn trust(&self) -> &Trust {
         &self.parts.trust
+    }
+
+    /// The approvals of this project that wait for a person. `None` without a home of the user.
+    ///
+    /// # Errors
+    /// `ESECURITY` when they would be kept inside the project.
+    pub fn approvals(&self) -> Result<Option<Approvals>, ToolError> {
+        Approvals::of_user(&self.parts.environment, &self.parts.project)
     }
 
     pub(crate) fn environment(&self) -> &Environment {

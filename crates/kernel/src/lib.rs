@@ -62,6 +62,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod approvals;
 mod audited_router;
 mod boot;
 mod clients;
@@ -76,6 +77,7 @@ mod sessions;
 mod settings;
 mod tokens;
 pub mod trust;
+mod user_state;
 pub mod valve;
 
 pub use boot::{BootError, BootOptions, Environment, SecretsListener};

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tgp_contract::{Code, ToolError, ToolResult};
 use tgp_text::head;
 
+use crate::approval;
 use crate::runs::new_id;
 
 /// Bytes of one answer: about 8,000 tokens of JSON, which has three bytes a token.
@@ -30,6 +31,8 @@ pub(crate) const ANSWER_RESOURCE: &str = "tgp://answer/";
 pub(crate) struct Answer {
     text: Arc<str>,
     is_error: bool,
+    /// The id of the question that its run waits for.
+    pub(crate) pending: Option<Arc<str>>,
 }
 
 impl Answer {
@@ -38,14 +41,15 @@ impl Answer {
             ToolResult::Done(Value::String(text)) => Self::done(&text),
             ToolResult::Done(data) => Self::done(&data.to_string()),
             ToolResult::Failed(error) => {
+                let pending = approval::pending_id(&error).map(Into::into);
                 let text = serde_json::to_string(&error.bounded()).unwrap_or_default();
-                Self { text: head(&text, MAX_KEPT_BYTES).into(), is_error: true }
+                Self { text: head(&text, MAX_KEPT_BYTES).into(), is_error: true, pending }
             }
         }
     }
 
     fn done(text: &str) -> Self {
-        Self { text: head(text, MAX_KEPT_BYTES).into(), is_error: false }
+        Self { text: head(text, MAX_KEPT_BYTES).into(), is_error: false, pending: None }
     }
 
     /// The memory it takes.

@@ -1,70 +1,135 @@
-//! Calls that need a person: how the server answers them, and where a store of pending approvals is connected.
+//! Calls that need a person: they end with the id of a question, a person answers it, and the host makes the call again.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver, Code, Consent, ToolError};
+use tgp::approvals::{ApprovalState, Approvals, KeptQuestion};
+use tgp_contract::{ApprovalAnswer, ApprovalDecision, ApprovalRequest, Approver, Code, Consent, ToolError};
 
-/// What is known about approvals that calls of a connection wait for.
-#[async_trait]
-pub trait ApprovalStatus: Send + Sync {
-    /// The state of one approval, or of all of the connection when no id is given. `family` is the connection's identity.
-    ///
-    /// # Errors
-    /// `ENOTFOUND` for an id that is none of this connection.
-    async fn status(&self, family: &str, id: Option<&str>) -> Result<Value, ToolError>;
+use crate::client::{Caller, Shared};
 
-    /// Adds the next step to the error of a call that needs approval.
-    fn explain(&self, tool: &str, error: ToolError) -> ToolError;
-}
-
-/// For a server without a store of pending approvals: a call that needs one is refused, and a person makes it.
+/// The approver of a kernel that serves hosts: no person sits at its input, so every question is kept.
 #[derive(Clone, Copy, Debug)]
-pub struct HostApprover {
-    consent: Consent,
-}
-
-impl HostApprover {
-    #[must_use]
-    pub fn new(consent: Consent) -> Self {
-        Self { consent }
-    }
-}
+pub struct HostApprover;
 
 #[async_trait]
 impl Approver for HostApprover {
     async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        ApprovalAnswer::Refused { reason: "it needs the approval of a person".to_owned() }
+        ApprovalAnswer::Later { reason: "it needs the approval of a person".to_owned() }
     }
 }
 
-#[async_trait]
-impl ApprovalStatus for HostApprover {
-    async fn status(&self, _family: &str, id: Option<&str>) -> Result<Value, ToolError> {
-        if let Some(id) = id {
-            return Err(ToolError::new(Code::NotFound, format!("no approval `{id}` is pending"))
-                .help("call `approval` without an id to see what is pending"));
-        }
-        let default_asks = match self.consent {
-            Consent::Ask => "refused with EAPPROVAL",
-            Consent::Given | Consent::Everything | Consent::Outer => {
-                "agreed to by the person who started the server"
-            }
-        };
-        Ok(json!({
-            "pending": [],
-            "default_asks": default_asks,
-            "asks_of_rules": if self.consent == Consent::Everything { default_asks } else { "refused with EAPPROVAL" },
-            "files_that_run_later": "refused with EAPPROVAL",
-        }))
+/// The questions of one connection.
+pub(crate) struct ClientQuestions {
+    approvals: Approvals,
+    session: String,
+}
+
+impl ClientQuestions {
+    /// `None` where nothing is kept.
+    ///
+    /// # Errors
+    /// When the store would be inside the project.
+    pub(crate) fn of(shared: &Shared, session: &str) -> Result<Option<Self>, ToolError> {
+        let approvals = shared.kernel.approvals()?;
+        Ok(approvals.map(|approvals| Self { approvals, session: session.to_owned() }))
     }
 
-    fn explain(&self, tool: &str, error: ToolError) -> ToolError {
-        if error.code != Code::Approval {
-            return error;
-        }
-        error.help(format!(
-            "nothing was changed; ask the user to make the call in a terminal (`tgp call {tool} …`), or to start the \
-             server with `--yes`, which agrees to what is asked by default"
-        ))
+    fn list(&self) -> Result<Vec<KeptQuestion>, ToolError> {
+        let mut questions = self.approvals.list()?;
+        questions.retain(|question| question.request().context.session == self.session);
+        Ok(questions)
     }
+
+    /// The question with this id.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` for an id that is none of this connection.
+    pub(crate) fn find(&self, id: &str) -> Result<KeptQuestion, ToolError> {
+        let found = self.list()?.into_iter().find(|question| question.id == id);
+        found.ok_or_else(|| {
+            let message = format!("this connection has no pending approval `{}`", tgp_text::head(id, 32));
+            ToolError::new(Code::NotFound, message).help(
+                "its call has ended, or it has expired; call `approval` without an id to see what is pending",
+            )
+        })
+    }
+
+    /// Keeps what a person has answered in a form of the host.
+    ///
+    /// # Errors
+    /// When it was answered or has expired meanwhile.
+    pub(crate) fn decide(
+        &self,
+        question: &KeptQuestion,
+        decision: ApprovalDecision,
+    ) -> Result<(), ToolError> {
+        self.approvals.decide(&question.id, question.hash(), decision)
+    }
+}
+
+/// The state of one question of the caller, or of all.
+///
+/// # Errors
+/// `ENOTFOUND` for an id that is none of this connection.
+pub(crate) fn status(caller: &Caller, id: Option<&str>) -> Result<Value, ToolError> {
+    let shared = caller.shared();
+    let questions = ClientQuestions::of(shared, caller.session())?;
+    if let Some(id) = id {
+        return match &questions {
+            Some(questions) => questions.find(id).map(|question| shown(&question)),
+            None => {
+                Err(ToolError::new(Code::NotFound, "no approvals are kept: the user has no home directory"))
+            }
+        };
+    }
+    let all = questions.map_or_else(|| Ok(Vec::new()), |questions| questions.list())?;
+    let default_asks = match (shared.options.consent, shared.options.forms) {
+        (Consent::Ask, false) => "a person answers with `tgp approve ID` at a terminal",
+        (Consent::Ask, true) => "a form of the host, or `tgp approve ID` at a terminal",
+        (Consent::Given | Consent::Everything | Consent::Outer, _) => {
+            "agreed to by the person who started the server"
+        }
+    };
+    Ok(json!({
+        "approvals": all.iter().map(shown).collect::<Vec<_>>(),
+        "default_asks": default_asks,
+        "asks_of_rules": "a person answers with `tgp approve ID` at a terminal",
+        "files_that_run_later": "a person answers with `tgp approve ID` at a terminal",
+    }))
+}
+
+fn shown(question: &KeptQuestion) -> Value {
+    let request = question.request();
+    let next = match question.state() {
+        ApprovalState::Pending => format!("a person runs `tgp approve {}` at a terminal", question.id),
+        ApprovalState::Approved => "make the same call again".to_owned(),
+        ApprovalState::Denied => "do without it".to_owned(),
+    };
+    json!({
+        "id": question.id,
+        "state": question.state(),
+        "tool": request.definition.name,
+        "reasons": request.reasons,
+        "expires_ms": question.expires_ms,
+        "next": next,
+    })
+}
+
+/// The id of the question that a failed call waits for.
+pub(crate) fn pending_id(error: &ToolError) -> Option<&str> {
+    if error.code != Code::Approval {
+        return None;
+    }
+    error.details.get("needs_approval")?.get("id")?.as_str()
+}
+
+/// Adds the next step to the error of a call that needs approval and whose question is not kept.
+pub(crate) fn explain(tool: &str, error: ToolError) -> ToolError {
+    if error.code != Code::Approval || pending_id(&error).is_some() {
+        return error;
+    }
+    error.help(format!(
+        "nothing was changed; ask the user to make the call in a terminal (`tgp call {tool} …`), or to start the \
+         server with `--yes`, which agrees to what is asked by default"
+    ))
 }

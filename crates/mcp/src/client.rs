@@ -10,7 +10,8 @@ use tgp_contract::{CallContext, CapabilityToken, ClientEntry, ToolCall, ToolErro
 use tgp_text::one_line;
 
 use crate::answer::AnswerStore;
-use crate::approval::ApprovalStatus;
+use crate::approval;
+use crate::form::Forms;
 use crate::options::ServerOptions;
 use crate::runs::RunTable;
 
@@ -23,20 +24,17 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     /// The names of [`ServerOptions::allowed_tools`].
     pub(crate) allowed: Vec<String>,
-    pub(crate) approvals: Arc<dyn ApprovalStatus>,
+    pub(crate) forms: Forms,
 }
 
 impl Shared {
     /// # Errors
-    /// `EVALIDATION` when the options name a tool that the kernel does not have.
-    pub(crate) fn new(
-        kernel: Arc<Kernel>,
-        options: ServerOptions,
-        approvals: Arc<dyn ApprovalStatus>,
-    ) -> Result<Self, ToolError> {
+    /// `EVALIDATION` when the options name a tool that the kernel does not have; when the system gives no randomness.
+    pub(crate) fn new(kernel: Arc<Kernel>, options: ServerOptions) -> Result<Self, ToolError> {
         options.check(&kernel)?;
         let allowed = options.allowed_tools();
-        Ok(Self { kernel, options, allowed, approvals })
+        let forms = Forms::new()?;
+        Ok(Self { kernel, options, allowed, forms })
     }
 
     pub(crate) fn is_allowed(&self, tool: &str) -> bool {
@@ -116,11 +114,14 @@ impl Caller {
         let context = CallContext { dry_run: effects == Effects::Preview, ..self.context.clone() };
         let result = self.client.shared.kernel.call_with(call, context).await;
         match result {
-            ToolResult::Failed(error) => {
-                ToolResult::Failed(self.client.shared.approvals.explain(tool, error))
-            }
+            ToolResult::Failed(error) => ToolResult::Failed(approval::explain(tool, error)),
             done @ ToolResult::Done(_) => done,
         }
+    }
+
+    /// The session of its calls, by which its questions are told from those of others.
+    pub(crate) fn session(&self) -> &str {
+        &self.context.session
     }
 
     /// The same for a call that takes effect, as a result.

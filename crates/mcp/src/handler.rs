@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorCode, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -17,6 +17,7 @@ use tgp_contract::{Code, ToolError};
 
 use crate::answer::failed;
 use crate::client::{Caller, Client, Shared};
+use crate::form::{Asked, MAX_FORMS};
 use crate::options::Mode;
 use crate::runs::Progress;
 use crate::tools::{DirectTool, HostTool, running, wait};
@@ -122,16 +123,40 @@ impl Listener {
     }
 }
 
+/// Runs a call of a tool, and says which question it waits for, if it does.
+async fn run_once(
+    caller: &Caller,
+    tool: &HostTool,
+    arguments: Option<JsonObject>,
+    context: &RequestContext<RoleServer>,
+) -> (CallToolResult, Option<Arc<str>>) {
+    let client = &caller.client;
+    let listener = Listener { peer: context.peer.clone(), token: context.meta.get_progress_token() };
+    let (called, kind, caller) = (tool.clone(), tool.kind(), caller.clone());
+    let work = async move { called.call(&caller, arguments).await };
+    let run = match client.runs.start(kind, work) {
+        Ok(run) => run,
+        Err(error) => return (failed(error), None),
+    };
+    tokio::select! {
+        () = context.ct.cancelled() => {
+            let _ = client.runs.cancel(&run);
+            (failed(cancelled()), None)
+        }
+        answer = answer_of(client, &run, &listener) => answer,
+    }
+}
+
 /// Waits for a run, and reports that it goes on. After the server's patience the host gets the handle.
-async fn answer_of(client: &Client, run: &str, listener: &Listener) -> CallToolResult {
+async fn answer_of(client: &Client, run: &str, listener: &Listener) -> (CallToolResult, Option<Arc<str>>) {
     let (started, patience) = (Instant::now(), client.shared.options.patience);
     loop {
         let left = patience.saturating_sub(started.elapsed());
         match client.runs.wait(run, left.min(PROGRESS_INTERVAL)).await {
-            Ok(Progress::Finished(answer)) => return client.answers.send(&answer),
-            Ok(Progress::Running) if left <= PROGRESS_INTERVAL => return running(run),
+            Ok(Progress::Finished(answer)) => return (client.answers.send(&answer), answer.pending),
+            Ok(Progress::Running) if left <= PROGRESS_INTERVAL => return (running(run), None),
             Ok(Progress::Running) => listener.report(started.elapsed()).await,
-            Err(error) => return failed(error),
+            Err(error) => return (failed(error), None),
         }
     }
 }
@@ -172,29 +197,29 @@ impl ServerHandler for Handler {
         let caller = self.caller(&context)?;
         let client = Arc::clone(&caller.client);
         let tool = self.find(&caller, &request.name).await?;
-        let arguments = request.arguments;
         if matches!(tool, HostTool::Wait) {
             let answer = tokio::select! {
                 () = context.ct.cancelled() => failed(cancelled()),
-                answer = wait(&client, arguments) => answer,
+                answer = wait(&client, request.arguments) => answer,
             };
             return Ok(answer.into());
         }
-        let listener = Listener { peer: context.peer.clone(), token: context.meta.get_progress_token() };
-        let kind = tool.kind();
-        let work = async move { tool.call(&caller, arguments).await };
-        let run = match client.runs.start(kind, work) {
-            Ok(run) => run,
-            Err(error) => return Ok(failed(error).into()),
-        };
-        let answer = tokio::select! {
-            () = context.ct.cancelled() => {
-                let _ = client.runs.cancel(&run);
-                failed(cancelled())
+        self.shared.forms.take(&caller, &request)?;
+        let mut forms = 0;
+        loop {
+            let (answer, pending) = run_once(&caller, &tool, request.arguments.clone(), &context).await;
+            let Some(id) = pending.filter(|_| forms < MAX_FORMS) else { return Ok(answer.into()) };
+            forms += 1;
+            let asked = tokio::select! {
+                () = context.ct.cancelled() => return Ok(failed(cancelled()).into()),
+                asked = self.shared.forms.ask(&caller, &request, &context, &id) => asked,
+            };
+            match asked {
+                Asked::Answered => {}
+                Asked::ByHost(request) => return Ok((*request).into()),
+                Asked::Waits => return Ok(answer.into()),
             }
-            answer = answer_of(&client, &run, &listener) => answer,
-        };
-        Ok(answer.into())
+        }
     }
 
     async fn list_resources(

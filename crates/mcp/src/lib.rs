@@ -10,6 +10,7 @@ mod answer;
 mod approval;
 mod arguments;
 mod client;
+mod form;
 mod handler;
 mod http;
 pub mod install;
@@ -21,7 +22,7 @@ mod stdio;
 mod tools;
 mod transport;
 
-pub use approval::{ApprovalStatus, HostApprover};
+pub use approval::HostApprover;
 pub use http::{HttpOptions, HttpServer};
 pub use options::{Mode, ServerOptions};
 pub use stdio::serve_stdio;

@@ -31,13 +31,22 @@ pub struct ServerOptions {
     pub shell: bool,
     /// Whether effects are agreed to within the token, or a person is asked.
     pub consent: Consent,
+    /// Whether a form of the host may answer what the defaults ask: a person has chosen so when they installed the server.
+    pub forms: bool,
     /// How long a request waits for its run before it is answered with a handle.
     pub patience: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { mode: Mode::Code, files: false, shell: false, consent: Consent::Ask, patience: PATIENCE }
+        Self {
+            mode: Mode::Code,
+            files: false,
+            shell: false,
+            consent: Consent::Ask,
+            forms: false,
+            patience: PATIENCE,
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use tgp::Kernel;
 use tgp_contract::{Code, ToolError};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::approval::ApprovalStatus;
 use crate::client::{Client, Shared};
 use crate::handler::{ClientSource, Handler};
 use crate::options::ServerOptions;
@@ -20,7 +19,6 @@ use crate::transport::LineTransport;
 pub async fn serve_stdio<R, W>(
     kernel: Arc<Kernel>,
     options: ServerOptions,
-    approvals: Arc<dyn ApprovalStatus>,
     reader: R,
     writer: W,
 ) -> Result<(), ToolError>
@@ -28,7 +26,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let shared = Arc::new(Shared::new(Arc::clone(&kernel), options, approvals)?);
+    let shared = Arc::new(Shared::new(Arc::clone(&kernel), options)?);
     let token = kernel.mint_token(&shared.options.caveats("mcp stdio")).await?;
     let client = Arc::new(Client::new(&shared, token)?);
     let handler = Handler::new(ClientSource::One(Arc::clone(&client)), Arc::clone(&shared));

@@ -12,7 +12,7 @@ mod router;
 
 pub use files::Workspace;
 pub use router::{
-    ApprovedSnapshot, CallsInFlight, DenyAll, DynTool, FanoutRecorder, FileDiff, FileSnapshot, Invocation,
-    OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool, ToolOutcome, ToolSpec,
-    typed,
+    ApprovedSnapshot, CallsInFlight, DenyAll, DynTool, FanoutRecorder, FileDiff, FileSnapshot, InnerCall,
+    Invocation, OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool, ToolOutcome,
+    ToolSpec, typed,
 };

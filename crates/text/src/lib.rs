@@ -1,5 +1,5 @@
-//! What every crate needs when it reads texts and writes messages about them: locations, suggestions, truncation, time and
-//! strict YAML.
+//! What every crate needs when it reads texts and writes messages about them: locations, suggestions, truncation,
+//! invisible characters, time and strict YAML.
 //!
 //! A function belongs here when two crates need it and it knows nothing of their domains. Nothing here does I/O, except
 //! [`now_ms`], which reads the clock of the system.
@@ -9,9 +9,11 @@ mod location;
 mod suggest;
 mod time;
 mod truncate;
+mod visible;
 pub mod yaml;
 
 pub use location::{LineCol, LineEnds, LineIndex};
 pub use suggest::{did_you_mean, edit_distance, nearest, nearest_names};
 pub use time::{now_ms, parse_rfc3339_ms, parse_rfc3339_ns, rfc3339, rfc3339_seconds};
 pub use truncate::{head, one_line, tail, truncate, truncate_bytes};
+pub use visible::{is_unseen, visible_json};

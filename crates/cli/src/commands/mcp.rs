@@ -56,6 +56,9 @@ struct ServeMcpArgs {
     /// Agree to what is asked by default, not to rules.
     #[arg(long)]
     yes: bool,
+    /// Let forms of the host answer what is asked by default.
+    #[arg(long)]
+    forms: bool,
     /// Answer a longer run with a handle after so long.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=300))]
     patience: u64,
@@ -90,8 +93,8 @@ impl ServeMcpArgs {
         }
         // Rules that ask are for a person to answer: the agent's host has no part in that.
         let consent = if self.yes { Consent::Outer } else { Consent::Ask };
-        let (files, shell) = (self.files, self.shell);
-        Ok(ServerOptions { mode, files, shell, consent, patience: Duration::from_secs(self.patience) })
+        let (files, shell, forms) = (self.files, self.shell, self.forms);
+        Ok(ServerOptions { mode, files, shell, consent, forms, patience: Duration::from_secs(self.patience) })
     }
 }
 
@@ -109,12 +112,11 @@ pub async fn run(arguments: McpArgs, global: &Global, printer: &Printer) -> Resu
 
 async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let options = arguments.options()?;
-    let approver = HostApprover::new(options.consent);
     if let Some(port) = arguments.http {
-        let kernel = Arc::new(session::boot(global, Some(Arc::new(approver)), printer).await?);
+        let kernel = Arc::new(session::boot(global, Some(Arc::new(HostApprover)), printer).await?);
         let token_file = arguments.token_file.clone().unwrap_or_else(|| kernel.root().join(TOKEN_FILE));
         let http = HttpOptions { port, token_file };
-        let server = HttpServer::bind(kernel, options, Arc::new(approver), &http).await?;
+        let server = HttpServer::bind(kernel, options, &http).await?;
         let (url, token_file) = (server.url(), http.token_file.display());
         if printer.json() {
             printer.document(&done(json!({ "url": url, "tokenFile": http.token_file })));
@@ -132,9 +134,8 @@ async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> 
     let (input, output) = take_standard_streams().map_err(|error| {
         ToolError::new(Code::Internal, format!("the standard streams cannot be used: {error}"))
     })?;
-    let kernel = Arc::new(session::boot(global, Some(Arc::new(approver)), printer).await?);
-    let served =
-        serve_stdio(Arc::clone(&kernel), options, Arc::new(approver), stream(input), stream(output)).await;
+    let kernel = Arc::new(session::boot(global, Some(Arc::new(HostApprover)), printer).await?);
+    let served = serve_stdio(Arc::clone(&kernel), options, stream(input), stream(output)).await;
     end(kernel).await;
     Ok(served?)
 }

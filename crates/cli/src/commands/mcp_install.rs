@@ -37,6 +37,9 @@ pub struct InstallArgs {
     /// The name of the server in the host.
     #[arg(long, value_name = "NAME", default_value = "tgp", value_parser = server_name)]
     name: String,
+    /// Let forms of the host answer what is asked by default.
+    #[arg(long)]
+    forms: bool,
     /// Write without asking.
     #[arg(long)]
     yes: bool,
@@ -178,6 +181,7 @@ fn entry(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Server
         ),
         Scope::Project => ("tgp".to_owned(), vec!["mcp".to_owned()]),
     };
+    words.extend(arguments.forms.then(|| "--forms".to_owned()));
     words.extend(arguments.options.iter().cloned());
     Ok(ServerEntry { name: arguments.name.clone(), command, arguments: words })
 }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod approve;
 pub mod aql;
 pub mod audit;
 pub mod call;
@@ -76,6 +77,7 @@ pub async fn run(
         Command::Log(arguments) => log::run(arguments, global, printer).await,
         Command::Audit(arguments) => audit::run(arguments, global, printer).await,
         Command::Policy(arguments) => policy::run(arguments, global, printer).await,
+        Command::Approve(arguments) => approve::run(arguments, global, printer).await,
         Command::Trust(arguments) => trust::run(arguments, global, printer).await,
         Command::State(arguments) => state::run(arguments, global, printer).await,
         Command::Chronicle(arguments) => chronicle::run(arguments, global, printer).await,

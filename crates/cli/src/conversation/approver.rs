@@ -62,7 +62,7 @@ pub fn approver(how: ApprovalMode) -> (Arc<dyn Approver>, mpsc::Receiver<Questio
     (approver, asked)
 }
 
-/// Refuses; the reason goes to the model and to the line of the call.
+/// Has questions kept; the reason goes to the model and to the line of the call.
 struct Nobody(&'static str);
 
 #[async_trait]
@@ -70,7 +70,7 @@ impl Approver for Nobody {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         // What runs later is not covered by it.
         let hint = if request.runs_later() { "" } else { "; pass --yes to agree to everything" };
-        ApprovalAnswer::Refused { reason: format!("{}{hint}", self.0) }
+        ApprovalAnswer::Later { reason: format!("{}{hint}", self.0) }
     }
 }
 

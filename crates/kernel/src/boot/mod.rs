@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use tgp_builtins::{kernel_tools, process_tools, project_tools};
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
-use tgp_router::gates::TokenAuthority;
-use tgp_router::{Router, Workspace};
+use tgp_router::{Router, Workspace, gates::TokenAuthority};
 use tgp_tool_runtime::ToolLibrary;
 
 use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
-use crate::{config, records, scaffold, sessions, settings, trust};
+use crate::{approvals, config, records, scaffold, sessions, settings, trust};
 pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
 pub use options::{BootOptions, Environment, SecretsListener};
@@ -75,9 +74,10 @@ impl Kernel {
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
         opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
         scaffold::refresh(root);
+        let approver = approvals::keeping(&options, project);
         let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
-        let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
+        let router = Router::new(tools, armed.gates, approver, recorder, workspace)?;
         let BootContext { project, root, config, .. } = ground;
         tracing::debug!(target: "kernel", project = %project.display(), database = database_name, "started");
         Ok(Self::new(KernelInner {

@@ -2,9 +2,8 @@
 //! configuration of each project, and one for the rules of its tool repository.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +13,8 @@ use tgp_router::gates::ForeignRules;
 
 use super::fields::SensitiveField;
 use crate::boot::Environment;
-use tgp_fs::append_log::{at, private_directory, write_private};
-use tgp_fs::real_place;
+use crate::user_state;
+use tgp_fs::append_log::at;
 
 /// The directory of records below the state directory of tgp.
 const DIRECTORY: &str = "trust";
@@ -60,17 +59,14 @@ impl TrustStore {
     /// The store of this user: below `TGP_HOME`, else below the user's state directory. `None` without a home.
     #[must_use]
     pub fn of_user(environment: &Environment) -> Option<Self> {
-        let variable = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let state = variable("TGP_HOME")
-            .or_else(|| variable("XDG_STATE_HOME").map(|state| state.join("tgp")))
-            .or_else(|| variable("HOME").map(|home| home.join(".local/state/tgp")))?;
-        // A relative path would be another store for every directory that a command starts in.
-        state.is_absolute().then(|| Self::new(state.join(DIRECTORY)))
+        Some(Self::new(user_state::directory(environment)?.join(DIRECTORY)))
     }
 
-    /// Whether a process with write access below `directory` could write the store.
+    /// Whether a process with write access below `directory` could write the store, or what else the user's state
+    /// directory holds.
     pub(super) fn is_below(&self, directory: &Path) -> bool {
-        real_place(&self.directory).starts_with(real_place(directory))
+        let state = self.directory.parent().unwrap_or(&self.directory);
+        user_state::is_below(&self.directory, directory) || user_state::is_below(directory, state)
     }
 
     pub(super) fn fields_record(&self, project: &Path) -> PathBuf {
@@ -194,24 +190,11 @@ impl TrustStore {
 
     fn write(&self, project: &Path, path: &Path, record: &impl Serialize) -> Result<(), ToolError> {
         self.check_place(project)?;
-        private_directory().recursive(true).create(&self.directory).map_err(at(&self.directory))?;
-        let text = serde_json::to_vec_pretty(record).map_err(|error| {
-            ToolError::new(Code::Internal, format!("a confirmation cannot be kept: {error}"))
-        })?;
-        let draft = path.with_extension(format!("{}.draft", std::process::id()));
-        write_private(&draft, &text).and_then(|()| std::fs::rename(&draft, path)).map_err(at(path))
+        user_state::write(path, record)
     }
 
-    /// An agent may write in the project, so what is kept there confirms nothing.
     fn check_place(&self, project: &Path) -> Result<(), ToolError> {
-        if !self.is_below(project) {
-            return Ok(());
-        }
-        let message = format!(
-            "confirmations are kept in `{}`, which is inside the project, where agents write",
-            self.directory.display()
-        );
-        Err(ToolError::new(Code::Security, message).help("set TGP_HOME to a directory outside the project"))
+        user_state::check_outside(&self.directory, project, "confirmations")
     }
 }
 
@@ -265,23 +248,5 @@ fn believed<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, To
         )
         .help("run `tgp trust --revoke`, then `tgp trust`")
     };
-    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-    let file = match std::fs::File::options().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(at(path)(error)),
-    };
-    let metadata = file.metadata().map_err(at(path))?;
-    if !metadata.is_file()
-        || metadata.uid() != nix::unistd::geteuid().as_raw()
-        || metadata.mode() & 0o022 != 0
-    {
-        return Err(refused("other users may have written it"));
-    }
-    if metadata.len() > MAX_RECORD_BYTES {
-        return Err(refused("it is too large"));
-    }
-    let mut text = String::new();
-    file.take(MAX_RECORD_BYTES).read_to_string(&mut text).map_err(at(path))?;
-    serde_json::from_str(&text).map(Some).map_err(|_| refused("it is damaged"))
+    user_state::read(path, MAX_RECORD_BYTES, refused)
 }

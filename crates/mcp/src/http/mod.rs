@@ -28,7 +28,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::approval::ApprovalStatus;
 use crate::client::Shared;
 use crate::handler::{ClientSource, Handler};
 use crate::options::ServerOptions;
@@ -84,10 +83,9 @@ impl HttpServer {
     pub async fn bind(
         kernel: Arc<Kernel>,
         options: ServerOptions,
-        approvals: Arc<dyn ApprovalStatus>,
         http: &HttpOptions,
     ) -> Result<Self, ToolError> {
-        let shared = Arc::new(Shared::new(Arc::clone(&kernel), options, approvals)?);
+        let shared = Arc::new(Shared::new(Arc::clone(&kernel), options)?);
         let first = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, http.port))).await?;
         let port = first.local_addr().map_or(http.port, |address| address.port());
         let mut listeners = vec![first];

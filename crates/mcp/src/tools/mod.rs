@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::json;
-use tgp_contract::{ToolError, ToolResult};
+use tgp_contract::ToolResult;
 
 pub(crate) use direct::DirectTool;
 pub(crate) use search::indexed_tools;
 pub(crate) use wait::{running, wait};
 
+use crate::approval;
 use crate::arguments::{
     ApprovalArgs, DescribeArgs, ForgeArgs, GraphArgs, RunArgs, SearchArgs, approval_schema, describe_schema,
     forge_schema, graph_schema, invoke_schema, parse, run_schema, search_schema, wait_schema,
@@ -166,7 +167,7 @@ impl HostTool {
                 Err(error) => Err(error),
             },
             Self::Approval => match parse::<ApprovalArgs>(self.name(), arguments) {
-                Ok(arguments) => approval(caller, &arguments).await,
+                Ok(arguments) => approval::status(caller, arguments.id.as_deref()),
                 Err(error) => Err(error),
             },
             Self::Graph => match parse::<GraphArgs>(self.name(), arguments) {
@@ -178,11 +179,6 @@ impl HostTool {
         };
         result.into()
     }
-}
-
-async fn approval(caller: &Caller, arguments: &ApprovalArgs) -> Result<serde_json::Value, ToolError> {
-    let shared = caller.shared();
-    shared.approvals.status(&caller.client.family, arguments.id.as_deref()).await
 }
 
 async fn graph(caller: &Caller, arguments: GraphArgs) -> ToolResult {

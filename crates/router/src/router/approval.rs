@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tgp_contract::{
     Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateDecision, GateRequest,
-    GateVerdict, RelativePath, Target, ToolCall, ToolError,
+    GateVerdict, PendingApproval, RelativePath, Target, ToolCall, ToolDefinition, ToolError,
 };
 
 use super::approval_prompt::ApprovalPrompt;
+use super::approval_run::Known;
 use super::authorized_call::{AuthorizedCall, MAX_ROUNDS, keeps_changing};
 use super::consent::{DryRunSafety, Subject, must_ask};
 use super::contents::{Attempt, DryRun};
@@ -269,10 +270,21 @@ impl Router {
             reach: self.blast_radius(request).await,
             hash: shown.hash.clone(),
         };
-        let answer = match lifecycle.wait().begin() {
-            Some(_waiting) => self.approver.ask(question).await,
-            None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
+        let run = lifecycle.run();
+        run.check()?;
+        run.identify(call, context);
+        let answer = match run.known(&shown.hash)? {
+            Known::Granted { by } => {
+                lifecycle.grant(&shown.hash);
+                ApprovalAnswer::Approved { by, hash: shown.hash.clone() }
+            }
+            Known::Denied { reason } => ApprovalAnswer::Refused { reason },
+            Known::Nothing => match lifecycle.wait().begin() {
+                Some(_waiting) => self.approver.ask(question.clone()).await,
+                None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
+            },
         };
+        let mut pending = None;
         let reason = match answer {
             ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
                 verdicts.push(GateVerdict::approval(GateDecision::Approved, &by));
@@ -280,25 +292,23 @@ impl Router {
             }
             ApprovalAnswer::Approved { .. } => "the answer was for something else".to_owned(),
             ApprovalAnswer::Refused { reason } => reason,
+            // What was sent already would be sent again.
+            ApprovalAnswer::Later { reason } if lifecycle.is_exposed() => reason,
+            ApprovalAnswer::Later { reason } => {
+                pending = run.keep(&question)?;
+                reason
+            }
         };
-        verdicts.push(GateVerdict::approval(GateDecision::Refused, &reason));
-        let later: Vec<&RelativePath> =
-            requirements.iter().flat_map(|requirement| &requirement.later).collect();
-        if !later.is_empty() {
-            return Err(runs_later::refused(definition, &reason, &later));
-        }
-        let made_by_somebody: Vec<&str> = requirements
-            .iter()
-            .filter(|requirement| requirement.is_rule())
-            .map(|requirement| requirement.reason.reason.as_str())
-            .collect();
-        let because = match made_by_somebody.join("; ") {
-            because if because.is_empty() => String::new(),
-            because => format!(" (a rule asks: {because})"),
+        let rule = match &pending {
+            Some(pending) => format!("pending {}", pending.id),
+            None => reason.clone(),
         };
-        let message = format!("`{}` was not approved: {reason}{because}", definition.name);
-        Err(ToolError::new(Code::Approval, message)
-            .help("nothing was changed; do without it, or say why it is needed and ask again"))
+        verdicts.push(GateVerdict::approval(GateDecision::Refused, rule));
+        let refused = refusal(definition, &reason, requirements);
+        let Some(pending) = pending else { return Err(refused) };
+        let waits = waiting(refused, &pending);
+        run.wait_for(&waits);
+        Err(waits)
     }
 
     /// What else the change would reach, as the first gate that knows it says.
@@ -439,6 +449,8 @@ impl Router {
         covered: Covered,
     ) -> Result<(), ToolError> {
         let Invocation { serial, definition, context, lifecycle, .. } = invocation;
+        // `call` may be the next step of it.
+        lifecycle.run().identify(invocation.call, context);
         let request = GateRequest { serial, call, definition, context, targets, proposed: None };
         let mut verdicts = Vec::new();
         let judged = async {
@@ -505,4 +517,33 @@ fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
 pub(super) fn previews(targets: &[Target]) -> Vec<Target> {
     let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
     changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
+}
+
+/// Why a call that was not approved does not happen.
+fn refusal(definition: &ToolDefinition, reason: &str, requirements: &[ApprovalRequirement]) -> ToolError {
+    let later: Vec<&RelativePath> = requirements.iter().flat_map(|requirement| &requirement.later).collect();
+    if !later.is_empty() {
+        return runs_later::refused(definition, reason, &later);
+    }
+    let made_by_somebody: Vec<&str> = requirements
+        .iter()
+        .filter(|requirement| requirement.is_rule())
+        .map(|requirement| requirement.reason.reason.as_str())
+        .collect();
+    let because = match made_by_somebody.join("; ") {
+        because if because.is_empty() => String::new(),
+        because => format!(" (a rule asks: {because})"),
+    };
+    let message = format!("`{}` was not approved: {reason}{because}", definition.name);
+    ToolError::new(Code::Approval, message)
+        .help("nothing was changed; do without it, or say why it is needed and ask again")
+}
+
+/// The same for a call that may be made once a person has agreed.
+fn waiting(refused: ToolError, pending: &PendingApproval) -> ToolError {
+    let help = format!(
+        "nothing was changed; when a person has agreed with `tgp approve {}` at a terminal, make the same call again",
+        pending.id
+    );
+    refused.detail("needs_approval", json!(pending)).help(help)
 }

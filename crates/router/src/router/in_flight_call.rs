@@ -67,7 +67,9 @@ impl<'a> InFlightCall<'a> {
 
     fn record_cancelled(&mut self) -> CallRecord {
         let (error, execution) = self.lifecycle.broken_off();
-        let record = CallRecord { cancelled: true, ..self.record(ToolResult::Failed(error), execution) };
+        let result = ToolResult::Failed(error);
+        self.lifecycle.remember(&self.call, &result);
+        let record = CallRecord { cancelled: true, ..self.record(result, execution) };
         self.recorder.record_cancelled(record.clone());
         record
     }

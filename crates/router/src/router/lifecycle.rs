@@ -1,11 +1,14 @@
 //! How far a call has come, and until when it can be rolled back.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tgp_contract::{BeforeEffectHook, Code, Execution, Recorder, ToolError, ToolResult};
+use serde_json::Value;
+use tgp_contract::{Approver, BeforeEffectHook, Code, Execution, Recorder, ToolCall, ToolError, ToolResult};
 use tokio::sync::Notify;
 
+use super::approval_run::ApprovalRun;
 use super::waiting::ApprovalWait;
 
 /// Shared by a call, by the holder that may cancel it, and by the place where it takes effect.
@@ -21,6 +24,12 @@ pub(super) struct CallLifecycle {
     /// the recorder from writing its last records.
     recorder: Option<Weak<dyn Recorder>>,
     wait: Arc<ApprovalWait>,
+    /// The run that it is or belongs to.
+    run: Arc<ApprovalRun>,
+    /// Its number among the calls of its outer call, after the number of that one; empty for an outermost call.
+    position: Vec<u32>,
+    /// Calls that it has made.
+    inner_calls: AtomicU32,
 }
 
 impl std::fmt::Debug for CallLifecycle {
@@ -38,6 +47,8 @@ struct State {
     started: bool,
     /// Something was done that no cancellation undoes.
     exposed: bool,
+    /// Hashes of what an earlier answer of a person lets it do.
+    granted: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +63,9 @@ enum Stage {
 }
 
 impl CallLifecycle {
-    pub(super) fn new(witness: Option<BeforeEffectHook>) -> Self {
-        Self { witness, ..Self::default() }
+    /// The course of an outermost call.
+    pub(super) fn new(witness: Option<BeforeEffectHook>, approver: &Arc<dyn Approver>) -> Self {
+        Self { witness, run: Arc::new(ApprovalRun::new(approver)), ..Self::default() }
     }
 
     /// The course of a call that this one makes while it runs. It is a part of its effect, and its approvals are waited
@@ -61,7 +73,72 @@ impl CallLifecycle {
     fn inner(&self) -> Self {
         let wait = ApprovalWait::inside(Some(Arc::clone(&self.wait)));
         let (witness, recorder) = (self.witness.clone(), self.recorder.clone());
-        Self { witness, recorder, wait: Arc::new(wait), ..Self::default() }
+        let mut position = self.position.clone();
+        position.push(self.inner_calls.fetch_add(1, Ordering::Relaxed));
+        let run = Arc::clone(&self.run);
+        Self { witness, recorder, wait: Arc::new(wait), run, position, ..Self::default() }
+    }
+
+    /// The run that it is or belongs to.
+    pub(super) fn run(&self) -> &ApprovalRun {
+        &self.run
+    }
+
+    fn is_outermost(&self) -> bool {
+        self.position.is_empty()
+    }
+
+    /// The answer that an earlier attempt of the run has got for this call, when it cannot be made again.
+    ///
+    /// # Errors
+    /// See [`ApprovalRun::answered`]; `EAPPROVAL` when the run waits for an answer already.
+    pub(super) fn answered(&self, call: &ToolCall) -> Result<Option<ToolResult>, ToolError> {
+        if self.is_outermost() {
+            return Ok(None);
+        }
+        self.run.check()?;
+        self.run.answered(&self.position, &call.tool, &call.arguments)
+    }
+
+    /// An earlier answer of a person to what has this hash lets it continue.
+    pub(super) fn grant(&self, hash: &str) {
+        self.state().granted.push(hash.to_owned());
+    }
+
+    /// Whether it has done something that cannot be rolled back.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.state().exposed
+    }
+
+    /// Remembers the result of a call inside a run that cannot be rolled back.
+    pub(super) fn remember(&self, call: &ToolCall, result: &ToolResult) {
+        if !self.is_outermost() && self.is_exposed() {
+            self.run.journal(&self.position, &call.tool, &call.arguments, result);
+        }
+    }
+
+    /// Its result is known: of a call inside a run, what cannot be rolled back is remembered; an outermost call ends its run,
+    /// unless a question of it waits, which is its result then.
+    pub(super) fn settle(
+        &self,
+        call: &ToolCall,
+        result: Result<Value, ToolError>,
+    ) -> Result<Value, ToolError> {
+        if !self.is_outermost() {
+            let result = ToolResult::from(result);
+            self.remember(call, &result);
+            return result.into_result();
+        }
+        match self.run.pending() {
+            Some(waits) => Err(waits),
+            // A grant that cannot be removed expires; the result is known by now.
+            None => {
+                if let Err(error) = self.run.finish() {
+                    tracing::warn!(target: "router", "{error}");
+                }
+                result
+            }
+        }
     }
 
     /// The same with what keeps its record.
@@ -85,7 +162,12 @@ impl CallLifecycle {
 
     /// The same for something that comes before the point of no return, and stays whatever becomes of the call.
     pub(super) fn expose(&self) -> Result<(), ToolError> {
+        self.run.check()?;
         self.testify()?;
+        let granted = std::mem::take(&mut self.state().granted);
+        for hash in granted {
+            self.run.spend(&hash)?;
+        }
         self.state().exposed = true;
         Ok(())
     }
@@ -191,18 +273,20 @@ impl PointOfNoReturn {
     /// To be called right before the effect, by the code that causes it, when nothing can refuse it any more.
     ///
     /// # Errors
-    /// When the call was cancelled before, its record could not be kept, or its witness failed; then it must not take
-    /// effect.
+    /// When the call was cancelled before, its record could not be kept, its witness failed, or its run waits for an
+    /// approval; then it must not take effect.
     pub fn commit(&self) -> Result<(), ToolError> {
         self.pass_unseen()?;
-        self.0.testify()
+        self.0.testify()?;
+        if self.0.is_outermost() { self.0.run.finish() } else { Ok(()) }
     }
 
     /// The same for a call that turns out to change nothing.
     ///
     /// # Errors
-    /// When the call was cancelled before.
+    /// When the call was cancelled before, or its run waits for an approval.
     pub fn pass_unseen(&self) -> Result<(), ToolError> {
+        self.0.run.check()?;
         if self.0.commit() { Ok(()) } else { Err(cancelled()) }
     }
 }
@@ -217,10 +301,17 @@ impl OuterCall {
         self.0.wait.total()
     }
 
-    pub(super) fn inner_course(&self) -> CallLifecycle {
-        self.0.inner()
+    /// The place of the next call that it makes. Places are given in the order in which the calls are wanted, whatever they
+    /// wait for afterwards: a run that starts again finds its earlier calls by it.
+    #[must_use]
+    pub fn next_call(&self) -> InnerCall {
+        InnerCall(self.0.inner())
     }
 }
+
+/// The place of a call inside another one.
+#[derive(Debug)]
+pub struct InnerCall(pub(super) CallLifecycle);
 
 /// The error of a call that was rolled back. `details.cancelled` distinguishes it from one that failed by
 /// itself.

@@ -2,6 +2,7 @@
 
 mod approval;
 mod approval_prompt;
+mod approval_run;
 mod approver;
 mod authorized_call;
 mod call_future;
@@ -43,8 +44,7 @@ pub use call_future::CallsInFlight;
 pub use fanout_recorder::FanoutRecorder;
 use in_flight_call::{CallTrace, InFlightCall};
 use lifecycle::CallLifecycle;
-pub use lifecycle::OuterCall;
-pub use lifecycle::PointOfNoReturn;
+pub use lifecycle::{InnerCall, OuterCall, PointOfNoReturn};
 pub use preview::{ApprovedSnapshot, FileDiff};
 pub use preview::{FileSnapshot, Preview};
 pub use recent::RecentCalls;
@@ -193,12 +193,12 @@ impl Router {
 
     /// Runs one call on the router's own workspace.
     pub async fn call(self: &Arc<Self>, call: ToolCall, context: CallContext) -> ToolResult {
-        self.begin(call, context, &self.workspace, CallLifecycle::default()).await.result
+        self.begin(call, context, &self.workspace, self.outermost(None)).await.result
     }
 
     /// The same, and answers the record that the call has left, with its result.
     pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
-        self.begin(call, context, &self.workspace, CallLifecycle::default()).await
+        self.begin(call, context, &self.workspace, self.outermost(None)).await
     }
 
     /// The same for a call that may be cancelled. When `cancelled` completes before the call takes effect, it is
@@ -211,7 +211,7 @@ impl Router {
         mut cancelled: Cancellation<'_>,
         witness: Option<BeforeEffectHook>,
     ) -> CallRecord {
-        let mut running = self.begin(call, context, &self.workspace, CallLifecycle::new(witness));
+        let mut running = self.begin(call, context, &self.workspace, self.outermost(witness));
         tokio::select! {
             biased;
             record = &mut running => return record,
@@ -239,9 +239,13 @@ impl Router {
         call: ToolCall,
         context: CallContext,
         workspace: &Workspace,
-        outer: &OuterCall,
+        place: InnerCall,
     ) -> ToolResult {
-        self.begin(call, context, workspace, outer.inner_course()).await.result
+        self.begin(call, context, workspace, place.0).await.result
+    }
+
+    fn outermost(&self, witness: Option<BeforeEffectHook>) -> CallLifecycle {
+        CallLifecycle::new(witness, &self.approver)
     }
 
     fn begin(
@@ -291,6 +295,7 @@ impl Router {
             result = self.run_pipeline(serial, call, context, env, trace) => Some(result),
         };
         let Some(result) = result else { return open.cancel() };
+        let result = lifecycle.settle(call, result);
         // A caller that goes away now does not drop its record.
         lifecycle.end();
         // An error never repeats a long argument, neither to the caller nor in the record.
@@ -336,6 +341,10 @@ impl Router {
         let targets = trace.targets.clone();
         let request = GateRequest { targets: &targets, ..request };
         let requirements = self.pass_gates(request, GatePhase::Call, &mut trace.verdicts).await?;
+        if let Some(answer) = env.lifecycle.answered(call)? {
+            trace.verdicts.push(GateVerdict::approval(GateDecision::Approved, "journal"));
+            return answer.into_result();
+        }
         let outcome =
             self.run_judged(AuthorizedCall { registered, request, env }, requirements, trace).await?;
         if !context.dry_run {

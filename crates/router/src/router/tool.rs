@@ -92,6 +92,7 @@ impl<'a> Invocation<'a> {
 
     /// For the calls that this one makes while it runs.
     pub fn as_outer(&self) -> OuterCall {
+        self.lifecycle.run().identify(self.call, self.context);
         OuterCall(Arc::clone(self.lifecycle))
     }
 

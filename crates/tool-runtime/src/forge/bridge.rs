@@ -15,7 +15,7 @@ use super::mounts::Mounts;
 use super::sql_options::{RowOptions, batch_size, cursor_number, no_database};
 use tgp_router::Workspace;
 use tgp_router::database::SqlRun;
-use tgp_router::{Invocation, OuterCall, Router};
+use tgp_router::{InnerCall, Invocation, OuterCall, Router};
 
 /// How many tools one run may have running at a time; those may run one each. Every one is a process with its own
 /// heap, so a tool that starts a thousand must not have them all at once.
@@ -75,12 +75,13 @@ impl ToolBridge {
     }
 
     /// A call of another tool, through the router like any other, on this run's view of the files.
-    async fn inner_call(&self, tool: &str, arguments: Value) -> Result<Value, ToolError> {
-        self.inner_call_in(&self.workspace, tool, arguments).await
+    async fn inner_call(&self, place: InnerCall, tool: &str, arguments: Value) -> Result<Value, ToolError> {
+        self.inner_call_in(place, &self.workspace, tool, arguments).await
     }
 
     async fn inner_call_in(
         &self,
+        place: InnerCall,
         workspace: &Workspace,
         tool: &str,
         arguments: Value,
@@ -93,13 +94,14 @@ impl ToolBridge {
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        Box::pin(self.router.call_in(call, context, workspace, &self.outer)).await.into_result()
+        Box::pin(self.router.call_in(call, context, workspace, place)).await.into_result()
     }
 
     /// Another tool. What it may use is bounded by this run: by all that it has, or by what is left of it where the call
     /// asks for limits.
     async fn exec_tool(
         &self,
+        place: InnerCall,
         path: String,
         values: Value,
         limits: Option<Value>,
@@ -118,7 +120,7 @@ impl ToolBridge {
             fields.insert("limits".to_owned(), limits);
         }
         self.allowance.reserve(reserved);
-        let ran = self.inner_call_in(&workspace, "exec_tool", arguments).await;
+        let ran = self.inner_call_in(place, &workspace, "exec_tool", arguments).await;
         let stats = match &ran {
             Ok(data) => data.get("stats"),
             Err(error) => error.details.get("stats"),
@@ -179,29 +181,34 @@ impl ToolBridge {
                 let path = text(name, "path", arguments.next())?;
                 let values = arguments.next().unwrap_or_else(|| json!({}));
                 let limits = limits_of(arguments.next())?;
+                let place = self.outer.next_call();
                 // It is never closed, so there always is a permit to wait for. Only then the large future is made: a
                 // thousand calls may wait.
                 let _permit = self.running.acquire().await;
-                self.exec_tool(path, values, limits).await
+                self.exec_tool(place, path, values, limits).await
             }
             "fetch" => {
+                let place = self.outer.next_call();
                 let _permit = self.requests.acquire().await;
-                self.inner_call("fetch", arguments.next().unwrap_or_default()).await
+                self.inner_call(place, "fetch", arguments.next().unwrap_or_default()).await
             }
             "exec_sql" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
                 let options = RowOptions::read(arguments.next())?;
+                let place = self.outer.next_call();
                 let _turn = self.statements.lock().await;
-                let answer = self.inner_call("exec_sql", json!({ "sql": sql, "params": params })).await?;
+                let answer =
+                    self.inner_call(place, "exec_sql", json!({ "sql": sql, "params": params })).await?;
                 options.apply(answer)
             }
             "query" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
                 let rows = batch_size(arguments.next())?;
+                let place = self.outer.next_call();
                 let _turn = self.statements.lock().await;
-                self.query(&sql, params, rows).await
+                self.query(place, &sql, params, rows).await
             }
             "query_next" => {
                 let cursor = cursor_number(arguments.next().as_ref())?;
@@ -218,12 +225,18 @@ impl ToolBridge {
     }
 
     /// The first batch of a query, as a statement that passes the gates and is recorded. Those after it are parts of it.
-    async fn query(&self, sql: &str, params: Value, rows: usize) -> Result<Value, ToolError> {
+    async fn query(
+        &self,
+        place: InnerCall,
+        sql: &str,
+        params: Value,
+        rows: usize,
+    ) -> Result<Value, ToolError> {
         let Some((view, request)) = self.workspace.sql.in_batches(rows) else { return Err(no_database()) };
         let mut workspace = self.workspace.clone();
         workspace.sql = view;
         let arguments = json!({ "sql": sql, "params": params });
-        let mut answer = self.inner_call_in(&workspace, "exec_sql", arguments).await?;
+        let mut answer = self.inner_call_in(place, &workspace, "exec_sql", arguments).await?;
         let rows = answer.get_mut("rows").map(Value::take).unwrap_or_else(|| json!([]));
         Ok(json!({ "rows": rows, "cursor": request.cursor() }))
     }

@@ -1,0 +1,126 @@
+//! What is kept of a run that waits for approvals.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tgp_contract::{
+    ApprovalDecision, ApprovalReason, ApprovalRequest, CallContext, JournalEntry, PendingApproval,
+    RunIdentity, Target, ToolCall, ToolDefinition, canonical,
+};
+
+/// How many characters of a hash an id has: enough for a hundred questions, few enough to be typed.
+const ID_CHARS: usize = 12;
+/// How long a question waits, and how long its answer holds.
+const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// One file of the store.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunRecord {
+    /// The project's path; the directory of the file is named after it.
+    pub(super) project: String,
+    pub(super) run: RunIdentity,
+    pub(super) questions: Vec<KeptQuestion>,
+    pub(super) journal: Vec<JournalEntry>,
+}
+
+/// Everything that a person is shown before they answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeptRequest {
+    call: ToolCall,
+    definition: ToolDefinition,
+    context: CallContext,
+    targets: Vec<Target>,
+    reasons: Vec<ApprovalReason>,
+    preview: Option<Value>,
+    no_preview: Option<String>,
+    reach: Option<Value>,
+    hash: String,
+}
+
+/// A question that waits for an answer, or has one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptQuestion {
+    /// Short, for people to type.
+    pub id: String,
+    request: KeptRequest,
+    pub asked_ms: u64,
+    pub expires_ms: u64,
+    pub answer: Option<ApprovalDecision>,
+}
+
+/// What has become of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// A person has to answer.
+    Pending,
+    /// Agreed to: the call may be made again.
+    Approved,
+    Denied,
+}
+
+impl KeptQuestion {
+    pub(super) fn new(run: &RunIdentity, request: &ApprovalRequest<'_>, now_ms: u64) -> Self {
+        Self {
+            id: id(run, &request.hash),
+            request: KeptRequest {
+                call: request.call.clone(),
+                definition: request.definition.clone(),
+                context: request.context.clone(),
+                targets: request.targets.to_vec(),
+                reasons: request.reasons.clone(),
+                preview: request.preview.clone(),
+                no_preview: request.no_preview.clone(),
+                reach: request.reach.clone(),
+                hash: request.hash.clone(),
+            },
+            asked_ms: now_ms,
+            expires_ms: now_ms + LIFETIME_MS,
+            answer: None,
+        }
+    }
+
+    /// What was asked, as the approver would have been asked.
+    #[must_use]
+    pub fn request(&self) -> ApprovalRequest<'_> {
+        let kept = &self.request;
+        ApprovalRequest {
+            call: &kept.call,
+            definition: &kept.definition,
+            context: &kept.context,
+            targets: &kept.targets,
+            reasons: kept.reasons.clone(),
+            preview: kept.preview.clone(),
+            no_preview: kept.no_preview.clone(),
+            reach: kept.reach.clone(),
+            hash: kept.hash.clone(),
+        }
+    }
+
+    /// The hash of what was asked.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.request.hash
+    }
+
+    #[must_use]
+    pub fn state(&self) -> ApprovalState {
+        match self.answer {
+            None => ApprovalState::Pending,
+            Some(ApprovalDecision::Granted { .. }) => ApprovalState::Approved,
+            Some(ApprovalDecision::Denied { .. }) => ApprovalState::Denied,
+        }
+    }
+
+    pub(super) fn pending(&self) -> PendingApproval {
+        PendingApproval { id: self.id.clone(), hash: self.hash().to_owned(), expires_ms: self.expires_ms }
+    }
+}
+
+/// The id of a question of a run: the same run asks the same question under the same id.
+fn id(run: &RunIdentity, hash: &str) -> String {
+    let whole = canonical::sha256_hex(format!("{}\n{hash}", run.key()).as_bytes());
+    whole.chars().take(ID_CHARS).collect()
+}

@@ -1,0 +1,303 @@
+//! The files of the store: one for each run that waits, in a directory for each project.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tgp_contract::{
+    ApprovalDecision, ApprovalRequest, ApprovalStore, Code, JournalEntry, KeptAnswer, KeptRun,
+    PendingApproval, RunIdentity, ToolError, canonical,
+};
+use tgp_fs::append_log::{at, private_directory};
+use tgp_fs::{LockKind, LockWait, take_lock};
+
+use super::record::{ApprovalState, KeptQuestion, RunRecord};
+use crate::boot::Environment;
+use crate::{id_prefix, user_state};
+
+/// The directory of the store below the state directory of tgp.
+const DIRECTORY: &str = "approvals";
+/// Questions of one project that wait for an answer.
+const MAX_PENDING: usize = 100;
+/// Files that a listing reads: those that wait, and as many that are answered.
+const MAX_FILES: usize = 1000;
+/// Bytes of a file that are read: the journal of a run, and what its questions show.
+const MAX_RECORD_BYTES: u64 = 64 << 20;
+/// How often a call may be made by one answer.
+pub const MAX_TIMES: u32 = 20;
+/// Both are held for the time of one change of a file.
+const CHANGE_WAIT: LockWait = LockWait {
+    patience: Duration::from_secs(5),
+    first_pause: Duration::from_millis(1),
+    longest_pause: Duration::from_millis(50),
+};
+/// Another attempt of the same run may take long.
+const LEASE_WAIT: LockWait = LockWait {
+    patience: Duration::from_millis(200),
+    first_pause: Duration::from_millis(10),
+    longest_pause: Duration::from_millis(50),
+};
+
+/// The approvals of one project that wait for a person.
+#[derive(Clone, Debug)]
+pub struct Approvals {
+    project: PathBuf,
+    directory: PathBuf,
+}
+
+impl Approvals {
+    /// The store of this user for the project with this canonical path. `None` without a home.
+    ///
+    /// # Errors
+    /// `ESECURITY` when it would be inside the project.
+    pub fn of_user(environment: &Environment, project: &Path) -> Result<Option<Self>, ToolError> {
+        let Some(state) = user_state::directory(environment) else { return Ok(None) };
+        let directory = state.join(DIRECTORY);
+        user_state::check_outside(&directory, project, "approvals")?;
+        let name = canonical::sha256_hex(project.as_os_str().as_bytes());
+        Ok(Some(Self { project: project.to_owned(), directory: directory.join(name) }))
+    }
+
+    /// All questions that have not expired, the oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be believed or read.
+    pub fn list(&self) -> Result<Vec<KeptQuestion>, ToolError> {
+        let mut questions: Vec<KeptQuestion> =
+            self.records()?.into_iter().flat_map(|(_, record)| record.questions).collect();
+        questions.sort_by(|one, other| (one.asked_ms, &one.id).cmp(&(other.asked_ms, &other.id)));
+        Ok(questions)
+    }
+
+    /// The question with this id, or the only one whose id begins so.
+    ///
+    /// # Errors
+    /// `ENOTFOUND`, `EVALIDATION` when several begin so; when the store cannot be read.
+    pub fn find(&self, id: &str) -> Result<KeptQuestion, ToolError> {
+        let questions = self.list()?;
+        let ids = questions.iter().map(|question| question.id.clone()).collect();
+        let id = id_prefix::find(ids, id, "pending approval", "tgp approve")?;
+        let found = questions.into_iter().find(|question| question.id == id);
+        found.ok_or_else(|| ToolError::new(Code::NotFound, format!("there is no pending approval `{id}`")))
+    }
+
+    /// Answers a question whose content has this hash.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` when it has expired or its run has ended; `ECONFLICT` when it was answered meanwhile;
+    /// when the store cannot be written.
+    pub fn decide(&self, id: &str, hash: &str, decision: ApprovalDecision) -> Result<(), ToolError> {
+        let _turn = self.turn()?;
+        for (path, mut record) in self.records()? {
+            let asked =
+                record.questions.iter_mut().find(|question| question.id == id && question.hash() == hash);
+            let Some(question) = asked else { continue };
+            if question.state() != ApprovalState::Pending {
+                return Err(ToolError::new(Code::Conflict, format!("`{id}` was answered already"))
+                    .help("`tgp approve` shows what waits"));
+            }
+            question.answer = Some(decision);
+            return user_state::write(&path, &record);
+        }
+        Err(ToolError::new(
+            Code::NotFound,
+            format!("`{id}` waits no more: it has expired, or its run has ended"),
+        )
+        .help("make the call again, and approve what it asks for then"))
+    }
+
+    fn path(&self, run: &RunIdentity) -> PathBuf {
+        self.directory.join(format!("{}.json", run.key()))
+    }
+
+    /// One process changes files at a time.
+    fn turn(&self) -> Result<File, ToolError> {
+        self.locked("lock", CHANGE_WAIT)?.ok_or_else(|| {
+            ToolError::new(Code::Conflict, "another process keeps the store of pending approvals locked")
+                .help("repeat it")
+        })
+    }
+
+    fn locked(&self, name: &str, wait: LockWait) -> Result<Option<File>, ToolError> {
+        let path = self.directory.join(name);
+        private_directory().recursive(true).create(&self.directory).map_err(at(&self.directory))?;
+        let flags = nix::libc::O_NOFOLLOW;
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(flags)
+            .open(&path)
+            .map_err(at(&path))?;
+        Ok(take_lock(&file, LockKind::Exclusive, wait).map_err(at(&path))?.then_some(file))
+    }
+
+    /// One run without the questions that have expired.
+    fn record(&self, path: &Path) -> Result<Option<RunRecord>, ToolError> {
+        let refused = |why: &str| {
+            let message = format!("the approvals in `{}` are not used: {why}", path.display());
+            ToolError::new(Code::Security, message).help("remove the file, and make the call again")
+        };
+        let record: Option<RunRecord> = user_state::read(path, MAX_RECORD_BYTES, refused)?;
+        let now = tgp_text::now_ms();
+        Ok(record.and_then(|mut record| {
+            record.questions.retain(|question| question.expires_ms > now);
+            (!record.questions.is_empty()).then_some(record)
+        }))
+    }
+
+    fn records(&self) -> Result<Vec<(PathBuf, RunRecord)>, ToolError> {
+        let entries = match std::fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(at(&self.directory)(error)),
+        };
+        let mut records = Vec::new();
+        for entry in entries.flatten().take(MAX_FILES) {
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == "json")
+                && let Some(record) = self.record(&path)?
+            {
+                records.push((path, record));
+            }
+        }
+        Ok(records)
+    }
+
+    /// Removes files of which nothing is left, so that the directory does not grow.
+    fn sweep(&self) -> Result<(), ToolError> {
+        let entries = std::fs::read_dir(&self.directory).map_err(at(&self.directory))?;
+        for entry in entries.flatten().take(MAX_FILES) {
+            let path = entry.path();
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            let is_left = match ending {
+                "json" => self.record(&path)?.is_some(),
+                // The lease of an attempt belongs to a file of the same name.
+                "lease" => path.with_extension("json").exists(),
+                _ => true,
+            };
+            if !is_left {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        run: &RunIdentity,
+        change: impl FnOnce(&mut RunRecord),
+    ) -> Result<Option<RunRecord>, ToolError> {
+        let path = self.path(run);
+        let Some(mut record) = self.record(&path)? else { return Ok(None) };
+        change(&mut record);
+        user_state::write(&path, &record)?;
+        Ok(Some(record))
+    }
+}
+
+fn remove(path: &Path) -> Result<(), ToolError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(at(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+impl ApprovalStore for Approvals {
+    fn open(&self, run: &RunIdentity) -> Result<Option<KeptRun>, ToolError> {
+        let path = self.path(run);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let Some(lease) = self.locked(&format!("{}.lease", run.key()), LEASE_WAIT)? else {
+            let message = format!("the same call of `{}` is under way and waits for approvals", run.tool);
+            return Err(ToolError::new(Code::Conflict, message).help("repeat it when that call has ended"));
+        };
+        let Some(record) = self.record(&path)? else { return Ok(None) };
+        let answers = record.questions.into_iter().filter_map(|question| {
+            let hash = question.hash().to_owned();
+            question.answer.map(|decision| KeptAnswer { id: question.id, hash, decision })
+        });
+        Ok(Some(KeptRun { answers: answers.collect(), journal: record.journal, lease: Box::new(lease) }))
+    }
+
+    fn keep(
+        &self,
+        run: &RunIdentity,
+        question: &ApprovalRequest<'_>,
+        journal: &[JournalEntry],
+    ) -> Result<PendingApproval, ToolError> {
+        let _turn = self.turn()?;
+        self.sweep()?;
+        let path = self.path(run);
+        let asked = KeptQuestion::new(run, question, tgp_text::now_ms());
+        let records = self.records()?;
+        let pending = records.iter().flat_map(|(_, record)| &record.questions);
+        let waiting = pending.filter(|question| question.state() == ApprovalState::Pending);
+        let waits_already = waiting.clone().find(|question| question.id == asked.id);
+        if waits_already.is_none() && waiting.count() >= MAX_PENDING {
+            let message = format!("{MAX_PENDING} calls wait for an approval already");
+            return Err(ToolError::new(Code::Approval, message)
+                .help("let a person answer them first: `tgp approve` shows them"));
+        }
+        let waits_already = waits_already.cloned();
+        let known = records.into_iter().find(|(known, _)| *known == path).map(|(_, record)| record);
+        let mut record = known.unwrap_or_else(|| RunRecord {
+            project: self.project.display().to_string(),
+            run: run.clone(),
+            questions: Vec::new(),
+            journal: Vec::new(),
+        });
+        record.journal = journal.to_vec();
+        // A grant that is used up is asked for again.
+        record.questions.retain(|question| question.id != asked.id);
+        let asked = waits_already.unwrap_or(asked);
+        let pending = asked.pending();
+        record.questions.push(asked);
+        user_state::write(&path, &record)?;
+        Ok(pending)
+    }
+
+    fn keep_journal(&self, run: &RunIdentity, journal: &[JournalEntry]) -> Result<(), ToolError> {
+        let _turn = self.turn()?;
+        self.change(run, |record| record.journal = journal.to_vec()).map(drop)
+    }
+
+    fn spend(&self, run: &RunIdentity, hash: &str) -> Result<(), ToolError> {
+        let _turn = self.turn()?;
+        let changed = self.change(run, |record| {
+            for question in &mut record.questions {
+                if question.hash() == hash
+                    && let Some(ApprovalDecision::Granted { spent, .. }) = &mut question.answer
+                {
+                    *spent += 1;
+                }
+            }
+        })?;
+        match changed {
+            Some(_) => Ok(()),
+            None => Err(ToolError::new(Code::Approval, "the approval has expired")
+                .help("nothing was changed; make the call again")),
+        }
+    }
+
+    fn finish(&self, run: &RunIdentity) -> Result<(), ToolError> {
+        let _turn = self.turn()?;
+        let path = self.path(run);
+        // What was denied stays denied: the same question is not asked again tomorrow morning only because it was asked
+        // twice tonight.
+        if let Some(mut record) = self.record(&path)? {
+            record.questions.retain(|question| question.state() == ApprovalState::Denied);
+            record.journal.clear();
+            if !record.questions.is_empty() {
+                return user_state::write(&path, &record);
+            }
+        }
+        remove(&path)?;
+        remove(&path.with_extension("lease"))
+    }
+}
