@@ -45,6 +45,7 @@ impl Tool for Fetch {
         if !request.is_safe() {
             invocation.testify()?;
         }
+        invocation.reach_outside();
         let host = url::Url::parse(&request.url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let started = Instant::now();
         let answer = self.0.fetch_judged(request, &Redirected { invocation }).await;

@@ -27,6 +27,7 @@ mod memory;
 mod outcomes;
 mod package_list;
 mod packages;
+mod pending;
 mod platform;
 mod processes;
 mod prompt_budget;

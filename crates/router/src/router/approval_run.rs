@@ -30,12 +30,18 @@ struct RunState {
     kept: Option<KeptRun>,
     /// How often each hash was granted in this attempt.
     used: BTreeMap<String, u32>,
-    /// Why nothing takes effect any more.
-    pending: Option<ToolError>,
+    /// Why nothing takes effect any more: a question waits, or the run cannot go on as it began.
+    stopped: Option<Stopped>,
     journal: Vec<JournalEntry>,
     journal_bytes: usize,
     /// It has done more than is journalled, so it cannot start again.
     overflown: bool,
+}
+
+struct Stopped {
+    error: ToolError,
+    /// Whether the run can start again, so that what is kept of it stays.
+    waits: bool,
 }
 
 /// What the store knows about a question.
@@ -69,7 +75,7 @@ impl ApprovalRun {
     fn opened(&self) -> Result<MutexGuard<'_, RunState>, ToolError> {
         let mut state = self.state();
         if let (false, Some(store), Some(run)) = (state.opened, self.store(), self.identity.get()) {
-            state.kept = store.open(run)?;
+            state.kept = store.open(run).inspect_err(|error| state.stop(error, false))?;
             state.opened = true;
             let journal = state.kept.as_mut().map(|kept| std::mem::take(&mut kept.journal));
             state.journal = journal.unwrap_or_default();
@@ -79,13 +85,23 @@ impl ApprovalRun {
     }
 
     /// # Errors
-    /// When a question of this run waits for an answer.
+    /// When a question of this run waits for an answer, or it cannot go on as it began.
     pub(super) fn check(&self) -> Result<(), ToolError> {
-        self.pending().map_or(Ok(()), Err)
+        self.state().stopped.as_ref().map_or(Ok(()), |stopped| Err(stopped.error.clone()))
     }
 
-    pub(super) fn pending(&self) -> Option<ToolError> {
-        self.state().pending.clone()
+    /// The outermost call has this result. Its run is over, unless a question waits; whatever a program makes of an error
+    /// that has stopped its run, that error is the result.
+    pub(super) fn end(&self, result: Result<Value, ToolError>) -> Result<Value, ToolError> {
+        let (stopped, waits) = match &self.state().stopped {
+            Some(stopped) => (Some(stopped.error.clone()), stopped.waits),
+            None => (None, false),
+        };
+        // A grant that cannot be removed expires; the result is known by now.
+        if !waits && let Err(error) = self.finish() {
+            tracing::warn!(target: "router", "{error}");
+        }
+        stopped.map_or(result, Err)
     }
 
     /// What a person has said about this before, while the run waited.
@@ -135,7 +151,7 @@ impl ApprovalRun {
 
     /// Nothing of the run takes effect any more. The first question counts.
     pub(super) fn wait_for(&self, error: &ToolError) {
-        self.state().pending.get_or_insert_with(|| error.clone());
+        self.state().stop(error, true);
     }
 
     /// Counts the use of a grant that cannot be rolled back.
@@ -171,7 +187,7 @@ impl ApprovalRun {
         tool: &str,
         arguments: &Value,
     ) -> Result<Option<ToolResult>, ToolError> {
-        let state = self.opened()?;
+        let mut state = self.opened()?;
         let Some(entry) = state.journal.iter().find(|entry| entry.position == position) else {
             return Ok(None);
         };
@@ -183,9 +199,12 @@ impl ApprovalRun {
              or another tool, which cannot be undone",
             entry.tool
         );
-        Err(ToolError::new(Code::Conflict, message)
-            .detail("position", entry.position.clone())
-            .help("a run that waits for approvals must make the same calls each time: pass times and random values as arguments"))
+        let error = ToolError::new(Code::Conflict, message).detail("position", entry.position.clone()).help(
+            "nothing of this run was kept; a run that waits for approvals must make the same calls each time: pass times \
+             and random values as arguments",
+        );
+        state.stop(&error, false);
+        Err(error)
     }
 
     /// Remembers a call that cannot be rolled back, also one that ends after the run has asked.
@@ -204,11 +223,18 @@ impl ApprovalRun {
             arguments: canonical::hash_exact(arguments.clone()),
             result: result.clone(),
         });
-        if state.pending.is_some()
+        if state.stopped.as_ref().is_some_and(|stopped| stopped.waits)
             && let Err(error) = store.keep_journal(run, &state.journal)
         {
             tracing::warn!(target: "router", "{error}");
         }
+    }
+}
+
+impl RunState {
+    /// The first reason counts.
+    fn stop(&mut self, error: &ToolError, waits: bool) {
+        self.stopped.get_or_insert_with(|| Stopped { error: error.clone(), waits });
     }
 }
 

@@ -47,6 +47,8 @@ struct State {
     started: bool,
     /// Something was done that no cancellation undoes.
     exposed: bool,
+    /// Its answer comes from outside, where it may be another one next time.
+    from_outside: bool,
     /// Hashes of what an earlier answer of a person lets it do.
     granted: Vec<String>,
 }
@@ -110,9 +112,18 @@ impl CallLifecycle {
         self.state().exposed
     }
 
-    /// Remembers the result of a call inside a run that cannot be rolled back.
+    /// Its answer comes from outside.
+    pub(super) fn reach_outside(&self) {
+        self.state().from_outside = true;
+    }
+
+    /// Remembers the result of a call inside a run that cannot be rolled back, or could be another one next time.
     pub(super) fn remember(&self, call: &ToolCall, result: &ToolResult) {
-        if !self.is_outermost() && self.is_exposed() {
+        let is_final = {
+            let state = self.state();
+            state.exposed || state.from_outside
+        };
+        if !self.is_outermost() && is_final {
             self.run.journal(&self.position, &call.tool, &call.arguments, result);
         }
     }
@@ -129,16 +140,7 @@ impl CallLifecycle {
             self.remember(call, &result);
             return result.into_result();
         }
-        match self.run.pending() {
-            Some(waits) => Err(waits),
-            // A grant that cannot be removed expires; the result is known by now.
-            None => {
-                if let Err(error) = self.run.finish() {
-                    tracing::warn!(target: "router", "{error}");
-                }
-                result
-            }
-        }
+        self.run.end(result)
     }
 
     /// The same with what keeps its record.

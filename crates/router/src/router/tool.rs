@@ -90,6 +90,11 @@ impl<'a> Invocation<'a> {
         self.lifecycle.expose()
     }
 
+    /// For code that asks something outside of this machine. When the run around it starts again, the call is answered as it was.
+    pub fn reach_outside(&self) {
+        self.lifecycle.reach_outside();
+    }
+
     /// For the calls that this one makes while it runs.
     pub fn as_outer(&self) -> OuterCall {
         self.lifecycle.run().identify(self.call, self.context);
