@@ -137,17 +137,26 @@ fn deterministic_snapshot(world: &World) -> Running<'_> {
     })
 }
 
-/// What is printed between the lines about the session, without durations.
+/// What is printed between the lines about the session, without durations and without the ids of questions.
 fn conversation(stdout: &str) -> String {
     let lines = stdout.lines().skip_while(|line| !line.is_empty()).skip(1);
     let lines: Vec<String> = lines
         .take_while(|line| !line.starts_with("Session "))
         .map(|line| match line.rsplit_once("  ") {
             Some((text, time)) if time.ends_with(" ms") || time.ends_with(" s") => format!("{text}  <time>"),
-            _ => line.to_owned(),
+            _ => without_id(line),
         })
         .collect();
     format!("{}\n", lines.join("\n").trim_end())
+}
+
+/// A question that waits has another id in every session.
+fn without_id(line: &str) -> String {
+    const COMMAND: &str = "`tgp approve ";
+    match line.split_once(COMMAND).and_then(|(before, rest)| Some((before, rest.split_once('`')?.1))) {
+        Some((before, after)) => format!("{before}{COMMAND}<id>`{after}"),
+        None => line.to_owned(),
+    }
 }
 
 fn safe_defaults(world: &World) -> Running<'_> {

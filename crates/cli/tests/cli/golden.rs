@@ -108,11 +108,14 @@ fn filtered(project: &Project, text: &str) -> String {
     let text = text
         .replace(project.root().to_str().unwrap(), "[ROOT]")
         .replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
-    let text = ["\"cpu_ms\":", "\"wall_ms\":", "\"heap_peak_bytes\":"]
+    let text = ["\"cpu_ms\":", "\"wall_ms\":", "\"heap_peak_bytes\":", "\"expires_ms\":"]
         .iter()
         .fold(text, |text, key| number_after(&text, key));
     let text =
         ["commit ", "\"commit\":\"", "\"head\":\""].iter().fold(text, |text, key| hash_after(&text, key));
+    let text = ["tgp approve ", "\"needs_approval\":{\"id\":\"", "\"hash\":\""]
+        .iter()
+        .fold(text, |text, key| hash_after(&text, key));
     let text = samples(&text);
     [" ms", " MB"].iter().fold(text, |text, unit| decimal_before(&text, unit))
 }

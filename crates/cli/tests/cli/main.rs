@@ -6,6 +6,7 @@ mod agent;
 mod agent_languages;
 mod agent_sessions;
 mod agent_terminal;
+mod approve;
 mod aql;
 mod bootstrap;
 mod change_sets;

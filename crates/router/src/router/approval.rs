@@ -306,7 +306,7 @@ impl Router {
         verdicts.push(GateVerdict::approval(GateDecision::Refused, rule));
         let refused = refusal(definition, &reason, requirements);
         let Some(pending) = pending else { return Err(refused) };
-        let waits = waiting(refused, &pending);
+        let waits = waiting(refused, &pending, requirements);
         run.wait_for(&waits);
         Err(waits)
     }
@@ -540,10 +540,14 @@ fn refusal(definition: &ToolDefinition, reason: &str, requirements: &[ApprovalRe
 }
 
 /// The same for a call that may be made once a person has agreed.
-fn waiting(refused: ToolError, pending: &PendingApproval) -> ToolError {
-    let help = format!(
+fn waiting(refused: ToolError, pending: &PendingApproval, requirements: &[ApprovalRequirement]) -> ToolError {
+    let mut help = format!(
         "nothing was changed; when a person has agreed with `tgp approve {}` at a terminal, make the same call again",
         pending.id
     );
+    if let Some(path) = requirements.iter().flat_map(|requirement| &requirement.later).next() {
+        help.push_str("; or ");
+        help.push_str(&runs_later::way_out(path));
+    }
     refused.detail("needs_approval", json!(pending)).help(help)
 }

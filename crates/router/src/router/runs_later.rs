@@ -150,23 +150,27 @@ fn manifest(workspace: &Workspace, path: &RelativePath) -> Result<Option<Vec<u8>
 
 /// Why a change of what runs later did not happen, and what lets it happen.
 pub(super) fn refused(definition: &ToolDefinition, reason: &str, later: &[&RelativePath]) -> ToolError {
-    let first = later.first().map(|path| path.as_str()).unwrap_or_default();
     let message = format!(
         "`{}` changes files that run later ({}), which was not approved: {reason}",
         definition.name,
         named(later)
     );
-    let rule = format!(
-        "- {{id: my-rule, effect: allow, tools: [\"fs_*\"], where: {{path: \"{}\"}}}}",
-        first.escape_default()
-    );
     ToolError::new(Code::Approval, message)
         .detail("rule", RUNS_LATER)
         .detail("files", later.iter().take(MAX_NAMED).map(|path| path.as_str()).collect::<Vec<_>>())
         .help(format!(
-            "nothing was changed, and `--yes` does not cover it; let a person approve the change at a terminal, or add a \
-             rule that names the file to `rules` in tgp.policy.yaml: {rule}"
+            "nothing was changed, and `--yes` does not cover it; let a person approve the change at a terminal, or {}",
+            later.first().map(|path| way_out(path)).unwrap_or_default()
         ))
+}
+
+/// What lets a file change without a question.
+pub(super) fn way_out(path: &RelativePath) -> String {
+    format!(
+        "add a rule that names the file to `rules` in tgp.policy.yaml: - {{id: my-rule, effect: allow, tools: [\"fs_*\"], \
+         where: {{path: \"{}\"}}}}",
+        path.as_str().escape_default()
+    )
 }
 
 fn named<P: std::borrow::Borrow<RelativePath>>(paths: &[P]) -> String {

@@ -1,0 +1,298 @@
+//! Calls that wait for an approval, in every way in which one is given: at a terminal, in a form of an MCP host, and by a
+//! host that carries the question itself.
+
+use serde_json::{Value, json};
+
+use crate::mcp::McpHost;
+use crate::project::{Project, Ran};
+use crate::pty::Terminal;
+
+const ASK_INSERTS: &str = "version: 1\nrules:\n  - {id: ask-inserts, effect: ask, tools: [exec_sql], where: {statement: \
+                           [insert]}, reason: rows are precious}\n";
+const NOTE: &str = "/** Notes a text. */\nexport default async (args: { text: string }): Promise<number> => {\n  \
+                    await tgp.exec_sql('INSERT INTO notes VALUES (?)', [args.text]);\n  return 1;\n};\n";
+
+/// A project whose rule asks before a row is inserted.
+fn careful() -> Project {
+    let project = Project::initialised();
+    project.write("tgp.policy.yaml", ASK_INSERTS);
+    project.write(".tgp/tools/note.ts", NOTE);
+    project.run(&["sql", "CREATE TABLE notes (text TEXT)"]).expect_code(0);
+    project
+}
+
+fn rows(project: &Project) -> Value {
+    let found = project.run(&["--json", "sql", "SELECT count(*) AS n FROM notes"]).expect_code(0);
+    let found: Value = serde_json::from_str(&found.stdout).unwrap();
+    found["data"]["rows"][0]["n"].clone()
+}
+
+fn exec(project: &Project) -> Ran {
+    project.run(&["--json", "exec", "tools/note.ts", "--args", r#"{"text": "one"}"#])
+}
+
+/// The id of the question that a failed command waits for.
+#[track_caller]
+fn id_of(ran: &Ran) -> String {
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    assert_eq!(answer["error"]["code"], "EAPPROVAL", "{answer}");
+    answer["error"]["details"]["needs_approval"]["id"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer}"))
+        .to_owned()
+}
+
+/// A person reads the question and answers it.
+fn answer_at_terminal(project: &Project, arguments: &[&str], keys: &str) -> (Option<i32>, String) {
+    let mut terminal = Terminal::start(project.command(arguments));
+    terminal.wait_for("Allow it?");
+    terminal.type_keys(keys);
+    terminal.finish()
+}
+
+#[test]
+fn a_person_answers_at_a_terminal_and_the_command_works() {
+    let project = careful();
+    let asked = exec(&project);
+    let id = id_of(&asked);
+    assert_eq!((asked.code, rows(&project)), (Some(3), json!(0)), "{asked:?}");
+
+    let listed = project.run(&["approve"]).expect_code(0);
+    assert!(listed.stdout.contains(&id) && listed.stdout.contains("rows are precious"), "{listed:?}");
+    // A pipe is no person, and the content has to be read.
+    let piped = project.run_with_input(&["--json", "approve", &id], "y\n");
+    assert_eq!(piped.code, Some(3), "{piped:?}");
+    assert!(piped.stdout.contains("EAPPROVAL") && piped.stdout.contains("terminal"), "{piped:?}");
+    assert_eq!(exec(&project).code, Some(3));
+
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id[..6]], "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("INSERT INTO notes VALUES (?)") && screen.contains("approved"), "{screen}");
+    exec(&project).expect_code(0);
+    assert_eq!(rows(&project), json!(1));
+    // The answer was for that run.
+    assert_eq!(exec(&project).code, Some(3));
+    project.run(&["audit", "verify"]).expect_code(0);
+    let told = project.run(&["--json", "audit", "tail", "-n", "20"]).expect_code(0);
+    assert!(told.stdout.contains("tgp approve"), "the record does not say who has agreed: {told:?}");
+}
+
+#[test]
+fn a_denial_needs_no_terminal_and_tells_its_reason() {
+    let project = careful();
+    let id = id_of(&exec(&project));
+    project.run(&["approve", &id, "--deny", "--reason", "use the archive"]).expect_code(0);
+    let denied = exec(&project);
+    assert_eq!(denied.code, Some(3));
+    assert!(
+        denied.stdout.contains("use the archive") && !denied.stdout.contains("needs_approval"),
+        "{denied:?}"
+    );
+    let again = project.run(&["--json", "approve", &id, "--deny"]).expect_code(1);
+    assert!(again.stdout.contains("ECONFLICT"), "{again:?}");
+    let unknown = project.run(&["--json", "approve", "ffffffffffff"]).expect_code(1);
+    assert!(unknown.stdout.contains("ENOTFOUND"), "{unknown:?}");
+    let (_, screen) = {
+        let second = project.run(&["--json", "exec", "tools/note.ts", "--args", r#"{"text": "two"}"#]);
+        answer_at_terminal(&project, &["approve", &id_of(&second)], "n\n")
+    };
+    assert!(screen.contains("denied"), "{screen}");
+    assert_eq!(rows(&project), json!(0));
+}
+
+#[test]
+fn a_query_waits_and_is_resumed() {
+    let project = careful();
+    project.write(
+        "note.aql",
+        "query Note($text: String) {\n  noted: exec(\"tools/note.ts\") { text: $text }\n  return noted\n}\n",
+    );
+    let mut ran = project.run(&["--json", "aql", "run", "note.aql", "-i", "text=one"]);
+    // The tool itself is asked about by default, and then its statement by the rule.
+    for tool in ["exec_tool", "exec_sql"] {
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains("needs_approval"), "{ran:?}");
+        let listed = project.run(&["--json", "approve"]).expect_code(0);
+        let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+        let waiting =
+            listed["data"]["approvals"].as_array().unwrap().iter().find(|one| one["state"] == "pending");
+        let waiting = waiting.unwrap_or_else(|| panic!("{listed}"));
+        assert_eq!(waiting["tool"], tool);
+        let (code, screen) =
+            answer_at_terminal(&project, &["approve", waiting["id"].as_str().unwrap()], "y\n");
+        assert_eq!((code, rows(&project)), (Some(0), json!(0)), "{screen}");
+        ran = project.run(&["--json", "aql", "resume", "last"]);
+    }
+    assert_eq!((ran.code, rows(&project)), (Some(0), json!(1)), "{ran:?}");
+}
+
+fn program() -> Value {
+    json!({ "code": "await tgp.exec_sql('INSERT INTO notes VALUES (?)', [args.text]); return 1;", "args": { "text": "one" } })
+}
+
+#[test]
+fn an_mcp_host_waits_for_the_terminal_and_sees_its_own_questions_alone() {
+    let mut host = McpHost::start(careful(), &["--yes"]);
+    let asked = host.error("run", &program());
+    let id =
+        asked["details"]["needs_approval"]["id"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
+    assert!(asked["details"]["help"].as_str().unwrap().contains(&format!("tgp approve {id}")), "{asked}");
+    let shown = host.done("approval", &json!({ "id": id }));
+    assert_eq!((&shown["state"], &shown["tool"]), (&json!("pending"), &json!("exec_sql")), "{shown}");
+    // The question of the command line is none of this connection.
+    let other = id_of(&exec(&host.project));
+    assert_eq!(host.error("approval", &json!({ "id": other }))["code"], "ENOTFOUND");
+    let all = host.done("approval", &json!({}));
+    assert_eq!(all["approvals"].as_array().unwrap().len(), 1, "{all}");
+
+    let (code, screen) = answer_at_terminal(&host.project, &["approve", &id], "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert_eq!(host.done("approval", &json!({ "id": id }))["state"], "approved");
+    assert_eq!(host.done("run", &program())["result"], 1);
+    assert_eq!(rows(&host.project), json!(1));
+    assert_eq!(host.error("approval", &json!({ "id": id }))["code"], "ENOTFOUND");
+    assert_eq!(host.close().1, Some(0));
+}
+
+/// A host that shows forms.
+fn with_forms(project: Project, arguments: &[&str]) -> McpHost {
+    let mut host = McpHost::silent(project, arguments);
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "a test", "version": "1" },
+    });
+    host.request("initialize", &hello);
+    host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    host
+}
+
+/// Calls a tool; the form, if one was shown, is answered so. What came of the call, and the form.
+fn call_with_form(
+    host: &mut McpHost,
+    arguments: &Value,
+    answer: &dyn Fn(&Value) -> Value,
+) -> (Value, Option<Value>) {
+    let id = host.begin("tools/call", &json!({ "name": "run", "arguments": arguments }));
+    let mut form = None;
+    loop {
+        let message = host.receive();
+        if message["method"] == "elicitation/create" {
+            let result = answer(&message["params"]);
+            host.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+            form = Some(message["params"].clone());
+        } else if message["id"] == id {
+            let text =
+                message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}"));
+            return (serde_json::from_str(text).unwrap(), form);
+        }
+    }
+}
+
+/// The second of the choices agrees.
+fn choices(form: &Value) -> Vec<String> {
+    assert_eq!(form["requestedSchema"]["required"], json!(["choice"]), "{form}");
+    let choices = form["requestedSchema"]["properties"]["choice"]["enum"].as_array().unwrap();
+    choices.iter().map(|choice| choice.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_form_of_a_host_answers_what_the_defaults_ask() {
+    let mut host = with_forms(careful(), &["--forms"]);
+    let code = json!({ "code": "return 6 * 7;" });
+    let agree = |form: &Value| json!({ "action": "accept", "content": { "choice": choices(form)[1] } });
+    let (done, form) = call_with_form(&mut host, &code, &agree);
+    let form = form.unwrap();
+    assert_eq!(done["result"], 42, "{done}");
+    let message = form["message"].as_str().unwrap();
+    let prefix = choices(&form)[1].strip_prefix("approve ").unwrap().to_owned();
+    assert!(message.contains("return 6 * 7;") && message.contains(&prefix), "{message}");
+
+    // Accepted without a choice, with another one, or not at all: nothing runs, and the question waits.
+    for answer in [
+        json!({ "action": "accept" }),
+        json!({ "action": "accept", "content": {} }),
+        json!({ "action": "accept", "content": { "choice": "approve" } }),
+        json!({ "action": "accept", "content": { "choice": format!("approve {}", "0".repeat(8)) } }),
+        json!({ "action": "accept", "content": { "choice": true } }),
+        json!({ "action": "cancel" }),
+    ] {
+        let (refused, form) = call_with_form(&mut host, &code, &|_| answer.clone());
+        assert_eq!(refused["code"], "EAPPROVAL", "{answer}: {refused}");
+        assert!(
+            form.is_some() && refused["details"]["needs_approval"]["id"].is_string(),
+            "{answer}: {refused}"
+        );
+    }
+    let (declined, _) = call_with_form(&mut host, &code, &|_| json!({ "action": "decline" }));
+    assert_eq!(declined["code"], "EAPPROVAL");
+    assert!(declined["message"].as_str().unwrap().contains("declined"), "{declined}");
+
+    // A rule that asks, and content that does not fit, are for the terminal.
+    let long = json!({ "code": format!("return '{}';", "x".repeat(5_000)) });
+    let (waits, form) = call_with_form(&mut host, &long, &agree);
+    assert!(form.is_none() && waits["details"]["needs_approval"]["id"].is_string(), "{waits}");
+    let (waits, form) = call_with_form(&mut host, &program(), &agree);
+    assert!(form.is_some(), "the program itself is asked about by default");
+    assert!(waits["message"].as_str().unwrap().contains("rows are precious"), "{waits}");
+    assert_eq!(rows(&host.project), json!(0));
+    host.close();
+}
+
+#[test]
+fn without_the_consent_of_a_person_no_form_is_shown() {
+    let mut host = with_forms(careful(), &[]);
+    let (refused, form) =
+        call_with_form(&mut host, &json!({ "code": "return 1;" }), &|_| json!({ "action": "accept" }));
+    assert!(form.is_none() && refused["code"] == "EAPPROVAL", "{refused}");
+    host.close();
+}
+
+/// A request of the revision without sessions.
+fn stateless(host: &mut McpHost, parameters: Value) -> Value {
+    let mut parameters = parameters;
+    parameters["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "a test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    host.request("tools/call", &parameters)
+}
+
+#[test]
+fn a_host_of_the_revision_without_sessions_carries_the_question() {
+    let mut host = McpHost::silent(careful(), &["--forms"]);
+    let call = json!({ "name": "run", "arguments": { "code": "return 6 * 7;" } });
+    let first = stateless(&mut host, call.clone());
+    let asked = &first["result"];
+    assert_eq!(asked["resultType"], "input_required", "{first}");
+    let state = asked["requestState"].as_str().unwrap();
+    let form = &asked["inputRequests"]["approval"];
+    assert_eq!(form["method"], "elicitation/create", "{form}");
+    let choice = choices(&form["params"])[1].clone();
+    let answer = json!({ "approval": { "action": "accept", "content": { "choice": choice } } });
+
+    // A state that was changed, and one of another request, are refused.
+    let forged = format!("{}A", &state[..state.len() - 1]);
+    let other = json!({ "name": "run", "arguments": { "code": "return 'another program';" } });
+    for (mut request, state) in [(call.clone(), forged.as_str()), (other, state), (call.clone(), "x")] {
+        request["requestState"] = json!(state);
+        request["inputResponses"] = answer.clone();
+        let refused = stateless(&mut host, request);
+        assert!(
+            refused["error"]["message"].as_str().is_some_and(|text| text.contains("requestState")),
+            "{refused}"
+        );
+    }
+    // An answer without its state answers nothing.
+    let mut bare = call.clone();
+    bare["inputResponses"] = answer.clone();
+    assert_eq!(stateless(&mut host, bare)["result"]["resultType"], "input_required");
+
+    let mut second = call;
+    second["requestState"] = json!(state);
+    second["inputResponses"] = answer;
+    let done = stateless(&mut host, second);
+    let text = done["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap()["result"], 42);
+    host.close();
+}
