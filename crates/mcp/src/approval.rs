@@ -6,6 +6,7 @@ use tgp::approvals::{ApprovalState, Approvals, KeptQuestion};
 use tgp_contract::{ApprovalAnswer, ApprovalDecision, ApprovalRequest, Approver, Code, Consent, ToolError};
 
 use crate::client::{Caller, Shared};
+use crate::options::option_of;
 
 /// The approver of a kernel that serves hosts: no person sits at its input, so every question is kept.
 #[derive(Clone, Copy, Debug)]
@@ -123,8 +124,15 @@ pub(crate) fn pending_id(error: &ToolError) -> Option<&str> {
     error.details.get("needs_approval")?.get("id")?.as_str()
 }
 
-/// Adds the next step to the error of a call that needs approval and whose question is not kept.
-pub(crate) fn explain(tool: &str, error: ToolError) -> ToolError {
+/// Adds the next step to the error of a call that needs approval and whose question is not kept, and of one that this
+/// server does not offer.
+pub(crate) fn explain(shared: &Shared, tool: &str, error: ToolError) -> ToolError {
+    if let (Code::Policy, false, Some(option)) = (error.code, shared.is_allowed(tool), option_of(tool)) {
+        return error.help(format!(
+            "this server does not offer `{tool}`: the user can start it with `tgp mcp {option}`, or enter it so with \
+             `tgp mcp install -- {option}`"
+        ));
+    }
     if error.code != Code::Approval || pending_id(&error).is_some() {
         return error;
     }

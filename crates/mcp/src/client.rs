@@ -114,7 +114,9 @@ impl Caller {
         let context = CallContext { dry_run: effects == Effects::Preview, ..self.context.clone() };
         let result = self.client.shared.kernel.call_with(call, context).await;
         match result {
-            ToolResult::Failed(error) => ToolResult::Failed(approval::explain(tool, error)),
+            ToolResult::Failed(error) => {
+                ToolResult::Failed(approval::explain(&self.client.shared, tool, error))
+            }
             done @ ToolResult::Done(_) => done,
         }
     }

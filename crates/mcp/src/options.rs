@@ -86,6 +86,15 @@ const EXTENSION: &str = ".ts";
 /// The folder of forged tools in the tool repository.
 const FOLDER: &str = "tools/";
 
+/// The option that offers a tool which is off by default.
+pub(crate) fn option_of(tool: &str) -> Option<&'static str> {
+    match tool {
+        _ if FILES.contains(&tool) => Some("--files"),
+        _ if SHELL.contains(&tool) => Some("--shell"),
+        _ => None,
+    }
+}
+
 impl ServerOptions {
     /// The kernel tools that a connection may call, sorted.
     pub(crate) fn allowed_tools(&self) -> Vec<String> {

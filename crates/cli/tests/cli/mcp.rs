@@ -201,11 +201,13 @@ fn what_a_host_may_not_do_is_refused_with_the_next_step() {
     );
     assert_eq!(host.error("approval", &json!({ "id": "x" }))["code"], "ENOTFOUND");
     // Files and commands are off, by the token of the connection.
-    for (tool, args) in
-        [("fs_read", json!({ "path": "tgp.config.ts" })), ("shell_exec", json!({ "command": "id" }))]
-    {
+    for (tool, args, option) in [
+        ("fs_read", json!({ "path": "tgp.config.ts" }), "--files"),
+        ("shell_exec", json!({ "command": "id" }), "--shell"),
+    ] {
         let error = host.error("run", &json!({ "tool": tool, "args": args }));
         assert_eq!(error["code"], "EPOLICY", "{error}");
+        assert!(error["details"]["help"].as_str().unwrap().contains(option), "{error}");
     }
     // Arguments that do not fit.
     assert_eq!(host.error("run", &json!({ "tool": "a", "code": "b" }))["code"], "EVALIDATION");

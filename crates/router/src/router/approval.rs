@@ -460,7 +460,8 @@ impl Router {
             }
             if must_ask(request, Subject::Finding, &requirements, &mut verdicts) {
                 let shown = ApprovalPrompt::new(request, targets.to_vec(), Preview::default());
-                self.ask(request, lifecycle, &shown, &requirements, &mut verdicts).await?;
+                // Large, and seldom needed.
+                Box::pin(self.ask(request, lifecycle, &shown, &requirements, &mut verdicts)).await?;
                 self.judge_again(request, &mut verdicts).await?;
             }
             Ok(())

@@ -65,9 +65,14 @@ enum Stage {
 }
 
 impl CallLifecycle {
-    /// The course of an outermost call.
-    pub(super) fn new(witness: Option<BeforeEffectHook>, approver: &Arc<dyn Approver>) -> Self {
-        Self { witness, run: Arc::new(ApprovalRun::new(approver)), ..Self::default() }
+    /// The course of an outermost call, and what keeps its record.
+    pub(super) fn new(
+        witness: Option<BeforeEffectHook>,
+        approver: &Arc<dyn Approver>,
+        recorder: &Arc<dyn Recorder>,
+    ) -> Self {
+        let (recorder, run) = (Some(Arc::downgrade(recorder)), Arc::new(ApprovalRun::new(approver)));
+        Self { witness, recorder, run, ..Self::default() }
     }
 
     /// The course of a call that this one makes while it runs. It is a part of its effect, and its approvals are waited
@@ -141,11 +146,6 @@ impl CallLifecycle {
             return result.into_result();
         }
         self.run.end(result)
-    }
-
-    /// The same with what keeps its record.
-    pub(super) fn recorded_by(self, recorder: &Arc<dyn Recorder>) -> Self {
-        Self { recorder: Some(Arc::downgrade(recorder)), ..self }
     }
 
     /// The approvals that it waits for.
@@ -307,13 +307,13 @@ impl OuterCall {
     /// wait for afterwards: a run that starts again finds its earlier calls by it.
     #[must_use]
     pub fn next_call(&self) -> InnerCall {
-        InnerCall(self.0.inner())
+        InnerCall(Arc::new(self.0.inner()))
     }
 }
 
 /// The place of a call inside another one.
 #[derive(Debug)]
-pub struct InnerCall(pub(super) CallLifecycle);
+pub struct InnerCall(pub(super) Arc<CallLifecycle>);
 
 /// The error of a call that was rolled back. `details.cancelled` distinguishes it from one that failed by
 /// itself.

@@ -244,8 +244,8 @@ impl Router {
         self.begin(call, context, workspace, place.0).await.result
     }
 
-    fn outermost(&self, witness: Option<BeforeEffectHook>) -> CallLifecycle {
-        CallLifecycle::new(witness, &self.approver)
+    fn outermost(&self, witness: Option<BeforeEffectHook>) -> Arc<CallLifecycle> {
+        Arc::new(CallLifecycle::new(witness, &self.approver, &self.recorder))
     }
 
     fn begin(
@@ -253,9 +253,8 @@ impl Router {
         call: ToolCall,
         context: CallContext,
         workspace: &Workspace,
-        lifecycle: CallLifecycle,
+        lifecycle: Arc<CallLifecycle>,
     ) -> CallFuture {
-        let lifecycle = Arc::new(lifecycle.recorded_by(&self.recorder));
         // One span for each call; the audit adds the sequence number of its entry.
         let span = tracing::info_span!(
             target: "call",

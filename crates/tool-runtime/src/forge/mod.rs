@@ -256,7 +256,7 @@ impl ToolRuntime {
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation, limits);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let options = ToolRunOptions { limits, ..self.run_options() };
-        let report = self.sandbox.run(&prepared.program, input, options, &bridge).await;
+        let report = Box::pin(self.sandbox.run(&prepared.program, input, options, &bridge)).await;
         let report = match report {
             Ok(report) => report,
             Err(error) => {
