@@ -151,8 +151,7 @@ pub(super) async fn run_program(
     let seen = invocation.filtered_workspace().await;
     let outer = invocation.workspace.outer_limits.as_ref();
     let granted = forge.grant(limits, outer)?;
-    // Tools call tools, so what a run holds is better not on the stack of all runs around it.
-    let execution = Box::pin(forge.execute(invocation, path, args, granted.limits)).await?;
+    let execution = forge.execute(invocation, path, args, granted.limits).await?;
     let mut files = Vec::new();
     let mut previews = Vec::new();
     for RunChange { change, before, diff, .. } in execution.changes {

@@ -24,13 +24,15 @@ mod types;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit};
 use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
-    CompileFailure, LogLine, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
+    CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
+    ToolRunReport,
 };
 
 use answered::AnsweredErrors;
@@ -51,6 +53,9 @@ use tgp_router::Invocation;
 use tgp_router::database::{SqlNotes, SqlRun};
 use types::TypeChecker;
 pub use types::native_type_checker;
+
+/// Work that is kept on the heap while it goes on.
+type OffStack<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What the tool runtime depends on in addition to the files.
 #[derive(Clone, Debug)]
@@ -222,11 +227,34 @@ impl ToolRuntime {
         Ok(prepared.sources().to_vec())
     }
 
+    /// A run in a worker, off the stack like the whole of it.
+    fn run_in_sandbox<'a>(
+        &'a self,
+        program: &'a Program,
+        input: RunInput,
+        options: ToolRunOptions,
+        bridge: &'a bridge::ToolBridge,
+    ) -> OffStack<'a, Result<ToolRunReport, SandboxError>> {
+        Box::pin(self.sandbox.run(program, input, options, bridge))
+    }
+
     /// Runs a tool as one transaction: its writes are committed when it returns, and none of them otherwise.
     ///
     /// # Errors
     /// The tool's failure, with its place in the TypeScript and its logs.
-    pub async fn execute(
+    pub fn execute<'a>(
+        &'a self,
+        invocation: Invocation<'a>,
+        path: &'a RelativePath,
+        arguments: Value,
+        limits: RunLimits,
+    ) -> OffStack<'a, Result<ToolRun, ToolError>> {
+        // Tools call tools: what a run holds must not be on the stack of all runs inside it. It is made here, where its
+        // place on the stack is given back at once.
+        Box::pin(self.run_to_commit(invocation, path, arguments, limits))
+    }
+
+    async fn run_to_commit(
         &self,
         invocation: Invocation<'_>,
         path: &RelativePath,
@@ -256,7 +284,7 @@ impl ToolRuntime {
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation, limits);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let options = ToolRunOptions { limits, ..self.run_options() };
-        let report = Box::pin(self.sandbox.run(&prepared.program, input, options, &bridge)).await;
+        let report = self.run_in_sandbox(&prepared.program, input, options, &bridge).await;
         let report = match report {
             Ok(report) => report,
             Err(error) => {
