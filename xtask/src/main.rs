@@ -109,6 +109,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let mut environment = fixtures::prepare(root)?;
     environment.extend(fixtures::package_list(root)?);
+    environment.extend(fixtures::mcp_clients(root)?);
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
@@ -130,6 +131,7 @@ fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
     setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let mut environment = fixtures::prepare(root)?;
     environment.extend(fixtures::package_list(root)?);
+    environment.extend(fixtures::mcp_clients(root)?);
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
     run::program(program, arguments, &environment)

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_NAMES: usize = 5;
 
 /// What a test means when it says that a variable is not set.
-const VARIABLES: [(&str, &str); 9] = [
+const VARIABLES: [(&str, &str); 10] = [
     ("TGP_TEST_POSTGRES_URL", "no PostgreSQL"),
     ("TGP_TEST_MYSQL_URL", "no MariaDB"),
     ("TGP_TEST_BOLT_URL", "no graph server"),
@@ -15,6 +15,7 @@ const VARIABLES: [(&str, &str); 9] = [
     ("TGP_TEST_GIT_SSH", "no git server over ssh"),
     ("TGP_TEST_NODE_MODULES", "no npm packages"),
     ("TGP_TEST_PACKAGE_LIST", "no list of npm packages"),
+    ("TGP_TEST_MCP_CLIENTS", "no MCP clients"),
     ("TGP_TEST_PYTEST", "no pytest"),
     ("TGP_PACKAGES", "no TGP_PACKAGES"),
 ];

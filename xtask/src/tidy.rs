@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::sources::{parsed, rust_files};
 
 /// Each crate's folder and layer. A crate imports only from layers below its own.
-const LAYERS: [(&str, u32); 29] = [
+const LAYERS: [(&str, u32); 30] = [
     ("contract", 0),
     ("fs", 0),
     ("text", 0),
@@ -45,13 +45,14 @@ const LAYERS: [(&str, u32); 29] = [
     ("valve", 3),
     ("kernel", 4),
     ("ipc", 5),
+    ("mcp", 5),
     ("cli", 5),
 ];
 
 /// The imports within a layer: the base builds on the contract, the sandbox locks its workers with the jail, a graph
 /// server copies the embedded graph, built-in tools run tools and all of them pass the router, and the command line
 /// serves the other front ends.
-const ALLOWED_IMPORTS: [(&str, &str); 10] = [
+const ALLOWED_IMPORTS: [(&str, &str); 11] = [
     ("fs", "contract"),
     ("text", "contract"),
     ("net", "contract"),
@@ -62,6 +63,7 @@ const ALLOWED_IMPORTS: [(&str, &str); 10] = [
     ("builtins", "router"),
     ("builtins", "tool-runtime"),
     ("cli", "ipc"),
+    ("cli", "mcp"),
 ];
 
 /// Crates that speak to the operating system, to the engine's C library, or to one kind of processor.

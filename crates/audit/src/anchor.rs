@@ -70,12 +70,22 @@ pub trait Anchor: Send + Sync {
     /// When there is one that cannot be read. That is not the same as none.
     fn load(&self) -> Result<Option<Head>, ToolError>;
 
-    /// Replaces the stored head. A crash must leave the old one or the new one.
+    /// Replaces the stored head, once `settle` has made its entry outlive a power failure: an anchor that knows more than
+    /// the database would look like a truncated database. A crash must leave the old one or the new one.
     ///
     /// # Errors
-    /// When it cannot be stored; the old one stays then.
-    fn store(&self, head: &Head) -> Result<(), ToolError>;
+    /// When it cannot be stored, and those of `settle`; the old one stays then.
+    fn store(&self, head: &Head, settle: Settle<'_>) -> Result<(), ToolError>;
+
+    /// Removes what is stored, also what cannot be read: a person begins a new chain.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    fn clear(&self) -> Result<(), ToolError>;
 }
+
+/// Waits for the disk.
+pub type Settle<'a> = &'a mut dyn FnMut() -> Result<(), ToolError>;
 
 /// An anchor in a file, for tool roots that are not a git repository.
 #[derive(Debug)]
@@ -128,7 +138,15 @@ impl Anchor for FileAnchor {
         Ok(Some(text.parse::<Head>()?))
     }
 
-    fn store(&self, head: &Head) -> Result<(), ToolError> {
+    fn store(&self, head: &Head, settle: Settle<'_>) -> Result<(), ToolError> {
+        settle()?;
         Ok(self.replace(head)?)
+    }
+
+    fn clear(&self) -> Result<(), ToolError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed.doing("cannot remove the anchor", &self.path)?),
+        }
     }
 }

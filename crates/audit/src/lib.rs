@@ -19,7 +19,7 @@ mod store;
 mod verify;
 mod writer;
 
-pub use anchor::{Anchor, FileAnchor, Head, HeadError};
+pub use anchor::{Anchor, FileAnchor, Head, HeadError, Settle};
 pub use entry::VERDICTS;
 pub use export::ExportFormat;
 pub use options::{AuditOptions, AuditSync};

@@ -122,10 +122,9 @@ fn begin(options: &AuditOptions, anchor: &dyn Anchor, draft: &UnchainedEntry) ->
     let head = Head { chain: id, sequence: 1, hash: placed.hash };
     store::set_checkpoint(&transaction, &head).doing(DOING, path)?;
     transaction.commit().doing(DOING, path)?;
-    store::sync(path)?;
-    store::sync_folder(path)?;
     let transaction = store.begin()?;
-    anchor.store(&head).map_err(Failure::Told)?;
+    let mut settle = || Ok(store::sync(path).and_then(|()| store::sync_folder(path))?);
+    anchor.clear().and_then(|()| anchor.store(&head, &mut settle)).map_err(Failure::Told)?;
     transaction.commit().doing(DOING, path)?;
     Ok(head)
 }

@@ -21,6 +21,8 @@ use crate::failure::{ErrorContext, Failure};
 const MAX_VALUE_BYTES: i32 = 1 << 20;
 /// What the write-ahead log may keep on the disk after it was emptied.
 const MAX_LOG_BYTES: u32 = 16 << 20;
+/// Pages in the log before they are moved into the database. Each start reads the whole log, so it is kept short.
+const MAX_LOG_PAGES: u32 = 128;
 /// The pause between two tries to set up a file that another process sets up too.
 const SETUP_PAUSE: Duration = Duration::from_millis(10);
 
@@ -77,6 +79,7 @@ impl Store {
         };
         connection.pragma_update(None, "synchronous", synchronous).doing(DOING, path)?;
         connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES).doing(DOING, path)?;
+        connection.pragma_update(None, "wal_autocheckpoint", MAX_LOG_PAGES).doing(DOING, path)?;
         let identity = identity(path)?;
         Ok(Self { connection, path: path.to_owned(), identity })
     }

@@ -138,9 +138,8 @@ pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<Opened
     let (head, verified) = verify::recent(&transaction, &chain, anchored.as_ref(), path)?;
     if anchored.is_none() {
         // A chain without entries. The first entry comes after its anchor, so that later no anchor means no honest one.
-        store::sync(path)?;
-        store::sync_folder(path)?;
-        anchor.store(&head).map_err(Failure::Told)?;
+        let mut settle = || Ok(store::sync(path).and_then(|()| store::sync_folder(path))?);
+        anchor.store(&head, &mut settle).map_err(Failure::Told)?;
     }
     if chain.checkpoint != head {
         store::set_checkpoint(&transaction, &head).doing("cannot write", path)?;
@@ -382,8 +381,7 @@ impl Writer {
         // With the right to write in hand, so that no other process anchors something older after this.
         let transaction = self.store.begin()?;
         let head = end_of_chain(&transaction, &self.chain, &self.known, &path)?;
-        store::sync(&path)?;
-        self.anchor.store(&head).map_err(Failure::Told)?;
+        self.anchor.store(&head, &mut || Ok(store::sync(&path)?)).map_err(Failure::Told)?;
         store::set_checkpoint(&transaction, &head).doing("cannot write", &path)?;
         transaction.commit().doing("cannot write", &path)?;
         Ok(head)

@@ -1,6 +1,8 @@
 //! Which names chronicles may have.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use tgp_contract::{RelativePath, has_chronicle_name, is_in_chronicle_tree};
 
 use crate::failure::Failure;
@@ -15,7 +17,7 @@ const SPECIAL: [char; 6] = ['*', '?', '[', '{', '\\', '!'];
 /// The scope guard.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    globs: GlobSet,
+    patterns: Vec<Pattern>,
     text: String,
     /// The deepest directories that hold all that the globs can match.
     pub(crate) bases: Vec<RelativePath>,
@@ -26,14 +28,8 @@ impl Scope {
         if globs.len() > MAX_GLOBS {
             return Err(Failure::Scope(format!("{} globs, at most {MAX_GLOBS}", globs.len())));
         }
-        let mut set = GlobSetBuilder::new();
-        let mut bases = Vec::new();
-        for glob in globs {
-            let built = GlobBuilder::new(glob).literal_separator(true).build();
-            set.add(built.map_err(|error| Failure::Scope(error.to_string()))?);
-            bases.push(base(glob)?);
-        }
-        let globs_built = set.build().map_err(|error| Failure::Scope(error.to_string()))?;
+        let patterns = globs.iter().map(|glob| Pattern::new(glob)).collect::<Result<Vec<_>, _>>()?;
+        let bases: Vec<RelativePath> = patterns.iter().map(|pattern| pattern.base.clone()).collect();
         // A base inside another is walked with it.
         let outer: Vec<RelativePath> = bases
             .iter()
@@ -44,14 +40,14 @@ impl Scope {
         bases.sort();
         bases.dedup();
         let text = globs.iter().map(|glob| format!("`{glob}`")).collect::<Vec<_>>().join(", ");
-        Ok(Self { globs: globs_built, text, bases })
+        Ok(Self { patterns, text, bases })
     }
 
     /// Whether a chronicle may have this name.
     pub(crate) fn allows(&self, path: &RelativePath) -> bool {
         // What is in the tree is the file of a chronicle with another name, whatever the globs say.
         let can_be_named = has_chronicle_name(path) && !is_in_chronicle_tree(path);
-        can_be_named && !path.parts().any(is_git) && self.globs.is_match(path.as_str())
+        can_be_named && !path.parts().any(is_git) && self.patterns.iter().any(|pattern| pattern.matches(path))
     }
 
     pub(crate) fn check(&self, path: &RelativePath) -> Result<(), Failure> {
@@ -59,6 +55,40 @@ impl Scope {
             return Ok(());
         }
         Err(Failure::OutOfScope { path: path.clone(), scope: self.text.clone() })
+    }
+}
+
+/// One glob.
+#[derive(Debug)]
+struct Pattern {
+    glob: Glob,
+    base: RelativePath,
+    /// How names end that match, when the glob means just that: those right below its base with this end.
+    end: Option<String>,
+    /// Compiled when a name below its base is asked about: most commands ask about none.
+    compiled: OnceLock<GlobMatcher>,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Result<Self, Failure> {
+        let built = GlobBuilder::new(text).literal_separator(true).build();
+        let glob = built.map_err(|error| Failure::Scope(error.to_string()))?;
+        let base = base(text)?;
+        let end = text.strip_prefix(base.as_str()).and_then(|rest| rest.strip_prefix("/*"));
+        let end = end.filter(|end| !end.contains(SPECIAL) && !end.contains('/')).map(str::to_owned);
+        Ok(Self { glob, base, end, compiled: OnceLock::new() })
+    }
+
+    fn matches(&self, path: &RelativePath) -> bool {
+        match &self.end {
+            Some(end) => {
+                path.parent() == self.base && path.name().is_some_and(|name| name.ends_with(end.as_str()))
+            }
+            None => {
+                path.is_inside(&self.base)
+                    && self.compiled.get_or_init(|| self.glob.compile_matcher()).is_match(path.as_str())
+            }
+        }
     }
 }
 

@@ -146,6 +146,8 @@ pub enum Command {
     Token(commands::token::TokenArgs),
     /// Serve the tools to local programs over a socket.
     Serve(commands::serve::ServeArgs),
+    /// Serve the tools to MCP hosts, and enter them there.
+    Mcp(commands::mcp::McpArgs),
     /// Explain what this machine offers and what is missing.
     Doctor(commands::doctor::DoctorArgs),
     /// Print a completion script for a shell.

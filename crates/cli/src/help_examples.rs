@@ -5,7 +5,7 @@ pub fn of(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lines)| lines)
 }
 
-const EXAMPLES: [(&str, &[&str]); 34] = [
+const EXAMPLES: [(&str, &[&str]); 35] = [
     ("init", &["tgp init", "tgp -C ~/shop init"]),
     ("demo", &["tgp demo"]),
     (
@@ -52,6 +52,15 @@ const EXAMPLES: [(&str, &[&str]); 34] = [
     ("audit", &["tgp audit tail -n 5", "tgp audit verify", "tgp audit export --since 7d"]),
     ("trust", &["tgp trust", "tgp trust --revoke"]),
     ("serve", &["tgp serve --socket /run/user/1000/tgp.sock"]),
+    (
+        "mcp",
+        &[
+            "tgp mcp install",
+            "tgp mcp install --host cursor --yes",
+            "tgp mcp --mode direct --only math/fib,exec_sql",
+            "tgp mcp --http 7420",
+        ],
+    ),
     ("doctor", &["tgp doctor", "tgp doctor --bundle report.tar.gz"]),
     ("relay", &["tgp relay run --suite t1", "tgp relay list"]),
     ("completions", &["tgp completions bash", "tgp completions fish | source"]),

@@ -35,7 +35,10 @@ fn main() -> ExitCode {
         return code;
     }
     // A shell asks what can follow; it is answered here, and the process ends.
-    clap_complete::CompleteEnv::with_factory(help::plain_command).var(candidates::VARIABLE).complete();
+    clap_complete::CompleteEnv::with_factory(help::plain_command)
+        .shells(candidates::SHELLS)
+        .var(candidates::VARIABLE)
+        .complete();
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(as_json) = version::is_asked(&words) {
         version::print(&Printer::new(as_json));
@@ -133,6 +136,7 @@ fn runtime(command: &Command) -> std::io::Result<Runtime> {
         | Command::Aql(_)
         | Command::Valve(_)
         | Command::Relay(_)
+        | Command::Mcp(_)
         | Command::Serve(_) => runtime::Builder::new_multi_thread(),
         _ => runtime::Builder::new_current_thread(),
     };

@@ -21,5 +21,6 @@ pub use describe::describe;
 pub use graph::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError};
 pub use source::{CompileError, MAX_SOURCE_BYTES, SourceRole, Unit};
 pub use transpile::{
-    CompiledModule, LoopTable, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile,
+    CompiledModule, LiteralValue, LoopTable, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape,
+    compile,
 };

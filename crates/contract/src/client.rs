@@ -6,6 +6,7 @@
 //! | client | actor | session |
 //! | --- | --- | --- |
 //! | socket | `socket/FAMILY/NAME` | `token/FAMILY/NAME` |
+//! | MCP host | `mcp/FAMILY/NAME` | `token/FAMILY/NAME` |
 //! | `tgp call` with a token | `token/FAMILY/NAME` | `token/FAMILY/NAME` |
 //! | `tgp call` without a token | `cli/NAME` | `cli/NAME` |
 //!
@@ -13,6 +14,8 @@
 
 /// A program at the local socket.
 const SOCKET: &str = "socket";
+/// A host at the MCP server.
+const MCP: &str = "mcp";
 /// A client that presents a token.
 const TOKEN: &str = "token";
 /// The command line without a token.
@@ -23,6 +26,8 @@ const COMMAND_LINE: &str = "cli";
 pub enum ClientEntry {
     /// The local socket.
     Socket,
+    /// `tgp mcp`.
+    Mcp,
     /// `tgp call`.
     Command,
 }
@@ -46,7 +51,7 @@ impl<'a> ClientId<'a> {
         };
         match kind {
             COMMAND_LINE => Some(Self { identity: kind, display: rest }),
-            SOCKET | TOKEN => {
+            SOCKET | MCP | TOKEN => {
                 let rest = rest?;
                 let (family, display) = match rest.split_once('/') {
                     Some((family, display)) => (family, Some(display)),
@@ -63,7 +68,11 @@ impl<'a> ClientId<'a> {
 /// The id of a client's actor.
 #[must_use]
 pub fn client_actor(entry: ClientEntry, family: Option<&str>, name: Option<&str>) -> String {
-    let kind = if entry == ClientEntry::Socket { SOCKET } else { TOKEN };
+    let kind = match entry {
+        ClientEntry::Socket => SOCKET,
+        ClientEntry::Mcp => MCP,
+        ClientEntry::Command => TOKEN,
+    };
     named(kind, family, name)
 }
 

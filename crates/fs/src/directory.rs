@@ -65,9 +65,10 @@ impl Directory {
     /// # Errors
     /// `NotFound`, `NotDirectory` for a file on the way, `Security` for a link or a special file on the way.
     pub fn descend(&self, path: &RelativePath) -> Result<Self, FsError> {
-        let walked = handle::walk(&self.handle, path)?;
+        let found = handle::directory(&self.handle, path)?;
         let path = self.below(path)?;
-        Ok(Self { handle: walked.into_directory(&path)?, path })
+        let handle = found.map_err(|obstacle| obstacle.into_error(&path))?;
+        Ok(Self { handle, path })
     }
 
     /// The directory `name` in this one; nothing when there is none.

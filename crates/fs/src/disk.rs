@@ -113,11 +113,8 @@ impl DiskFs {
         let Some(name) = path.name() else {
             return Ok(Some(Entry { path: path.clone(), kind: EntryKind::Directory, size: 0 }));
         };
-        let parent = handle::walk(&self.root, &path.parent())?;
-        if parent.stopped.is_some() {
-            return Ok(None);
-        }
-        Ok(handle::stat(&parent.directory, name, path)?.map(|stat| handle::entry(path, &stat)))
+        let Ok(parent) = handle::directory(&self.root, &path.parent())? else { return Ok(None) };
+        Ok(handle::stat(&parent, name, path)?.map(|stat| handle::entry(path, &stat)))
     }
 }
 
@@ -126,7 +123,8 @@ impl FileSystem for DiskFs {
         refuse_reserved(path)?;
         let Some(name) = path.name() else { return Err(FsError::IsDirectory(path.clone())) };
         let _visible = self.visible();
-        let parent = handle::walk(&self.root, &path.parent())?.into_directory(path)?;
+        let parent = handle::directory(&self.root, &path.parent())?;
+        let parent = parent.map_err(|obstacle| obstacle.into_error(path))?;
         let file = handle::open_file(&parent, name, path, self.options.hard_links)?;
         let limits = self.options.limits;
         limits.check_file(path, file.size)?;
@@ -149,7 +147,8 @@ impl FileSystem for DiskFs {
     fn list(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
         refuse_reserved(directory)?;
         let _visible = self.visible();
-        let handle = handle::walk(&self.root, directory)?.into_directory(directory)?;
+        let handle = handle::directory(&self.root, directory)?;
+        let handle = handle.map_err(|obstacle| obstacle.into_error(directory))?;
         listing::list(&handle, directory, &self.options.limits)
     }
 

@@ -39,6 +39,6 @@ pub use lock::{LockKind, LockWait, jittered, take_lock};
 pub use memory::MemoryFs;
 pub use overlay::OverlayFs;
 pub use places::{links_and_place, real_place};
-pub use plain::{open_plain, read_plain};
+pub use plain::{first_special_file, open_plain, read_plain, replace_plain};
 pub use stamp::{Stamp, since_epoch};
 pub use sync::sync_file_system;

@@ -15,7 +15,7 @@ use git2::{Odb, Oid, Repository, Signature, Time};
 use tgp_contract::{Code, ToolError};
 
 use crate::failure::{At, Doing};
-use crate::fsync::{check_written, sync_each};
+use crate::fsync::{check_written, sync_beside};
 use crate::local::open_repository_at;
 use crate::rebase::empty_tree;
 use crate::worktree::TEMPORARY_PREFIX;
@@ -75,18 +75,37 @@ impl RepositoryAnchor {
     /// `EGIT` when the repository cannot be used or written, `EVALIDATION` for a name that is not of lower-case letters
     /// and digits, or for more than 4 KiB.
     pub fn store(&self, name: &str, content: &str) -> Result<(), ToolError> {
+        self.store_after(name, content, &mut || Ok(()))
+    }
+
+    /// The same, once `settle` has made what the anchor speaks of outlive a power failure. The disk does that together with
+    /// what the anchor itself needs.
+    ///
+    /// # Errors
+    /// As [`RepositoryAnchor::store`], and those of `settle`; the former anchor stays then.
+    pub fn store_after(
+        &self,
+        name: &str,
+        content: &str,
+        settle: &mut dyn FnMut() -> Result<(), ToolError>,
+    ) -> Result<(), ToolError> {
         check(name, content)?;
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.replace(name, content) {
+            match self.replace(name, content, settle) {
                 Err(_) if attempt < MAX_ATTEMPTS => std::thread::sleep(jittered(PAUSE)),
                 outcome => return outcome,
             }
         }
     }
 
-    fn replace(&self, name: &str, content: &str) -> Result<(), ToolError> {
+    fn replace(
+        &self,
+        name: &str,
+        content: &str,
+        settle: &mut dyn FnMut() -> Result<(), ToolError>,
+    ) -> Result<(), ToolError> {
         // A repository that was opened by its objects alone takes new ones and keeps none.
         let repo = open_repository_at(&self.root).doing("cannot open the tool repository")?;
         let former = self.target()?;
@@ -109,7 +128,7 @@ impl RepositoryAnchor {
         if former.is_none() {
             fresh.push(self.loose(tree.id()));
         }
-        sync_each(&fresh)?;
+        sync_beside(&fresh, settle)?;
         self.point_to(commit)?;
         if let Some(former) = former {
             self.remove_own(&repo, former);
@@ -128,6 +147,18 @@ impl RepositoryAnchor {
     fn remove_own(&self, repo: &Repository, former: Oid) {
         if read(repo, former).is_some() {
             let _ = fs::remove_file(self.loose(former));
+        }
+    }
+
+    /// Removes the anchor, also one that cannot be read.
+    ///
+    /// # Errors
+    /// `EGIT` when it cannot be removed.
+    pub fn clear(&self) -> Result<(), ToolError> {
+        let target = self.root.join(".git").join(REFERENCE);
+        match fs::remove_file(&target) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed.at("cannot remove the anchor of the audit", &target),
         }
     }
 
@@ -160,9 +191,17 @@ impl RepositoryAnchor {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let repo = self.open()?;
-            let Some(commit) = self.target()? else { return Ok(None) };
-            if let Some(anchored) = read(&repo, commit) {
+            let Some(commit) = self.target()? else {
+                // Whether that means that none was ever stored, only a repository can tell that can be read.
+                self.open()?;
+                return Ok(None);
+            };
+            // Its objects are enough nearly always, and opened in a fraction of the time.
+            let found = match self.open_objects().ok().and_then(|repo| read(&repo, commit)) {
+                None => read(&self.open()?, commit),
+                found => found,
+            };
+            if let Some(anchored) = found {
                 return Ok(Some(anchored));
             }
             if attempt >= MAX_ATTEMPTS {
@@ -196,7 +235,10 @@ impl RepositoryAnchor {
     fn target(&self) -> Result<Option<Oid>, ToolError> {
         const DOING: &str = "cannot read the anchor of the audit";
         if let Ok(text) = fs::read_to_string(self.root.join(".git").join(REFERENCE)) {
-            return Oid::from_str(text.trim()).map(Some).doing(DOING);
+            return Oid::from_str(text.trim()).map(Some).map_err(|_| {
+                ToolError::new(Code::Integrity, "the anchor of the audit leads to nothing that can be read")
+                    .help("`tgp audit restart --reason TEXT` begins a new chain and anchor")
+            });
         }
         // A repository that cannot be opened has no readable packed references.
         let Ok(repo) = open_repository_at(&self.root) else { return Ok(None) };

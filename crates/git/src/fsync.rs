@@ -67,6 +67,14 @@ pub(crate) fn check_written(repo: &Repository, id: Oid) -> Result<(), ToolError>
 
 /// Syncs files and folders side by side. One that is gone by now is skipped.
 pub(crate) fn sync_each(paths: &[PathBuf]) -> Result<(), ToolError> {
+    sync_beside(paths, &mut || Ok(()))
+}
+
+/// The same, while this thread waits for the disk in its own way.
+pub(crate) fn sync_beside(
+    paths: &[PathBuf],
+    other: &mut dyn FnMut() -> Result<(), ToolError>,
+) -> Result<(), ToolError> {
     // What is there may have been replaced by a link or a pipe; neither is followed or waited for.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let open = |path: &Path| OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
@@ -82,9 +90,11 @@ pub(crate) fn sync_each(paths: &[PathBuf]) -> Result<(), ToolError> {
             .chunks(share)
             .map(|chunk| scope.spawn(move || chunk.iter().try_for_each(|path| sync(path))))
             .collect();
-        threads.into_iter().try_for_each(|thread| {
+        let other = other();
+        let synced = threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|_| Err(crate::failure::Failure::Thread.into()))
-        })
+        });
+        synced.and(other)
     })
 }
 

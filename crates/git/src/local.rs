@@ -1,12 +1,12 @@
 //! The repository on this machine, opened by the one writer: references, commits, and moving the branch.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{Config, ConfigLevel, FileMode, Oid, Repository, RepositoryOpenFlags, Signature, Time, Tree};
 use tgp_contract::{Code, ToolError};
+use tgp_fs::{read_plain, replace_plain};
 
 use crate::branch_names::message;
 use crate::entry::Entry;
@@ -263,8 +263,8 @@ pub(crate) const SETTINGS_NAME: &str = "git-settings";
 /// Writes the settings that [`open_repository`] reads. Their text never changes, so a race writes the same again.
 pub(crate) fn write_settings(state: &Path) -> Result<(), ToolError> {
     let path = state.join(SETTINGS_NAME);
-    if fs::read(&path).is_ok_and(|text| text == SETTINGS.as_bytes()) {
+    if read_plain(&path, SETTINGS.len() as u64).is_some_and(|text| text == SETTINGS.as_bytes()) {
         return Ok(());
     }
-    fs::write(&path, SETTINGS).at("cannot write", &path)
+    replace_plain(&path, SETTINGS.as_bytes()).at("cannot write", &path)
 }

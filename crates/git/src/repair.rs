@@ -33,6 +33,8 @@ const FOREIGN_GARBAGE_AGE: Duration = Duration::from_secs(3600);
 const MAX_REF_DEPTH: usize = 8;
 /// The log of a branch is searched this far back for a version that can be read.
 const MAX_LOG_ENTRIES: usize = 1000;
+/// Its time tells when the objects were last looked through for garbage.
+const SWEPT: &str = "git-swept";
 const NEW_PREFIX: &str = "git-new-";
 const BROKEN_PREFIX: &str = "git-broken-";
 pub(crate) const SCRATCH_PREFIX: &str = "git-bench-";
@@ -56,6 +58,9 @@ pub(crate) fn prepare(context: &Context) -> Result<LockedRepo, ToolError> {
     }
     remove_dead_locks(&mut local)?;
     sweep(context);
+    if local.lock.abandoned.is_some() || !was_swept(context) {
+        sweep_objects(context);
+    }
     check_index(&mut local)?;
     check_branch(&mut local)?;
     local.finish_move()?;
@@ -202,12 +207,13 @@ pub(crate) fn is_in_use(path: &Path, root: &Path) -> bool {
     })
 }
 
+fn begins(path: &Path, prefixes: &[&str]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Temporary files of dead processes. It is a favour and never an error.
 fn sweep(context: &Context) {
-    let begins = |path: &Path, prefixes: &[&str]| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        prefixes.iter().any(|prefix| name.starts_with(prefix))
-    };
     let state = context.state();
     // We are the writer, so no other one is writing or making a repository.
     for path in listed(&state).iter().filter(|path| begins(path, &[TEMPORARY_PREFIX, NEW_PREFIX])) {
@@ -219,13 +225,26 @@ fn sweep(context: &Context) {
             let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// Whether the objects were looked through a short while ago. There can be many, and each start would look at all of them.
+fn was_swept(context: &Context) -> bool {
+    let swept = fs::symlink_metadata(context.state().join(SWEPT)).and_then(|data| data.modified());
+    swept.is_ok_and(|swept| swept.elapsed().is_ok_and(|age| age < FOREIGN_GARBAGE_AGE))
+}
+
+/// Half-received objects of dead processes.
+fn sweep_objects(context: &Context) {
+    // First, so that a process that is killed meanwhile is not followed by others that start over.
+    let _ = tgp_fs::replace_plain(&context.state().join(SWEPT), b"");
     let objects = context.git().join("objects");
     let is_old = |path: &PathBuf| {
         let made = fs::symlink_metadata(path).and_then(|data| data.modified()).ok();
         made.and_then(|made| SystemTime::now().duration_since(made).ok())
             .is_some_and(|age| age > FOREIGN_GARBAGE_AGE)
     };
-    let folders = listed(&objects).into_iter().filter(|path| path.is_dir()).chain([objects.clone()]);
+    let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
+    let folders = listed(&objects).into_iter().filter(is_folder).chain([objects.clone()]);
     for path in folders.flat_map(|folder| listed(&folder)) {
         if begins(&path, &["tmp_obj", "tmp_pack", "tmp_idx", "tmp_rev"]) && is_old(&path) {
             let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));

@@ -151,6 +151,7 @@ pub mod project {
 
 /// What isolates tools and commands on this machine.
 pub mod sandbox {
+    pub use crate::settings::usable_cache;
     pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};
     pub use tgp_sandbox::{RunLimits, WORKER_ARGUMENT, release_free_memory};
     pub use tgp_tool_runtime::native_type_checker;

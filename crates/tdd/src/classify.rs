@@ -166,16 +166,19 @@ pub(crate) struct Classifier {
 
 impl Classifier {
     pub fn new(options: &TddOptions) -> Result<Self, ToolError> {
-        check("tests", &options.test_patterns)?;
-        check("exempt", &options.exempt_patterns)?;
-        check("code", &options.code_patterns)?;
         let defaults = TddOptions {
             mode: options.mode,
             tool_root: options.tool_root.clone(),
             layout: options.layout,
             ..TddOptions::default()
         };
-        Ok(Self { options: options.clone(), uses_defaults: *options == defaults, own: OnceLock::new() })
+        let uses_defaults = *options == defaults;
+        if !uses_defaults {
+            check("tests", &options.test_patterns)?;
+            check("exempt", &options.exempt_patterns)?;
+            check("code", &options.code_patterns)?;
+        }
+        Ok(Self { options: options.clone(), uses_defaults, own: OnceLock::new() })
     }
 
     fn globs(&self) -> &Globs {

@@ -8,7 +8,7 @@ pub mod forge;
 pub mod memory;
 
 pub use forge::{
-    BytecodeCache, ForgeFrontend, TestFailure, TestReport, TestResult, ToolRuntime, ToolRuntimeError,
-    ToolRuntimeOptions, native_type_checker,
+    BytecodeCache, ConfigValue, ForgeFrontend, TestFailure, TestReport, TestResult, ToolRuntime,
+    ToolRuntimeError, ToolRuntimeOptions, native_type_checker,
 };
 pub use memory::{DuplicatePolicy, STATE_DIRECTORY, StartupNotices, ToolLibrary};

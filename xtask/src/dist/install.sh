@@ -64,8 +64,12 @@ targets() {
 
 # expected NAME: prints the checksum that SHA256SUMS has for a file.
 expected() {
-    while read -r sum name; do
-        if [ "$name" = "$1" ]; then
+    return_character=$(printf '\r')
+    # The last line counts without its end, too.
+    while read -r sum name || [ -n "$name" ]; do
+        name=${name%"$return_character"}
+        # A star marks a file that is not text.
+        if [ "${name#\*}" = "$1" ]; then
             echo "$sum"
             return
         fi
@@ -80,6 +84,9 @@ main() {
         [ -n "${HOME:-}" ] || fail 'set TGP_INSTALL_DIR: there is no HOME'
         TGP_INSTALL_DIR=$HOME/.local/bin
     fi
+    case ${TGP_TARGET:-} in
+    *[!a-z0-9_-]*) fail "TGP_TARGET is no platform: expected a name such as x86_64-unknown-linux-musl" ;;
+    esac
     candidates=${TGP_TARGET:-$(targets)}
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
@@ -101,10 +108,13 @@ main() {
 
     gzip -dc "$folder/$name.tar.gz" | tar -xf - -C "$folder" || fail "cannot unpack $name.tar.gz"
     mkdir -p "$TGP_INSTALL_DIR" || fail "cannot create $TGP_INSTALL_DIR"
+    [ -f "$folder/$name/tgp" ] || fail "$name.tar.gz has no program"
+    [ ! -d "$TGP_INSTALL_DIR/tgp" ] || fail "$TGP_INSTALL_DIR/tgp is a directory; nothing was installed"
     # Beside its place first: a running program keeps its file, and an interruption leaves the old one.
-    cp "$folder/$name/tgp" "$TGP_INSTALL_DIR/.tgp.new" || fail "cannot write to $TGP_INSTALL_DIR"
-    chmod 755 "$TGP_INSTALL_DIR/.tgp.new"
-    mv -f "$TGP_INSTALL_DIR/.tgp.new" "$TGP_INSTALL_DIR/tgp"
+    fresh=$(mktemp "$TGP_INSTALL_DIR/.tgp.XXXXXX") || fail "cannot write to $TGP_INSTALL_DIR"
+    trap 'rm -rf "$folder" "$fresh"' EXIT
+    cp "$folder/$name/tgp" "$fresh" && chmod 755 "$fresh" && mv -f "$fresh" "$TGP_INSTALL_DIR/tgp" ||
+        fail "cannot write to $TGP_INSTALL_DIR"
     echo "installed tgp $version: $TGP_INSTALL_DIR/tgp"
     case :${PATH:-}: in
     *":$TGP_INSTALL_DIR:"*) echo 'next: tgp demo' ;;

@@ -80,6 +80,47 @@ fn the_script_refuses_a_changed_archive() {
 }
 
 #[test]
+fn bug_the_script_reported_success_when_nothing_usable_was_installed() {
+    let folder = packages();
+    let base_url = format!("file://{}", folder.path().display());
+    // A directory in the program's place.
+    let target = tempfile::tempdir().unwrap();
+    std::fs::create_dir(target.path().join("tgp")).unwrap();
+    let output = install(folder.path(), &base_url, target.path());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("is a directory; nothing was installed"),
+        "{output:?}"
+    );
+    assert_eq!(std::fs::read_dir(target.path().join("tgp")).unwrap().count(), 0);
+    // A link in the place of the file that is written first, as earlier versions named it, and of the program.
+    let target = tempfile::tempdir().unwrap();
+    let other = target.path().join("other");
+    std::fs::write(&other, "kept").unwrap();
+    std::os::unix::fs::symlink(&other, target.path().join(".tgp.new")).unwrap();
+    std::os::unix::fs::symlink(&other, target.path().join("tgp")).unwrap();
+    assert!(install(folder.path(), &base_url, target.path()).status.success());
+    check_program(&target.path().join("tgp"));
+    assert!(std::fs::symlink_metadata(target.path().join("tgp")).unwrap().is_file());
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
+    let left = std::fs::read_dir(target.path()).unwrap().count();
+    assert_eq!(left, 3, "a temporary file stays");
+}
+
+#[test]
+fn the_script_reads_checksums_in_every_form_they_are_written_in() {
+    let folder = packages();
+    let sums = std::fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap();
+    for text in [sums.trim_end().to_owned(), sums.replace("  ", " *"), sums.replace('\n', "\r\n")] {
+        std::fs::write(folder.path().join("SHA256SUMS"), &text).unwrap();
+        let target = tempfile::tempdir().unwrap();
+        let output = install(folder.path(), &format!("file://{}", folder.path().display()), target.path());
+        assert!(output.status.success(), "{text}: {output:?}");
+        check_program(&target.path().join("tgp"));
+    }
+}
+
+#[test]
 fn the_script_says_what_it_needs() {
     let (folder, target) = (packages(), tempfile::tempdir().unwrap());
     for (base_url, expected) in [

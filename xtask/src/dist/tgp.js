@@ -3,6 +3,7 @@
 'use strict';
 
 const { spawn } = require('node:child_process');
+const { constants } = require('node:os');
 
 /** Ends before the program has run: 2 is also the program's code for a machine that lacks something. */
 function fail(message) {
@@ -49,4 +50,6 @@ child.on('exit', (code, signal) => {
     process.off(name, handler);
   }
   process.kill(process.pid, signal);
+  // Node itself ignores some of them.
+  setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), 100);
 });

@@ -33,11 +33,12 @@ const LOCAL: [&str; 10] = [
 ];
 
 /// The arguments of built-in tools that are run, or say what is run, and how a value gets there instead.
-const CODE: [(&str, &str, &str); 5] = [
+const CODE: [(&str, &str, &str); 6] = [
     ("exec_sql", "sql", "give the value as a parameter: `sql(\"… :name …\") { name: … }`"),
     ("graph_query", "query", "give the value as a parameter: `graph(\"… $name …\") { name: … }`"),
     ("shell_exec", "command", "write the command out; a value reaches it by `stdin: …`"),
     ("exec_tool", "path", "write the path out: `exec(\"tools/name.ts\") { … }`; values are its arguments"),
+    ("exec_code", "code", "write the program out; values are its `args`"),
     ("test_tool", "path", "write the path out; a value never says which code runs"),
 ];
 

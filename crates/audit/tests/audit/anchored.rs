@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, AuditSync, FileAnchor, Head};
+use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, AuditSync, FileAnchor, Head, Settle};
 use tgp_contract::{Code, Recorder, ToolError};
 
 use crate::support::{Place, assert_broken, record, runtime};
@@ -23,12 +23,18 @@ impl Anchor for Counting {
         Ok(self.head.lock().unwrap().clone())
     }
 
-    fn store(&self, head: &Head) -> Result<(), ToolError> {
+    fn store(&self, head: &Head, settle: Settle<'_>) -> Result<(), ToolError> {
+        settle()?;
         if self.fails.load(Ordering::SeqCst) {
             return Err(ToolError::new(Code::Git, "the anchor cannot be moved").help("see the disk"));
         }
         self.stores.fetch_add(1, Ordering::SeqCst);
         *self.head.lock().unwrap() = Some(head.clone());
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), ToolError> {
+        *self.head.lock().unwrap() = None;
         Ok(())
     }
 }
@@ -43,7 +49,7 @@ fn a_start_reads_what_came_since_the_checkpoint() {
     // An anchor that is behind, as after a kill, is where reading begins.
     let older = place.reader().tail(&tgp_audit::AuditFilter::default(), 11).unwrap().remove(0);
     let head = Head { sequence: older.sequence, hash: older.hash, ..place.head() };
-    place.anchor().store(&head).unwrap();
+    place.anchor().store(&head, &mut || Ok(())).unwrap();
     let audit = place.open().unwrap();
     assert_eq!((audit.verified(), audit.opened_at().sequence), (11, 1500));
     drop(audit);
@@ -171,9 +177,16 @@ fn a_file_anchor_makes_its_folder_and_says_where_it_cannot() {
     let head = Head { chain: "ab".repeat(16), sequence: 7, hash: "cd".repeat(32) };
     let deep = FileAnchor::new(place.folder.path().join("a/b/anchor"));
     assert_eq!(deep.load().unwrap(), None);
-    deep.store(&head).unwrap();
+    deep.store(&head, &mut || Ok(())).unwrap();
     assert_eq!(deep.load().unwrap(), Some(head.clone()));
+    let unsettled = deep.store(&Head { sequence: 8, ..head.clone() }, &mut || {
+        Err(ToolError::new(Code::Internal, "the disk is full").help("free some space"))
+    });
+    assert!(
+        unsettled.is_err() && deep.load().unwrap() == Some(head.clone()),
+        "an anchor that is ahead of its entries"
+    );
     let blocked = FileAnchor::new(place.folder.path().join("a/b/anchor/anchor"));
-    let error = blocked.store(&head).unwrap_err();
+    let error = blocked.store(&head, &mut || Ok(())).unwrap_err();
     assert!(error.code == Code::Internal && error.help_of().is_some(), "{error:?}");
 }

@@ -134,44 +134,55 @@ impl Tool for ExecTool {
     ) -> Result<ToolOutcome<ExecToolResult>, ToolError> {
         let path = RelativePath::new(&args.path)?;
         refuse_tests(&path)?;
-        let dry_run = invocation.context.dry_run;
-        let host = invocation.workspace.host.as_ref();
-        let seen = invocation.filtered_workspace().await;
-        let outer = invocation.workspace.outer_limits.as_ref();
-        let granted = self.0.grant(args.limits.as_ref(), outer)?;
-        let execution = self.0.execute(invocation, &path, args.args, granted.limits).await?;
-        let mut files = Vec::new();
-        let mut previews = Vec::new();
-        for RunChange { change, before, diff, .. } in execution.changes {
-            let path = change.path().clone();
-            match (&change, dry_run) {
-                (Change::Write { content, .. }, true) => {
-                    let old = before.filter(|_| seen.shows(&path)).and_then(|_| host.read(&path).ok());
-                    let shown = difference(path.as_str(), old.as_deref(), Some(content));
-                    previews.push(DryRunChange { path, diff: Some(shown.text), removed: false });
-                }
-                (Change::Remove { .. }, true) => {
-                    previews.push(DryRunChange { path, diff: None, removed: true });
-                }
-                (_, false) => {
-                    let effect = invocation.workspace.effect(&path, before, change.content());
-                    files.push(FileEffect { diff: Some(diff), ..effect });
-                }
+        run_program(&self.0, &path, args.args, args.limits.as_ref(), invocation).await
+    }
+}
+
+/// Runs a program of the tool repository and says what it did, or would do in a dry run.
+pub(super) async fn run_program(
+    forge: &ToolRuntime,
+    path: &RelativePath,
+    args: Value,
+    limits: Option<&LimitRequest>,
+    invocation: Invocation<'_>,
+) -> Result<ToolOutcome<ExecToolResult>, ToolError> {
+    let dry_run = invocation.context.dry_run;
+    let host = invocation.workspace.host.as_ref();
+    let seen = invocation.filtered_workspace().await;
+    let outer = invocation.workspace.outer_limits.as_ref();
+    let granted = forge.grant(limits, outer)?;
+    let execution = forge.execute(invocation, path, args, granted.limits).await?;
+    let mut files = Vec::new();
+    let mut previews = Vec::new();
+    for RunChange { change, before, diff, .. } in execution.changes {
+        let path = change.path().clone();
+        match (&change, dry_run) {
+            (Change::Write { content, .. }, true) => {
+                let old = before.filter(|_| seen.shows(&path)).and_then(|_| host.read(&path).ok());
+                let shown = difference(path.as_str(), old.as_deref(), Some(content));
+                previews.push(DryRunChange { path, diff: Some(shown.text), removed: false });
+            }
+            (Change::Remove { .. }, true) => {
+                previews.push(DryRunChange { path, diff: None, removed: true });
+            }
+            (_, false) => {
+                let effect = invocation.workspace.effect(&path, before, change.content());
+                files.push(FileEffect { diff: Some(diff), ..effect });
             }
         }
-        let statements = execution.statements;
-        let rows_changed = (statements.count > 0 && !dry_run).then_some(statements.changed);
-        let result = ExecToolResult {
-            result: execution.result,
-            logs: execution.logs,
-            stats: execution.stats,
-            warnings: execution.warnings,
-            dry_run,
-            changes: dry_run.then_some(previews),
-            sql: dry_run.then_some(statements),
-        };
-        Ok(ToolOutcome { files, rows_changed, ..result.into() })
     }
+    let statements = execution.statements;
+    let rows_changed = (statements.count > 0 && !dry_run).then_some(statements.changed);
+    let result = ExecToolResult {
+        result: execution.result,
+        logs: execution.logs,
+        stats: execution.stats,
+        warnings: execution.warnings,
+        dry_run,
+        changes: dry_run.then_some(previews),
+        sql: dry_run.then_some(statements),
+    };
+    Ok(ToolOutcome { files, rows_changed, ..result.into() })
 }
 
 impl ExecTool {
@@ -182,12 +193,19 @@ impl ExecTool {
         outer: Option<&LimitRequest>,
     ) -> Result<Vec<Target>, ToolError> {
         let mut targets = tool_file(&args.path, Access::Read)?;
-        let above = self.0.grant(args.limits.as_ref(), outer)?.above;
-        if !above.is_empty() {
-            targets.push(Target::Limits(above));
-        }
+        targets.extend(raised_limits(&self.0, args.limits.as_ref(), outer)?);
         Ok(targets)
     }
+}
+
+/// The limits of a run that are above what every run has.
+pub(super) fn raised_limits(
+    forge: &ToolRuntime,
+    limits: Option<&LimitRequest>,
+    outer: Option<&LimitRequest>,
+) -> Result<Option<Target>, ToolError> {
+    let above = forge.grant(limits, outer)?.above;
+    Ok((!above.is_empty()).then_some(Target::Limits(above)))
 }
 
 fn refuse_tests(path: &RelativePath) -> Result<(), ToolError> {

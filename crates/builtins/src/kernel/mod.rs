@@ -1,6 +1,7 @@
 //! The kernel tools an agent works with.
 
 mod check_tool;
+mod exec_code;
 mod exec_sql;
 mod exec_tool;
 mod fetch;
@@ -50,6 +51,7 @@ pub fn kernel_tools(
         typed(patch_file::PatchFile(Arc::clone(library)))?,
         typed(check_tool::CheckTool(Arc::clone(forge)))?,
         typed(exec_tool::ExecTool(Arc::clone(forge)))?,
+        typed(exec_code::ExecCode(Arc::clone(forge)))?,
         typed(test_tool::TestTool(Arc::clone(forge)))?,
         typed(search::Search(Arc::clone(library)))?,
         typed(sync::Sync(Arc::clone(library)))?,

@@ -15,6 +15,8 @@ pub mod init;
 pub mod list;
 pub mod log;
 pub mod man;
+pub mod mcp;
+mod mcp_install;
 pub mod models;
 pub mod patch;
 pub mod policy;
@@ -84,6 +86,7 @@ pub async fn run(
         Command::Relay(arguments) => relay::run(arguments, global, printer).await,
         Command::Token(arguments) => token::run(arguments, global, printer).await,
         Command::Serve(arguments) => serve::run(arguments, global, printer).await,
+        Command::Mcp(arguments) => mcp::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,
         Command::Completions(arguments) => completions::run(&arguments, printer),
         Command::Man(arguments) => man::run(&arguments, printer),

@@ -48,6 +48,7 @@ impl ApprovalView {
             _ if is_statement => sheet.statement(asked, &tool),
             "fetch" => sheet.request(asked, &tool),
             "exec_tool" => sheet.program(asked, &tool),
+            "exec_code" => sheet.code(asked, &tool),
             _ => sheet.anything(asked, &tool),
         };
         sheet.title = format!("`{who}` wants to {what}");
@@ -70,7 +71,11 @@ impl ApprovalView {
             return false;
         }
         // What a run has changed is asked when it has ended; what ran is above it.
-        let program = asked.text("path").filter(|_| asked.tool == "exec_tool");
+        let program = match asked.tool.as_str() {
+            "exec_tool" => asked.text("path"),
+            "exec_code" => asked.text("code"),
+            _ => None,
+        };
         let line = asked.text("command").filter(|_| asked.tool == "shell_exec");
         let ran = asked.command().or(program).or(line);
         if let Some(ran) = ran {
@@ -168,6 +173,14 @@ impl ApprovalView {
         }
         self.leftover_preview(asked, &["sha256", "source", "path", "sourceTruncated"]);
         format!("run a forged tool with `{tool}`:")
+    }
+
+    fn code(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
+        self.quote(asked.text("code").unwrap_or_default().trim_end());
+        self.other_arguments(asked, &["code"]);
+        // The preview repeats the program, under the name that its hash gives it.
+        self.leftover_preview(asked, &["sha256", "source", "path"]);
+        format!("run a program with `{tool}`:")
     }
 
     fn anything(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {

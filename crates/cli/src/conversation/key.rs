@@ -13,7 +13,8 @@ const KEYS_BY_TOOL: [(&[&str], &[&str]); 3] = [
     (&["search_grep", "search.grep", "Grep", "search_glob", "search.glob", "Glob"], &["pattern", "path"]),
 ];
 /// For all other tools: the first of these that a call has.
-const KEYS: [&str; 10] = ["path", "command", "query", "sql", "url", "pattern", "name", "id", "dir", "only"];
+const KEYS: [&str; 11] =
+    ["path", "command", "query", "sql", "code", "url", "pattern", "name", "id", "dir", "only"];
 /// Arguments that are places. Everything else on the line is shortened first.
 const PLACES: [&str; 2] = ["path", "dir"];
 /// Columns of a place: longer than any that a person has made.

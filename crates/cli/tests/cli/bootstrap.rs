@@ -166,6 +166,39 @@ fn bug_doctor_found_something_bad_and_ended_with_0() {
 }
 
 #[test]
+fn bug_doctor_waited_for_programs_that_hang_and_kept_all_they_print() {
+    let project = Project::initialised();
+    for (script, leaves) in
+        [("sleep 100", true), ("echo git version 1; sleep 100 &", false), ("yes | head -c 50000000", false)]
+    {
+        for name in ["git", "node"] {
+            project.write(&format!("hang/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        }
+        let ran = project.shell("chmod +x hang/*; PATH=$PWD/hang:$PATH timeout 60 tgp doctor").expect_code(0);
+        assert_eq!(ran.stdout.contains("not found, or silent"), leaves, "{script}: {ran:?}");
+        assert!(ran.stdout.len() < 10_000, "{script}: {} bytes", ran.stdout.len());
+    }
+}
+
+#[test]
+fn bug_init_wrote_through_links() {
+    for name in [".tgp", ".gitignore", ".gitattributes", "tgp.config.ts", "package.json"] {
+        let project = Project::empty();
+        let outside = project.path("outside");
+        std::fs::create_dir(&outside).unwrap();
+        let target = if name == ".tgp" { outside.clone() } else { outside.join("file") };
+        if name == "package.json" {
+            std::fs::write(&target, "{}").unwrap();
+        }
+        std::os::unix::fs::symlink(&target, project.file(name)).unwrap();
+        let ran = project.run(&["init"]).expect_code(3);
+        assert!(ran.stderr.contains("ESECURITY") && ran.stderr.contains(name), "{name}: {ran:?}");
+        let left: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.iter().all(|path| std::fs::read(path).unwrap() == b"{}"), "{name}: {left:?}");
+    }
+}
+
+#[test]
 fn bug_doctor_was_content_with_invariants_and_personas_that_cannot_be_read() {
     let project = Project::initialised();
     project.run(&["doctor"]).expect_code(0);

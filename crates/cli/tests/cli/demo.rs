@@ -26,6 +26,8 @@ fn the_demo_tells_the_same_story_twice() {
         "a fresh machine has fetched it",
         "reused    tools/shipping/billable_weight.ts",
         "14.4 kg",
+        "it sees 7 tools, now and later",
+        "search: shipping/billable_weight",
         "Global 'process' is forbidden",
         "ERR_ISOLATE_TIMEOUT",
         "air must cost something",
@@ -57,13 +59,17 @@ fn the_demo_is_one_document_with_json() {
         .collect();
     assert_eq!(
         steps,
-        ["forge", "reuse", "refuse", "stop", "rollback", "secrets", "graph", "veto", "query", "record"]
+        [
+            "forge", "reuse", "host", "refuse", "stop", "rollback", "secrets", "graph", "veto", "query",
+            "record"
+        ]
     );
     let step = |number: usize| &document["data"]["steps"][number];
     assert_eq!(step(0)["summary"]["forged"], serde_json::json!(["tools/shipping/billable_weight.ts"]));
     assert_eq!(step(1)["summary"]["reused"], serde_json::json!(["tools/shipping/billable_weight.ts"]));
-    assert_eq!(step(3)["code"], "ERR_ISOLATE_TIMEOUT");
-    assert_eq!(step(4)["rowsAfterFailure"], 0);
+    assert_eq!(step(2)["result"], serde_json::json!([14.4, 28.8, 43.2]));
+    assert_eq!(step(4)["code"], "ERR_ISOLATE_TIMEOUT");
+    assert_eq!(step(5)["rowsAfterFailure"], 0);
     assert_eq!(ran.stderr, "");
 }
 

@@ -84,6 +84,22 @@ fn a_shortened_a_lost_and_a_foreign_record_stop_the_kernel() {
 }
 
 #[test]
+fn bug_an_anchor_that_cannot_be_read_was_a_fault_of_git_and_outlived_a_restart() {
+    for nonsense in ["", "nonsense\n", "ref: refs/heads/main\n"] {
+        let project = Project::initialised();
+        project
+            .run(&["write", "tools/a.ts", "--content", "/** A. */ export default (): number => 1;"])
+            .expect_code(0);
+        project.write(".tgp/.git/refs/tgp/audit/head", nonsense);
+        let broken = project.run(&["list"]).expect_code(4);
+        assert!(broken.stderr.contains("EINTEGRITY") && broken.stderr.contains("restart"), "{broken:?}");
+        project.run(&["audit", "restart", "--reason", "a test has broken it"]).expect_code(0);
+        project.run(&["list"]).expect_code(0);
+        project.run(&["audit", "verify"]).expect_code(0);
+    }
+}
+
+#[test]
 fn wrong_rules_are_shown_at_their_place() {
     let project = Project::initialised();
     project.write(

@@ -120,3 +120,14 @@ fn the_verbose_version_names_what_the_program_was_built_from() {
     assert!(document["data"]["sqlite"].as_str().unwrap().starts_with("3."), "{document}");
     assert_eq!(project.run(&["--version"]).expect_code(0).stdout.lines().count(), 1);
 }
+
+/// Bash puts a candidate on the command line as it is, and a repository chooses the names of its files.
+#[test]
+fn bug_bash_was_offered_names_of_files_that_it_would_execute() {
+    let project = Project::empty();
+    for name in ["xa.json", "xb$(touch PWNED).json", "xc;id", "xd`id`", "xe f", "xg\nh", "xi\u{1b}[2J"] {
+        project.write(name, "{}");
+    }
+    assert_eq!(offered(&project, &["tgp", "list", "--config", "x"]), ["xa.json"]);
+    assert!(!project.file("PWNED").exists());
+}

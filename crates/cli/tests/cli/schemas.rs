@@ -66,7 +66,10 @@ fn calls() -> Vec<Call> {
         ("check_tool", json!({ "path": "tools/add.ts" }), false),
         ("exec_tool", json!({ "path": "tools/add.ts", "args": { "a": 1 } }), true),
         ("exec_tool", json!({ "path": "tools/add.ts", "args": { "a": 1 } }), false),
+        ("exec_code", json!({ "code": "return args.a + 1;", "args": { "a": 1 } }), true),
+        ("exec_code", json!({ "code": "console.log('a'); return 1;" }), false),
         ("test_tool", json!({}), false),
+        ("audit_tail", json!({ "last": 3 }), false),
         ("search", json!({ "query": "add a number" }), false),
         ("log", json!({}), false),
         ("sync", json!({}), false),
@@ -100,6 +103,16 @@ fn calls() -> Vec<Call> {
 
 /// Tools that need what this test does not have: a server on the network, a session of an agent.
 const NOT_CALLED: [&str; 2] = ["fetch", "recall"];
+
+#[test]
+fn the_input_schema_of_every_tool_can_be_compiled() {
+    // The router compiles them when they are needed first.
+    for (tool, definition) in tools(&Project::initialised()) {
+        if let Err(error) = jsonschema::validator_for(&definition["input_schema"]) {
+            panic!("{tool}: {error}");
+        }
+    }
+}
 
 #[test]
 fn the_results_of_all_tools_fit_their_schemas() {

@@ -31,6 +31,8 @@ mod values;
 mod words;
 mod zod;
 
+pub(crate) use values::number as json_number;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oxc::allocator::Allocator;

@@ -89,7 +89,7 @@ fn numeric(literal: &NumericLiteral<'_>) -> Option<Value> {
 }
 
 /// A number as JSON writes it; none when it is not finite.
-pub(super) fn number(value: f64) -> Option<Value> {
+pub(crate) fn number(value: f64) -> Option<Value> {
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT {
         // The bounds were just checked, so nothing is lost.
         return Some(Value::Number(Number::from(value as i64)));

@@ -168,6 +168,7 @@ fn facade(id: &str, names: &BTreeSet<String>) -> CompiledModule {
         reexports: Vec::new(),
         needs_require: true,
         environment: Vec::new(),
+        literal: None,
         declared: tgp_contract::DeclaredTypes::default(),
         errors: Vec::new(),
     }

@@ -128,6 +128,7 @@ pub(super) fn json(unit: &Unit, source: &str) -> Result<CompiledModule, CompileE
         reexports: Vec::new(),
         needs_require: false,
         environment: Vec::new(),
+        literal: None,
         declared: tgp_contract::DeclaredTypes::default(),
         errors: Vec::new(),
     })

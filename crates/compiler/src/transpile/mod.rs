@@ -5,6 +5,7 @@ mod emit;
 mod environment;
 mod helpers;
 mod limits;
+mod literal;
 mod loops;
 mod map;
 mod problems;
@@ -34,6 +35,7 @@ use tgp_contract::{DeclaredTypes, Finding, SourceLocation};
 use self::emit::Wrapping;
 pub(crate) use self::emit::quoted;
 pub(crate) use self::limits::MAX_LIBRARY_BYTES;
+pub use self::literal::LiteralValue;
 pub use self::loops::LoopTable;
 pub use self::map::SourceMap;
 use self::script::ScriptResult;
@@ -118,6 +120,8 @@ pub struct CompiledModule {
     pub needs_require: bool,
     /// The names read from `process.env` (only for [`crate::SourceRole::Config`]).
     pub environment: Vec<String>,
+    /// The default export, when the source alone shows it (only for [`crate::SourceRole::Config`]).
+    pub literal: Option<LiteralValue>,
     /// What a tool's annotations say of its arguments and its result (only for [`crate::SourceRole::Tool`]).
     pub declared: DeclaredTypes,
     /// The errors that the checker finds in a tool, as text; see [`crate::tool_errors`].
@@ -186,9 +190,13 @@ fn compile_unit(unit: &Unit) -> Result<CompiledModule, CompileError> {
         SourceRole::Tool => LoopTable::new(&program, &table),
         SourceRole::Config | SourceRole::Library => LoopTable::default(),
     };
+    let literal = match unit.role {
+        SourceRole::Config => literal::default_export(&program),
+        SourceRole::Tool | SourceRole::Library => None,
+    };
     let (shape, scoping) = settle_shape(unit, &mut program, &allocator, &table)?;
     let compiled = transform_and_emit(unit, program, scoping, shape, &allocator, &table)?;
-    Ok(CompiledModule { loops, ..compiled })
+    Ok(CompiledModule { loops, literal, ..compiled })
 }
 
 fn extension(id: &str) -> &str {
@@ -451,6 +459,7 @@ fn transform_and_emit<'a>(
         exports,
         reexports,
         environment,
+        literal: None,
         declared,
         errors: Vec::new(),
     })

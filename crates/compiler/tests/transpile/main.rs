@@ -9,6 +9,7 @@
 
 mod golden;
 mod hostile;
+mod literals;
 mod loops;
 mod maps;
 mod node;

@@ -10,6 +10,7 @@ use tgp_contract::{
 fn a_client_is_counted_by_its_identity_whatever_it_calls_itself() {
     let family = Some("0123456789ab");
     assert_eq!(client_actor(ClientEntry::Socket, family, Some("bot")), "socket/0123456789ab/bot");
+    assert_eq!(client_actor(ClientEntry::Mcp, family, Some("bot")), "mcp/0123456789ab/bot");
     assert_eq!(client_actor(ClientEntry::Command, family, None), "token/0123456789ab");
     assert_eq!(client_actor(ClientEntry::Command, None, Some("bot")), "cli/bot");
     assert_eq!(client_session(family, Some("a/b")), "token/0123456789ab/a/b");

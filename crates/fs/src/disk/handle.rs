@@ -29,13 +29,12 @@ pub(crate) enum Obstacle {
     File(RelativePath),
 }
 
-impl Walked {
-    /// The goal, or the error of a caller that wanted `path` in it.
-    pub(crate) fn into_directory(self, path: &RelativePath) -> Result<OwnedFd, FsError> {
-        match self.stopped {
-            None => Ok(self.directory),
-            Some(Obstacle::Missing) => Err(FsError::NotFound(path.clone())),
-            Some(Obstacle::File(file)) => Err(FsError::NotDirectory(file)),
+impl Obstacle {
+    /// The error of a caller that wanted `path`.
+    pub(crate) fn into_error(self, path: &RelativePath) -> FsError {
+        match self {
+            Self::Missing => FsError::NotFound(path.clone()),
+            Self::File(file) => FsError::NotDirectory(file),
         }
     }
 }
@@ -65,6 +64,33 @@ pub(crate) fn walk(root: impl AsFd, path: &RelativePath) -> Result<Walked, FsErr
         }
     }
     Ok(Walked { directory, stopped: None })
+}
+
+/// The directory `path` below `root`, or what is in its place, for a caller that does not ask how far the way leads.
+pub(crate) fn directory(root: impl AsFd, path: &RelativePath) -> Result<Result<OwnedFd, Obstacle>, FsError> {
+    match open_at_once(&root, path) {
+        Some(Ok(directory)) => Ok(Ok(directory)),
+        Some(Err(Errno::ENOENT)) => Ok(Err(Obstacle::Missing)),
+        // The walk by name finds out why.
+        _ => {
+            let walked = walk(root, path)?;
+            Ok(walked.stopped.map_or(Ok(walked.directory), Err))
+        }
+    }
+}
+
+/// The directory, in one call of the system, which follows no link on the way either. `None` for the root.
+#[cfg(target_os = "linux")]
+fn open_at_once(root: impl AsFd, path: &RelativePath) -> Option<Result<OwnedFd, Errno>> {
+    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+    path.name()?;
+    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
+    Some(openat2(root, path.as_str(), OpenHow::new().flags(DIRECTORY | OFlag::O_NOFOLLOW).resolve(resolve)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_at_once(_: impl AsFd, _: &RelativePath) -> Option<Result<OwnedFd, Errno>> {
+    None
 }
 
 /// Opens the directory `name` in `directory`; `at` names it in errors.

@@ -1,16 +1,16 @@
 //! The ground of a kernel: where the project and the tools are, and what the configuration says.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tgp_audit::Redaction;
+use tgp_compiler::Unit;
 use tgp_sandbox::{Sandbox, WorkerCommand};
-use tgp_tool_runtime::{BytecodeCache, ToolRuntime, ToolRuntimeOptions};
+use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime, ToolRuntimeOptions};
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
-use crate::{records, trust};
+use crate::{records, settings, trust};
 
 /// What is known before anything is opened.
 pub(crate) struct BootContext {
@@ -39,6 +39,7 @@ impl BootContext {
         if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
+        settings::check_state(&root)?;
         Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
@@ -76,7 +77,8 @@ impl Found {
         let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| {
             WorkerCommand { program: program.clone(), arguments: Vec::new() }
         });
-        let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
+        let cache = settings::usable_cache(options.cache_directory.clone(), &project);
+        let cache = BytecodeCache::new(cache, &worker.program).into();
         let mut found = Self {
             project,
             config: Config::default(),
@@ -90,27 +92,33 @@ impl Found {
             None => {}
             Some(ConfigSource::Json { file, value }) => found.config = Config::from_value(&file, &value)?,
             Some(ConfigSource::Script(unit)) => {
-                let sandbox = Arc::new(Sandbox::new(found.config.sandbox.options(&found.worker))?);
-                let project = &found.project;
-                let forge =
-                    start_forge(Arc::clone(&sandbox), &found.cache, project, project, &found.config).await?;
                 let file = unit.id.clone();
-                let read: Mutex<BTreeSet<String>> = Mutex::default();
-                let value = forge
-                    .evaluate_config(unit, |name| {
-                        read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                        (options.environment)(name)
-                    })
-                    .await
-                    .map_err(|error| ConfigError::Evaluate { file: file.clone(), error: Box::new(error) })?;
-                let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
-                found.variables = read.into_iter().collect();
+                let ConfigValue { value, variables } =
+                    match ToolRuntime::known_config(&found.cache, &unit, &*options.environment) {
+                        Some(known) => known,
+                        None => found.evaluate(unit, &*options.environment).await?,
+                    };
+                found.variables = variables;
                 found.config = Config::from_value(&file, &value)?;
-                found.sandbox = Some(sandbox);
             }
         }
         found.learn_secrets(options);
         Ok(found)
+    }
+
+    /// What a file is worth that has to be compiled, and to be run unless it consists of literals.
+    async fn evaluate(
+        &mut self,
+        unit: Unit,
+        environment: &(dyn Fn(&str) -> Option<String> + Sync),
+    ) -> Result<ConfigValue, BootError> {
+        let sandbox = Arc::new(Sandbox::new(self.config.sandbox.options(&self.worker))?);
+        let project = &self.project;
+        let forge = start_forge(Arc::clone(&sandbox), &self.cache, project, project, &self.config).await?;
+        self.sandbox = Some(sandbox);
+        let file = unit.id.clone();
+        let value = forge.evaluate_config(unit, environment).await;
+        Ok(value.map_err(|error| ConfigError::Evaluate { file, error: Box::new(error) })?)
     }
 
     /// The secrets of the configuration. The listener gets them before anything of it is shown.

@@ -16,7 +16,7 @@ use tgp_tool_runtime::ToolLibrary;
 
 use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
-use crate::{config, scaffold, sessions, settings, trust};
+use crate::{config, records, scaffold, sessions, settings, trust};
 pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
 pub use options::{BootOptions, Environment, SecretsListener};
@@ -66,6 +66,7 @@ impl Kernel {
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
         let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
         tools.push(sessions::recall_tool(sessions::Sessions::below(root), Arc::clone(&tokens))?);
+        tools.push(records::audit_tail_tool(root, &audit)?);
         let knowledge = Knowledge::open(config, project, root)?;
         tools.extend(knowledge.tools()?);
         let parts =
@@ -74,8 +75,7 @@ impl Kernel {
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
         opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
         scaffold::refresh(root);
-        let recorder = gates::recorder(&audit, &armed.policy, options.recorder);
-        let recorder = knowledge.recorder(recorder);
+        let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
         let BootContext { project, root, config, .. } = ground;

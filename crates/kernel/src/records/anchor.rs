@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tgp_audit::{Anchor, FileAnchor, Head};
+use tgp_audit::{Anchor, FileAnchor, Head, Settle};
 use tgp_contract::ToolError;
 use tgp_git::RepositoryAnchor;
 
@@ -42,10 +42,15 @@ impl Anchor for AuditAnchor {
         })
     }
 
-    fn store(&self, head: &Head) -> Result<(), ToolError> {
-        if self.git.is_dir() && self.repository.store(&head.chain, &head.to_string()).is_ok() {
+    fn store(&self, head: &Head, settle: Settle<'_>) -> Result<(), ToolError> {
+        if self.git.is_dir() && self.repository.store_after(&head.chain, &head.to_string(), settle).is_ok() {
             return Ok(());
         }
-        self.file.store(head)
+        self.file.store(head, settle)
+    }
+
+    fn clear(&self) -> Result<(), ToolError> {
+        self.repository.clear()?;
+        self.file.clear()
     }
 }

@@ -3,6 +3,7 @@
 
 mod anchor;
 mod audit_history;
+mod audit_tail;
 mod secrets;
 mod shared;
 
@@ -17,6 +18,7 @@ use crate::config::AuditDurability;
 use crate::settings::state_directory;
 use anchor::AuditAnchor;
 pub(crate) use audit_history::Past;
+pub(crate) use audit_tail::audit_tail_tool;
 pub(crate) use secrets::secrets;
 pub(crate) use shared::SharedRecord;
 

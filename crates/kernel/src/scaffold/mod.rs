@@ -31,6 +31,8 @@ pub struct Scaffolded {
 pub enum ScaffoldError {
     #[error("cannot write `{path}`: {source}")]
     Write { path: PathBuf, source: io::Error },
+    #[error("`{path}` is a link, a pipe or a device")]
+    Special { path: PathBuf },
     #[error("`{path}` is not valid JSON: {source}")]
     PackageJson { path: PathBuf, source: serde_json::Error },
 }
@@ -42,6 +44,7 @@ impl From<ScaffoldError> for ToolError {
                 Code::Permission
             }
             ScaffoldError::Write { .. } => Code::Internal,
+            ScaffoldError::Special { .. } => Code::Security,
             ScaffoldError::PackageJson { .. } => Code::Config,
         };
         ToolError::new(code, error.to_string())
@@ -89,7 +92,23 @@ impl Work<'_> {
         move |source| ScaffoldError::Write { path: path.clone(), source }
     }
 
+    /// Refuses a link, a pipe or a device in the place of what is made: it would be written elsewhere, or waited for.
+    fn plain(&self, name: &str) -> Result<(), ScaffoldError> {
+        let special =
+            |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir() && !found.is_file());
+        // The folders on the way as well, from the project downwards.
+        let mut path = self.project.to_owned();
+        for part in Path::new(name) {
+            path.push(part);
+            if special(&path) {
+                return Err(ScaffoldError::Special { path });
+            }
+        }
+        Ok(())
+    }
+
     fn directory(&mut self, name: &str) -> Result<(), ScaffoldError> {
+        self.plain(name)?;
         let path = self.path(name);
         if path.is_dir() {
             self.done.kept.push(format!("{name}/"));
@@ -103,6 +122,7 @@ impl Work<'_> {
     }
 
     fn file(&mut self, name: &str, content: &str) -> Result<(), ScaffoldError> {
+        self.plain(name)?;
         let path = self.path(name);
         if path.exists() {
             self.done.kept.push(name.to_owned());
@@ -162,6 +182,7 @@ impl Work<'_> {
         is_there: impl Fn(&str) -> bool,
         lines: &str,
     ) -> Result<(), ScaffoldError> {
+        self.plain(name)?;
         let path = self.path(name);
         let old = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
@@ -185,6 +206,7 @@ impl Work<'_> {
     }
 
     fn read_package_json(&self) -> Result<Option<(String, Value)>, ScaffoldError> {
+        self.plain("package.json")?;
         let path = self.path("package.json");
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,

@@ -17,6 +17,9 @@ use tgp_router::gates::{StateGate, TddView};
 use crate::Kernel;
 use crate::records::{audit_anchor, audit_file};
 
+/// Tools that a session is offered only where it names its tools: an agent of the kernel stores what it runs, and its
+/// transcript has its calls.
+const FOR_CLIENTS: [&str; 2] = ["audit_tail", "exec_code"];
 /// The tool whose runs are about the whole project.
 const PROJECT_TESTS: &str = "test_run";
 
@@ -84,9 +87,10 @@ impl SessionTools {
 impl ToolCaller for SessionTools {
     fn definitions(&self) -> Vec<ToolDefinition> {
         let mut definitions = self.door.definitions();
-        if let Some(only) = &self.only {
-            definitions.retain(|definition| only.contains(definition.name.as_str()));
-        }
+        definitions.retain(|definition| {
+            let name = definition.name.as_str();
+            self.only.as_ref().map_or_else(|| !FOR_CLIENTS.contains(&name), |only| only.contains(name))
+        });
         definitions
     }
 

@@ -1,6 +1,5 @@
 //! Where the user's tools keep their credentials. No command sees them, whatever the configuration makes readable.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::boot::Environment;
@@ -94,7 +93,7 @@ const OF_SYSTEM: [&str; 3] = ["/usr/etc/npmrc", "/usr/local/etc/npmrc", "/opt/ho
 
 /// Paths that hold credentials, whether they are there or not.
 pub(super) fn files(environment: &Environment, readable: &[PathBuf]) -> Vec<PathBuf> {
-    let mut found: BTreeSet<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).collect();
+    let mut found: Vec<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).collect();
     let home = environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     // A directory that is made readable may be a user's home, or a part of one.
     let homes = home.iter().map(PathBuf::as_path).chain(readable.iter().map(PathBuf::as_path));
@@ -109,12 +108,15 @@ pub(super) fn files(environment: &Environment, readable: &[PathBuf]) -> Vec<Path
                 continue;
             }
             if files.is_empty() {
-                found.insert(path.to_owned());
+                found.push(path.to_owned());
             }
             found.extend(files.iter().map(|file| path.join(file)));
         }
     }
-    found.into_iter().collect()
+    // By their bytes: comparing hundreds of paths part by part is felt at every start.
+    found.sort_unstable_by(|left, right| left.as_os_str().cmp(right.as_os_str()));
+    found.dedup();
+    found
 }
 
 /// Where a path of a home is when `directory` is the first part of it: `.cargo/config.toml` below `/x/.cargo`.

@@ -3,13 +3,13 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{Database, ToolError};
-use tgp_fs::real_place;
+use tgp_contract::{Code, Database, ToolError};
+use tgp_fs::{first_special_file, real_place};
 use tgp_git::{Author, GeneratedFile, GitEnv, Provider, Remote, Strategy, ToolRepoOptions};
 use tgp_net::Secret;
 use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
 use tgp_sql::{DatabaseUrl, SqlOptions};
-use tgp_tool_runtime::STATE_DIRECTORY;
+use tgp_tool_runtime::{BytecodeCache, STATE_DIRECTORY};
 
 use super::unconfirmed_database::UnconfirmedDatabase;
 use crate::boot::Environment;
@@ -21,6 +21,39 @@ const DATABASE_FILE: &str = "data.sqlite";
 /// Where the kernel keeps what is not source.
 pub(crate) fn state_directory(root: &Path) -> PathBuf {
     root.join(STATE_DIRECTORY)
+}
+
+/// Refuses state that leads out of its directory. The kernel alone makes it, and it makes no link: one comes from a clone or an
+/// archive, and would be written through.
+///
+/// # Errors
+/// `ESECURITY`.
+pub(crate) fn check_state(root: &Path) -> Result<(), ToolError> {
+    let state = state_directory(root);
+    let refused = |path: &Path, what: &str| {
+        Err(ToolError::new(Code::Security, format!("`{}` {what}", path.display()))
+            .help("look where it comes from; remove it, and the kernel makes its state anew"))
+    };
+    if std::fs::symlink_metadata(&state).is_ok_and(|found| !found.is_dir()) {
+        return refused(&state, "is not a directory");
+    }
+    match first_special_file(&state) {
+        Ok(None) => Ok(()),
+        Ok(Some(path)) => refused(&path, "is a link, a pipe or a device, which the kernel never makes there"),
+        Err(error) => refused(&state, &format!("cannot be looked through: {error}")),
+    }
+}
+
+/// Where bytecode is kept: not in the project, where an agent could write it, nor where another user could.
+#[must_use]
+pub fn usable_cache(directory: Option<PathBuf>, project: &Path) -> Option<PathBuf> {
+    // Whoever asks may name it from where they are.
+    let project = project.canonicalize().unwrap_or_else(|_| real_place(project));
+    directory.filter(|directory| {
+        directory.is_absolute()
+            && !real_place(directory).starts_with(&project)
+            && BytecodeCache::accepts(directory)
+    })
 }
 
 /// The database of the configuration, and its name without a password; a file of the kernel's own when none is named.

@@ -7,5 +7,6 @@ mod policy;
 mod unconfirmed_database;
 
 pub(crate) use commands::{process_options, readable_paths, readable_place};
-pub(crate) use memory::{database, git_options, searcher, state_directory};
+pub use memory::usable_cache;
+pub(crate) use memory::{check_state, database, git_options, searcher, state_directory};
 pub(crate) use policy::{policy_settings, tools_in_project};

@@ -119,6 +119,7 @@ async fn every_tool_but_a_read_asks_and_a_refusal_leaves_everything_as_it_was() 
             }
             "exec_sql" => assert_eq!(shown.preview()["changed"], 0),
             "exec_tool" => assert_eq!(shown.preview()["source"], "export default () => 1;"),
+            "exec_code" => assert_eq!(shown.preview()["source"], "return 1;"),
             "test_tool" => assert_eq!(shown.preview()["tests"], json!(["tools/one.test.ts"])),
             "test_run" => assert_eq!(shown.preview()["command"], "true"),
             // Their arguments say it all, and nothing of them may run before the answer.

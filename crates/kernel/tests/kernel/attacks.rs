@@ -209,3 +209,85 @@ async fn bug_unresolved_imports_told_which_hidden_files_exist() {
     assert!(answers[0].to_string().contains("../missing"), "{answers:?}");
     assert!(!answers[0].to_string().contains("plan-a"), "{answers:?}");
 }
+
+/// What is in `.tgp/.state` of a clone was written through: settings over any file of the user, rows into any database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_link_in_the_state_of_a_cloned_project_was_followed() {
+    for name in
+        ["git-settings", "git-swept", "data.sqlite", "audit.sqlite", "tdd.sqlite", "sessions", "aql/x/y"]
+    {
+        let outside = tempfile::tempdir().unwrap();
+        let target = outside.path().join("precious");
+        std::fs::write(&target, "kept").unwrap();
+        for (kind, leads_to) in [("a file", target.clone()), ("nothing", outside.path().join("new"))] {
+            let project = Project::new();
+            let link = project.file(&format!(".tgp/.state/{name}"));
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(&leads_to, &link).unwrap();
+            let refused = boot(&project, &json!({}), Trust::Everything).await.unwrap_err();
+            assert_eq!(refused.code.as_str(), "ESECURITY", "{name} to {kind}: {refused}");
+            assert!(refused.to_string().contains(name), "{refused}");
+            std::fs::remove_file(&link).unwrap();
+            boot(&project, &json!({}), Trust::Everything).await.unwrap().shutdown().await;
+        }
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept", "{name}");
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1, "{name}");
+    }
+    let project = Project::new();
+    std::fs::create_dir_all(project.file(".tgp/.state")).unwrap();
+    nix::unistd::mkfifo(&project.file(".tgp/.state/git-swept"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(boot(&project, &json!({}), Trust::Everything).await.unwrap_err().code.as_str(), "ESECURITY");
+}
+
+/// Bytecode and configurations are loaded from the cache without another look, and an agent writes in the project.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_cache_in_the_project_was_used() {
+    let project = Project::new();
+    project.put("tgp.config.ts", "export default { sandbox: { cpuMs: 2000 } };");
+    std::fs::create_dir(project.file("cache")).unwrap();
+    let link = tempfile::tempdir().unwrap();
+    symlink(project.file("cache"), link.path().join("cache")).unwrap();
+    for cache in [project.file("cache"), link.path().join("cache"), "relative".into()] {
+        let options = BootOptions { cache_directory: Some(cache.clone()), ..project.options() };
+        Kernel::boot(options).await.unwrap().shutdown().await;
+        assert_eq!(std::fs::read_dir(project.file("cache")).unwrap().count(), 0, "{}", cache.display());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_file_of_the_cache_could_stand_in_for_another() {
+    use std::os::unix::fs::PermissionsExt;
+    let cache = tempfile::tempdir().unwrap();
+    let start = async |cpu: u32| {
+        let project = Project::new();
+        project.put("tgp.config.ts", &format!("export default {{ sandbox: {{ cpuMs: {cpu} }} }};"));
+        let options = BootOptions { cache_directory: Some(cache.path().to_owned()), ..project.options() };
+        let kernel = Kernel::boot(options).await.unwrap();
+        let found = kernel.config().sandbox.limits.cpu.as_millis();
+        kernel.shutdown().await;
+        found
+    };
+    let files = || -> Vec<std::path::PathBuf> {
+        let folders = std::fs::read_dir(cache.path()).unwrap().map(|folder| folder.unwrap().path());
+        folders
+            .flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()))
+            .collect()
+    };
+    assert_eq!(start(2000).await, 2000);
+    let first = files();
+    assert_eq!(start(3000).await, 3000);
+    let holds = |path: &std::path::Path, text: &str| {
+        String::from_utf8_lossy(&std::fs::read(path).unwrap()).contains(text)
+    };
+    let of_first = first.iter().find(|path| holds(path, "cpuMs")).unwrap();
+    let of_second = files().into_iter().find(|path| !first.contains(path) && holds(path, "cpuMs")).unwrap();
+    std::fs::copy(of_first, &of_second).unwrap();
+    assert_eq!(start(3000).await, 3000, "another file's content was loaded");
+    // One that others may write is not read, nor one behind a link.
+    assert_eq!(start(3000).await, 3000);
+    std::fs::set_permissions(&of_second, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(start(3000).await, 3000);
+    std::fs::remove_file(&of_second).unwrap();
+    symlink(of_first, &of_second).unwrap();
+    assert_eq!(start(3000).await, 3000);
+}

@@ -1,12 +1,14 @@
 //! Runs beside each other in a program that embeds the kernel, also on a runtime with one thread.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp::Kernel;
+use tgp::contract::{Actor, CallContext, Consent, ToolCall};
 
-use crate::support::{Project, data, exec};
+use crate::support::{Project, alone, data, exec};
 
 /// A runtime whose only thread waits does not check a clock, so the clock is another thread's.
 struct Watchdog(Option<mpsc::Sender<()>>);
@@ -98,4 +100,60 @@ async fn runs_beside_each_other_end_on_one_thread_with_mysql() {
     if let Some(url) = server("TGP_TEST_MYSQL_URL") {
         crowd(Some(url)).await;
     }
+}
+
+/// Workers of this process that are alive: its children, threads and all.
+fn workers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().filter_map(Result::ok);
+    let children =
+        tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    children.map(|children| children.split_whitespace().count()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_runs_in_flight_are_bounded_and_fair() {
+    const RUNS: usize = 1_000;
+    /// Places for runs, workers that are warm or about to end, the template and the compiler.
+    const MOST_WORKERS: usize = 32 + 16;
+    if !alone("concurrency::a_thousand_runs_in_flight_are_bounded_and_fair") {
+        return;
+    }
+    let project = Project::new();
+    project.put(".tgp/tools/double.ts", "export default ({ n }: { n: number }): number => n * 2;");
+    let kernel = Arc::new(project.kernel(json!({})).await);
+    let ended = Arc::new(AtomicUsize::new(0));
+    let call = |session: &str, n: usize| {
+        let (kernel, ended) = (Arc::clone(&kernel), Arc::clone(&ended));
+        let context = CallContext {
+            actor: Actor::Agent(session.to_owned()),
+            session: session.to_owned(),
+            consent: Consent::Given,
+            dry_run: false,
+            depth: 0,
+            token: None,
+        };
+        let call = ToolCall {
+            id: n.to_string(),
+            tool: "exec_tool".to_owned(),
+            arguments: json!({ "path": "tools/double.ts", "args": { "n": n } }),
+        };
+        tokio::spawn(async move {
+            let result = kernel.call_with(call, context).await;
+            (result, ended.fetch_add(1, Ordering::SeqCst))
+        })
+    };
+    let many: Vec<_> = (0..RUNS).map(|n| call("many", n)).collect();
+    // By then all of them wait.
+    while ended.load(Ordering::SeqCst) < 20 {
+        assert!(workers() <= MOST_WORKERS, "{} workers", workers());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (result, before) = call("one", 7).await.unwrap();
+    assert_eq!(data(&result)["result"], json!(14));
+    assert!(before < RUNS / 2, "a session with one run waited for {before} of another's {RUNS}");
+    for (n, task) in many.into_iter().enumerate() {
+        let (result, _) = task.await.unwrap();
+        assert_eq!(data(&result)["result"], json!(n * 2));
+    }
+    assert!(workers() <= MOST_WORKERS, "{} workers", workers());
 }

@@ -49,6 +49,35 @@ async fn every_kind_of_file_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_literals_means_the_same_with_and_without_a_run() {
+    for literal in [
+        "{}",
+        "{ allowedImports: ['zod', \"date-fns\"], sandbox: { memoryMb: 32, cpuMs: 3_000 } }",
+        "{ allowedImports: [process.env.KNOWN ?? 'zod'], registry: { onDuplicate: `warn` } }",
+        "{ allowedImports: [process.env.UNKNOWN || 'zod'], fs: { allowedDirs: ['./tmp'] }, tdd: { mode: 'debug' } }",
+        "{ db: { url: process.env.UNKNOWN }, allowedFetchUrls: [] }",
+    ] {
+        let mut configs = Vec::new();
+        let cache = tempfile::tempdir().unwrap();
+        // The second file has to be run. The third start finds what the first has compiled.
+        for before in ["", "const run = 1;\n", ""] {
+            let project = Project::new();
+            project.put("tgp.config.ts", &format!("{before}export default {literal};"));
+            let options = BootOptions {
+                environment: environment(&[("KNOWN", "lodash")]),
+                cache_directory: Some(cache.path().to_owned()),
+                ..project.options()
+            };
+            let kernel = Kernel::boot(options).await.unwrap_or_else(|error| panic!("{literal}: {error}"));
+            configs.push(format!("{:?}", kernel.config()));
+            kernel.shutdown().await;
+        }
+        assert_eq!(configs[0], configs[1], "{literal}");
+        assert_eq!(configs[0], configs[2], "{literal}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_file_the_defaults_hold() {
     let project = Project::new();
     let kernel = project.boot().await.unwrap();

@@ -30,6 +30,8 @@ pub fn arguments(tool: &str) -> Value {
     match tool {
         "list_files" => json!({ "dir": "tools" }),
         "read_file" | "check_tool" | "exec_tool" => json!({ "path": "tools/one.ts" }),
+        "exec_code" => json!({ "code": "return 1;" }),
+        "audit_tail" => json!({ "last": 1 }),
         "write_file" => json!({ "path": "tools/two.ts", "content": "export default () => 2;" }),
         // Nothing is listed, so it runs as far as the list.
         "fetch" => json!({ "url": "http://127.0.0.1:9/" }),

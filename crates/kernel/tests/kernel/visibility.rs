@@ -30,6 +30,7 @@ enum Reads {
 
 /// Every tool, and how it reads. A tool that is missing here makes the test fail.
 const TOOLS: &[(&str, Reads, &str)] = &[
+    ("audit_tail", Reads::Nothing, "names and ends of the caller's own calls"),
     ("chronicle_append", Reads::Named, "the chronicle of a file that may be seen"),
     (
         "chronicle_read",
@@ -41,6 +42,7 @@ const TOOLS: &[(&str, Reads, &str)] = &[
         Reads::Filtered,
         "the tool repository as the filter shows it; so does the TypeScript compiler's jail",
     ),
+    ("exec_code", Reads::Filtered, "what it imports; the run's files through the filter"),
     ("exec_sql", Reads::Nothing, "the database"),
     ("exec_tool", Reads::Filtered, "the tool that it names; the run's files through the filter"),
     ("fetch", Reads::Nothing, "the network"),
@@ -293,6 +295,11 @@ fn special(tool: &str) -> Vec<Value> {
             .map(|path| json!({ "path": "tools/probe.ts", "args": { "path": path } }))
             .chain([json!({ "path": "tools/hush/tt.ts" }), json!({ "path": "tools/tt.ts" })])
             .collect(),
+        "exec_code" => vec![
+            json!({ "code": "import t from './hush/t'; return t({});" }),
+            json!({ "code": "import probe from './probe'; return probe(args);", "args": { "path": "/lib/hush/t.ts" } }),
+            json!({ "code": "return await tgp.exec_tool('tools/hush/t.ts', {});" }),
+        ],
         "read_file" => vec![json!({ "path": "meta.json" })],
         "list_files" => vec![json!({}), json!({ "dir": "tools/hush" })],
         "test_tool" => vec![json!({}), json!({ "path": "tools/hush" }), json!({ "path": "tools/hush/t.ts" })],

@@ -18,7 +18,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
-    Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
+    Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem, FsError,
     LimitRequest, RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
 use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
@@ -229,6 +229,16 @@ impl Workspace {
         let overlays = self.overlays.iter().cloned().chain([Arc::clone(&overlay)]).collect();
         let sources = if self.overlaid { Arc::clone(&self.sources) } else { Arc::default() };
         (Self { host, sql: self.sql.for_run(), overlaid: true, overlays, sources, ..self.clone() }, overlay)
+    }
+
+    /// The same with one more file in the tool repository, which is never stored.
+    ///
+    /// # Errors
+    /// When the file is larger than a file may be.
+    pub fn with_tool_file(&self, path: &RelativePath, content: &str) -> Result<Self, FsError> {
+        let tools = OverlayFs::new(Arc::clone(&self.tools));
+        tools.write(path, content.as_bytes())?;
+        Ok(Self { tools: Arc::new(tools), ..self.clone() })
     }
 
     /// Notes the sources that a run executes; answers them with those of the runs around it and inside it.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tgp_contract::{
-    CallContext, CallRecord, Execution, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall,
-    ToolDefinition, ToolResult,
+    CallContext, CallRecord, Effect, Execution, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall,
+    ToolResult,
 };
 
 use super::lifecycle::CallLifecycle;
@@ -13,7 +13,7 @@ use super::lifecycle::CallLifecycle;
 /// What happened on the way, for the record.
 #[derive(Default)]
 pub(super) struct CallTrace {
-    pub(super) definition: Option<ToolDefinition>,
+    pub(super) tool: Option<(String, Effect)>,
     pub(super) targets: Vec<Target>,
     pub(super) verdicts: Vec<GateVerdict>,
     pub(super) files: Vec<FileEffect>,
@@ -86,8 +86,8 @@ impl<'a> InFlightCall<'a> {
         let duration = self.started.elapsed().saturating_sub(self.lifecycle.wait().total());
         let record = CallRecord {
             serial: self.serial,
-            tool: trace.definition.as_ref().map(|definition| definition.name.to_string()),
-            effect: trace.definition.as_ref().map(|definition| definition.effect),
+            effect: trace.tool.as_ref().map(|(_, effect)| *effect),
+            tool: trace.tool.map(|(name, _)| name),
             call: self.call.clone(),
             context: self.context.clone(),
             targets: trace.targets,

@@ -48,7 +48,7 @@ pub use lifecycle::PointOfNoReturn;
 pub use preview::{ApprovedSnapshot, FileDiff};
 pub use preview::{FileSnapshot, Preview};
 pub use recent::RecentCalls;
-use schema::Schema;
+use schema::LazySchema;
 pub use tool::{DynTool, Invocation, ToolOutcome};
 pub use typed::{Tool, ToolSpec, typed};
 use usual_arguments::with_usual_arguments;
@@ -100,7 +100,7 @@ struct CallEnv<'a> {
 
 struct Registered {
     tool: Arc<dyn DynTool>,
-    schema: Schema,
+    schema: LazySchema,
 }
 
 /// Takes every call through the same stages.
@@ -147,8 +147,12 @@ impl Router {
         for tool in tools {
             let definition = tool.definition();
             let name = definition.name.as_str().to_owned();
-            let schema = Schema::new(&definition.input_schema)
-                .map_err(|reason| RouterError::Schema { tool: name.clone(), reason })?;
+            let schema = LazySchema::default();
+            if !tool.has_derived_schema()
+                && let Err(reason) = schema.get(&definition.input_schema)
+            {
+                return Err(RouterError::Schema { tool: name, reason: reason.to_owned() });
+            }
             for alias in &definition.aliases {
                 if aliases.insert(alias.clone(), name.clone()).is_some() {
                     return Err(RouterError::Duplicate(alias.clone()));
@@ -308,9 +312,9 @@ impl Router {
     ) -> Result<serde_json::Value, ToolError> {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
-        trace.definition = Some(definition.clone());
+        trace.tool = Some((definition.name.to_string(), definition.effect));
         self.recorder.ready().await?;
-        registered.schema.check(definition.name.as_str(), &call.arguments)?;
+        registered.schema.check(definition, &call.arguments)?;
         if context.depth > MAX_DEPTH {
             return Err(ToolError::new(
                 Code::Runtime,
@@ -355,7 +359,7 @@ impl Router {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
         let call = with_usual_arguments(call.clone(), definition, &self.workspace);
-        registered.schema.check(definition.name.as_str(), &call.arguments)?;
+        registered.schema.check(definition, &call.arguments)?;
         let mut targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
         let lifecycle = Arc::new(CallLifecycle::default());
         let env = CallEnv { workspace: &self.workspace, lifecycle: &lifecycle };

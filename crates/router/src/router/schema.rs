@@ -1,10 +1,11 @@
 //! Arguments against a tool's JSON Schema.
 
 use std::fmt::{self, Display, Write};
+use std::sync::OnceLock;
 
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use serde_json::Value;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolDefinition, ToolError};
 
 /// The most errors that are reported; more would not help.
 const MAX_REPORTED: usize = 8;
@@ -12,14 +13,40 @@ const MAX_REPORTED: usize = 8;
 /// Longest text of a value or a path in a message; the caller knows the rest.
 const MAX_SHOWN_BYTES: usize = 400;
 
+/// A schema that is compiled when it is needed first: a command that makes one call needs one of them.
+#[derive(Default)]
+pub(super) struct LazySchema(OnceLock<Result<Schema, String>>);
+
+impl LazySchema {
+    /// # Errors
+    /// Why it is not a schema.
+    pub(super) fn get(&self, schema: &Value) -> Result<&Schema, &str> {
+        self.0.get_or_init(|| Schema::new(schema)).as_ref().map_err(String::as_str)
+    }
+
+    pub(super) fn check(&self, definition: &ToolDefinition, arguments: &Value) -> Result<(), ToolError> {
+        let tool = definition.name.as_str();
+        let schema = self.get(&definition.input_schema).map_err(|reason| {
+            ToolError::new(Code::Internal, format!("the input schema of `{tool}` cannot be used: {reason}"))
+        })?;
+        schema.check(tool, arguments)
+    }
+}
+
 pub(super) struct Schema(Validator);
 
 impl Schema {
-    pub(super) fn new(schema: &Value) -> Result<Self, String> {
-        jsonschema::validator_for(schema).map(Self).map_err(|error| error.to_string())
+    fn new(schema: &Value) -> Result<Self, String> {
+        let validator = if means_the_same_in_draft_7(schema) {
+            // Its schema of schemas is small; that of the current draft takes milliseconds of every start.
+            jsonschema::options().with_draft(Draft::Draft7).should_validate_formats(false).build(schema)
+        } else {
+            jsonschema::validator_for(schema)
+        };
+        validator.map(Self).map_err(|error| error.to_string())
     }
 
-    pub(super) fn check(&self, tool: &str, arguments: &Value) -> Result<(), ToolError> {
+    fn check(&self, tool: &str, arguments: &Value) -> Result<(), ToolError> {
         if self.0.is_valid(arguments) {
             return Ok(());
         }
@@ -45,6 +72,44 @@ impl Schema {
     }
 }
 
+/// What draft 7 of JSON Schema does not know, or understands in another way than the current one.
+const OTHER_MEANING: [&str; 22] = [
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$recursiveAnchor",
+    "$recursiveRef",
+    "$ref",
+    "$schema",
+    "$vocabulary",
+    "additionalItems",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "id",
+    "maxContains",
+    "minContains",
+    "prefixItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Whether a schema has none of those words, not even as the name of a field.
+fn means_the_same_in_draft_7(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => fields.iter().all(|(key, value)| {
+            let is_list_of_items = key == "items" && value.is_array();
+            !OTHER_MEANING.contains(&key.as_str()) && !is_list_of_items && means_the_same_in_draft_7(value)
+        }),
+        Value::Array(items) => items.iter().all(means_the_same_in_draft_7),
+        _ => true,
+    }
+}
+
 /// The beginning of a text, written no further than it is wanted: a message about a value of many megabytes would be as
 /// long, eight times.
 fn shortened(value: &dyn Display) -> String {
@@ -67,5 +132,65 @@ impl Write for Beginning {
         }
         self.0.push_str(tgp_text::head(text, room));
         Err(fmt::Error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_drafts_say_the_same_of_a_plain_schema() {
+        let schemas = [
+            json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 0, "format": "uint8" } },
+                    "required": ["n"], "additionalProperties": false }),
+            json!({ "anyOf": [{ "type": "string", "minLength": 2, "format": "email" }, { "type": "null" }] }),
+            json!({ "type": "array", "items": { "enum": ["a", 1, null] }, "uniqueItems": true, "maxItems": 2 }),
+            json!({ "if": { "type": "string" }, "then": { "pattern": "^a" }, "else": { "const": 1 } }),
+            json!({ "contains": { "type": "number" } }),
+            json!(true),
+            json!(false),
+        ];
+        let values = [
+            json!({ "n": 300 }),
+            json!({ "n": -1 }),
+            json!({ "n": 1.0 }),
+            json!({ "n": 1.5 }),
+            json!({}),
+            json!({ "n": 1, "m": 2 }),
+            json!("x"),
+            json!("not an address"),
+            json!("abc"),
+            json!(null),
+            json!(1),
+            json!(["a", 1]),
+            json!(["a", "a"]),
+            json!(["b"]),
+            json!(["a", 1, null]),
+            json!([]),
+            json!(["x", 7]),
+        ];
+        for schema in &schemas {
+            assert!(means_the_same_in_draft_7(schema), "{schema}");
+            let (ours, current) = (Schema::new(schema).unwrap(), jsonschema::validator_for(schema).unwrap());
+            for value in &values {
+                assert_eq!(ours.0.is_valid(value), current.is_valid(value), "{schema} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_with_another_meaning_keeps_the_current_draft() {
+        let tuple = json!({ "type": "array", "prefixItems": [{ "type": "string" }], "items": false });
+        assert!(!Schema::new(&tuple).unwrap().0.is_valid(&json!(["a", "b"])));
+        let required = json!({ "dependentRequired": { "a": ["b"] } });
+        assert!(!Schema::new(&required).unwrap().0.is_valid(&json!({ "a": 1 })));
+        let beside =
+            json!({ "$ref": "#/$defs/text", "maxLength": 1, "$defs": { "text": { "type": "string" } } });
+        assert!(!Schema::new(&beside).unwrap().0.is_valid(&json!("ab")));
+        assert!(Schema::new(&json!({ "type": "no such type" })).is_err());
+        assert!(Schema::new(&json!({ "items": [{ "type": "string" }] })).is_err());
     }
 }

@@ -44,7 +44,16 @@ pub struct Invocation<'a> {
     pub(super) lifecycle: &'a Arc<CallLifecycle>,
 }
 
-impl Invocation<'_> {
+impl<'a> Invocation<'a> {
+    /// The same call on another view of the files.
+    #[must_use]
+    pub fn on<'b>(self, workspace: &'b Workspace) -> Invocation<'b>
+    where
+        'a: 'b,
+    {
+        Invocation { workspace, ..self }
+    }
+
     /// The workspace with what the gates let this call see, for tools that come across files that the call has
     /// not named.
     pub async fn filtered_workspace(&self) -> Workspace {
@@ -132,6 +141,11 @@ impl<T: Serialize> ToolOutcome<T> {
 pub trait DynTool: Send + Sync {
     /// What the tool says of itself.
     fn definition(&self) -> &ToolDefinition;
+
+    /// Whether its input schema was derived from a type, which always gives a valid one.
+    fn has_derived_schema(&self) -> bool {
+        false
+    }
 
     /// The JSON Schema of its results; none where they can be anything.
     fn output_schema(&self) -> Option<Value> {

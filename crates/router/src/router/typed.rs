@@ -129,6 +129,10 @@ impl<T: Tool> DynTool for Typed<T> {
         &self.definition
     }
 
+    fn has_derived_schema(&self) -> bool {
+        true
+    }
+
     fn output_schema(&self) -> Option<Value> {
         Some(result_schema::<T::Output>())
     }

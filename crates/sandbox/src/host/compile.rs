@@ -1,11 +1,13 @@
 //! The compile worker as the kernel sees it: one process, asked one thing at a time, replaced when it dies.
 
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeVal;
 use tokio::sync::oneshot;
@@ -113,6 +115,34 @@ fn compile(
     request: Vec<u8>,
     reach: &Reach,
 ) -> Result<CompiledSource, CompileFailure> {
+    let job = CompileJob { request };
+    let answer = match ask(command, slot, &job, reach)? {
+        Ended::Answered(answer) => answer,
+        // Somebody else has killed it, such as the system when it is short of memory: one more try.
+        Ended::Killed => match ask(command, slot, &job, reach)? {
+            Ended::Answered(answer) => answer,
+            Ended::Killed => return Err(CompileFailure::Crashed),
+        },
+    };
+    match answer.bytecode {
+        Some(Err(text)) => Err(CompileFailure::Refused(text)),
+        Some(Ok(bytecode)) => Ok(CompiledSource { answer: answer.answer, bytecode: Some(bytecode) }),
+        None => Ok(CompiledSource { answer: answer.answer, bytecode: None }),
+    }
+}
+
+/// How a job ended, apart from failures of the source itself.
+enum Ended {
+    Answered(CompileAnswer),
+    Killed,
+}
+
+fn ask(
+    command: &WorkerCommand,
+    slot: &mut Option<WorkerProcess>,
+    job: &CompileJob,
+    reach: &Reach,
+) -> Result<Ended, CompileFailure> {
     let mut worker = match slot.take().map(|mut worker| (worker.child.is_alive(), worker)) {
         Some((true, worker)) => worker,
         // There is none yet, or it was killed while it waited.
@@ -125,23 +155,29 @@ fn compile(
         }
     };
     let held = reach.hold(worker.pid());
-    let answer = exchange(&mut worker.connection, request);
+    let answer = exchange(&mut worker.connection, job);
     drop(held);
-    let answer = answer?;
-    *slot = Some(worker);
-    match answer.bytecode {
-        Some(Err(text)) => Err(CompileFailure::Refused(text)),
-        Some(Ok(bytecode)) => Ok(CompiledSource { answer: answer.answer, bytecode: Some(bytecode) }),
-        None => Ok(CompiledSource { answer: answer.answer, bytecode: None }),
+    match answer {
+        Ok(answer) => {
+            *slot = Some(worker);
+            Ok(Ended::Answered(answer))
+        }
+        Err(CompileFailure::Crashed) if !reach.is_closed() && was_killed(&mut worker) => Ok(Ended::Killed),
+        Err(failure) => Err(failure),
     }
 }
 
+/// A source that overflows the stack or the heap ends its worker by another signal.
+fn was_killed(worker: &mut WorkerProcess) -> bool {
+    worker.child.await_end().and_then(|status| status.signal()) == Some(Signal::SIGKILL as i32)
+}
+
 /// On any failure the worker is not put back, and so ended.
-fn exchange(connection: &mut UnixStream, request: Vec<u8>) -> Result<CompileAnswer, CompileFailure> {
+fn exchange(connection: &mut UnixStream, job: &CompileJob) -> Result<CompileAnswer, CompileFailure> {
     let failure = |error: FrameError| match error {
         FrameError::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => CompileFailure::TooSlow,
         _ => CompileFailure::Crashed,
     };
-    write_blocking(connection, &CompileJob { request }).map_err(failure)?;
+    write_blocking(connection, job).map_err(failure)?;
     read_blocking(connection).map_err(failure)
 }

@@ -27,6 +27,10 @@ use crate::worker::WORKER_ARGUMENT;
 /// A worker that is not ready after this long is given up.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A worker that ends while it starts was killed by somebody else, such as the system when it is short of memory. It is
+/// started again, at most so often.
+const MAX_STARTS: u32 = 3;
+
 /// How long a worker that closed its connection may take to die before it is killed.
 const DEATH_GRACE: Duration = Duration::from_millis(200);
 
@@ -108,6 +112,21 @@ impl WorkerProcess {
     ///
     /// Call it from a thread that lives as long as the worker may: the worker dies with that thread.
     pub(super) fn start(
+        command: &WorkerCommand,
+        kind: &str,
+        heap_bytes: u64,
+        reach: &Reach,
+    ) -> Result<Self, SandboxError> {
+        let mut starts = 1;
+        loop {
+            match Self::start_once(command, kind, heap_bytes, reach) {
+                Err(SandboxError::EndedEarly) if starts < MAX_STARTS => starts += 1,
+                started => return started,
+            }
+        }
+    }
+
+    fn start_once(
         command: &WorkerCommand,
         kind: &str,
         heap_bytes: u64,
@@ -249,7 +268,7 @@ pub(super) fn connection_pair() -> Result<(UnixStream, OwnedFd), SandboxError> {
 fn greet(connection: &mut UnixStream, child: Pid) -> Result<FromWorker, SandboxError> {
     let received = os::peek_sender(connection).map_err(errno)?;
     if received.bytes == 0 {
-        return Err(SandboxError::NotReady("it ended before it was locked".to_owned()));
+        return Err(SandboxError::EndedEarly);
     }
     if received.sender != Some(child) {
         return Err(SandboxError::NotReady("another process answered in its place".to_owned()));

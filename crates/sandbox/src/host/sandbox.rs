@@ -21,6 +21,8 @@ pub enum SandboxError {
     Start(#[source] io::Error),
     #[error("a worker did not get ready: {0}")]
     NotReady(String),
+    #[error("a worker did not get ready: it ended before it was locked")]
+    EndedEarly,
     #[error("cannot prepare the engine: {0}")]
     Prelude(String),
     #[error("the sandbox is shut down")]

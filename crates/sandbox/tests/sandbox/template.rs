@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use tgp_sandbox::WorkerCommand;
 
 use crate::worker::{Tested, Workers};
 
@@ -18,6 +21,8 @@ pub const TESTS: &[Test] = &[
     ("template_workers_are_children_of_the_kernel", parents),
     ("template_that_was_killed_is_replaced", replaced),
     ("template_workers_count_their_own_heap_and_time", own_books),
+    ("bug_a_worker_that_was_killed_while_it_started_failed_a_call", started_again),
+    ("bug_a_compile_worker_that_was_killed_blamed_the_source", compiled_again),
     ("bug_the_end_of_a_worker_interrupted_the_start_of_the_next", undisturbed),
 ];
 
@@ -156,4 +161,49 @@ fn own_books(workers: &Workers) -> Tested {
         return Err(format!("a run after it begins with {} bytes", after.heap_peak_bytes).into());
     }
     Ok(())
+}
+
+/// A command that ends at once for each first start of a kind of worker, as if somebody had killed it.
+fn started_again(_: &Workers) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let (script, own) = (folder.path().join("worker.sh"), std::env::current_exe()?);
+    let text = format!(
+        "#!/bin/sh\nmkdir '{}/'\"$2\" 2>/dev/null && exit 1\nexec '{}' \"$@\"\n",
+        folder.path().display(),
+        own.display()
+    );
+    fs::write(&script, text)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700))?;
+    let workers = Workers::start_with(WorkerCommand { program: script, arguments: Vec::new() })?;
+    workers.check("1 + 1", &json!(2))?;
+    let starts = fs::read_dir(folder.path())?.count();
+    if starts != 3 {
+        return Err(format!("{starts} entries: not every kind of worker was refused once").into());
+    }
+    Ok(())
+}
+
+fn compiled_again(workers: &Workers) -> Tested {
+    let long = format!("[{}].length", "'element', ".repeat(200_000));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Kills the compile worker that the job has found, whatever it does at that moment. The next one is spared.
+        let killer = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for (pid, arguments) in children() {
+                    if arguments.contains("compile") {
+                        return kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok();
+                    }
+                }
+            }
+            false
+        });
+        let checked = workers.check(&long, &json!(200_000));
+        stop.store(true, Ordering::Relaxed);
+        checked?;
+        match killer.join() {
+            Ok(true) => Ok(()),
+            _ => Err("no compile worker was killed".into()),
+        }
+    })
 }

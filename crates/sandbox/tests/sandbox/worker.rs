@@ -85,14 +85,14 @@ pub struct Workers {
 
 impl Workers {
     pub fn start() -> Result<Self, Box<dyn Error>> {
+        Self::start_with(WorkerCommand::this_binary())
+    }
+
+    /// Workers that are started with another command.
+    pub fn start_with(worker: WorkerCommand) -> Result<Self, Box<dyn Error>> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let limits = limits();
-        let sandbox = Sandbox::new(SandboxOptions {
-            worker: WorkerCommand::this_binary(),
-            pool_size: 2,
-            limits,
-            ceiling: limits,
-        })?;
+        let sandbox = Sandbox::new(SandboxOptions { worker, pool_size: 2, limits, ceiling: limits })?;
         runtime.block_on(async {
             let compiled = sandbox.compile(Script::request(Sandbox::prelude())).await?;
             sandbox.warm(compiled.bytecode.ok_or("the prelude has no bytecode")?).await?;

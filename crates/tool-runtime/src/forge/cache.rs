@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +16,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use tgp_compiler::CompiledModule;
 use tgp_contract::canonical;
+use tgp_fs::open_plain;
 
 /// Bytes kept in memory before everything is forgotten and rebuilt from disk or source.
 const MAX_MEMORY_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes and files kept in each of the 16 folders, give or take what comes between two looks; beyond that the oldest go.
 const MAX_FOLDER_BYTES: u64 = 8 * 1024 * 1024;
 const MAX_FOLDER_FILES: usize = 512;
+/// A file that is longer was not written here.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// A write whose key has one of these as its second digit looks whether its folder is full: one in eight.
 const LOOK_AT: [&str; 2] = ["0", "8"];
 /// Digits of a key, a SHA-256 hash.
@@ -58,6 +61,12 @@ impl BytecodeCache {
     pub fn new(directory: Option<PathBuf>, worker: &Path) -> Self {
         let directory = directory.filter(|directory| is_private(directory));
         Self { build: build_id(worker), directory, memory: Mutex::default() }
+    }
+
+    /// Whether a directory can be used; it is made when it is missing.
+    #[must_use]
+    pub fn accepts(directory: &Path) -> bool {
+        is_private(directory)
     }
 
     /// The key of some parts. Another build of the engine gives other keys.
@@ -119,11 +128,22 @@ impl BytecodeCache {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file begins with the hash of what follows, so that a torn or rotten one is never loaded.
+    /// A file begins with a hash of its key and of what follows, so that a torn or rotten one is never loaded, and none in the
+    /// place of another.
     fn read(&self, key: &str) -> Option<Vec<u8>> {
-        let bytes = fs::read(self.directory.as_ref()?.join(folder_of(key)?).join(key)).ok()?;
+        let mut file = open_plain(&self.directory.as_ref()?.join(folder_of(key)?).join(key)).ok()?;
+        let metadata = file.metadata().ok()?;
+        if !is_own(&metadata) || metadata.len() > MAX_FILE_BYTES {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        (&mut file).take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
         let (hash, content) = bytes.split_at_checked(64)?;
-        (canonical::sha256_hex(content).as_bytes() == hash).then(|| content.to_vec())
+        if checksum(key, content).as_bytes() != hash {
+            return None;
+        }
+        bytes.drain(..64);
+        Some(bytes)
     }
 
     /// Failing to keep something costs time later and nothing else, so errors end here.
@@ -142,7 +162,7 @@ impl BytecodeCache {
             .mode(0o600)
             .open(&temporary)
             .and_then(|mut file| {
-                file.write_all(canonical::sha256_hex(&content).as_bytes())?;
+                file.write_all(checksum(key, &content).as_bytes())?;
                 file.write_all(&content)
             })
             .and_then(|()| fs::rename(&temporary, folder.join(key)));
@@ -173,9 +193,16 @@ impl Memory {
 /// it.
 fn is_private(directory: &Path) -> bool {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).is_ok();
-    made && fs::symlink_metadata(directory).is_ok_and(|metadata| {
-        metadata.is_dir() && metadata.uid() == nix::unistd::geteuid().as_raw() && metadata.mode() & 0o022 == 0
-    })
+    made && fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.is_dir() && is_own(&metadata))
+}
+
+/// True when it is the user's own and no other user may write to it.
+fn is_own(metadata: &fs::Metadata) -> bool {
+    metadata.uid() == nix::unistd::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+}
+
+fn checksum(key: &str, content: &[u8]) -> String {
+    canonical::sha256_hex(&[key.as_bytes(), content].concat())
 }
 
 /// Whether a file is one of this cache: the directory is the user's choice and may hold others.

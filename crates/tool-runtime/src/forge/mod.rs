@@ -11,6 +11,7 @@ mod failure;
 mod frontend;
 mod limits;
 mod mounts;
+mod places;
 mod predicate;
 mod prepared;
 mod program;
@@ -26,12 +27,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tgp_compiler::{GraphBuilder, GraphHost, Unit};
+use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit};
 use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
     CompileFailure, LogLine, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
 };
-use tokio::sync::Semaphore;
 
 use answered::AnsweredErrors;
 pub use cache::BytecodeCache;
@@ -40,6 +40,7 @@ use changes::{grow, judge, may_take_effect, pre_commit_check, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::FrontendRequest;
 pub use limits::GrantedLimits;
+use places::RunPlaces;
 use program::{CompiledTool, PrepareFailure, prepare};
 use run_commit::RunCommit;
 use sources::Sources;
@@ -99,11 +100,8 @@ pub struct ToolRuntime {
     options: ToolRuntimeOptions,
     types: TypeChecker,
     programs: Mutex<BTreeMap<String, Arc<CompiledTool>>>,
-    running: Semaphore,
+    running: RunPlaces,
 }
-
-/// Tools that run at a time; each is a process with its own heap. A call beyond that waits for a place.
-const MAX_RUNNING: usize = 32;
 
 /// Programs kept ready; when there are more, one of them goes.
 const MAX_PROGRAMS: usize = 256;
@@ -119,14 +117,8 @@ impl ToolRuntime {
         options: ToolRuntimeOptions,
     ) -> Result<Self, ToolRuntimeError> {
         let types = TypeChecker::new(&options.project, &options.tool_root);
-        let forge = Self {
-            sandbox,
-            cache,
-            options,
-            types,
-            programs: Mutex::default(),
-            running: Semaphore::new(MAX_RUNNING),
-        };
+        let forge =
+            Self { sandbox, cache, options, types, programs: Mutex::default(), running: RunPlaces::new() };
         let prelude = forge.prelude().await?;
         forge.sandbox.warm(prelude).await?;
         Ok(forge)
@@ -252,7 +244,7 @@ impl ToolRuntime {
         }
         let inner = invocation.workspace.overlaid;
         // An inner run must not wait for a place that its outer run holds.
-        let _place = if inner { None } else { self.running.acquire().await.ok() };
+        let _place = if inner { None } else { Some(self.running.take(&invocation.context.session).await) };
         let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
         let base = (!inner).then(|| Arc::clone(&workspace.base));
         let point = (!inner).then(|| invocation.point_of_no_return());
@@ -342,27 +334,42 @@ impl ToolRuntime {
         }
     }
 
-    /// Evaluates a configuration file in a worker. It sees the environment variables it names and nothing else.
+    /// The value of a configuration file that was compiled before and consists of literals: nothing has to run for it.
+    #[must_use]
+    pub fn known_config(
+        cache: &BytecodeCache,
+        unit: &Unit,
+        environment: &(dyn Fn(&str) -> Option<String> + Sync),
+    ) -> Option<ConfigValue> {
+        let module = cache.module(&program::module_key(cache, unit))?;
+        let CompiledModule { literal, environment: variables, .. } = &module.compiled;
+        let value = literal.as_ref()?.resolve(environment)?;
+        Some(ConfigValue { value, variables: variables.clone() })
+    }
+
+    /// The value of any configuration file. It is compiled and, unless it consists of literals, run in a worker. It sees the
+    /// environment variables it names and nothing else.
     ///
     /// # Errors
     /// When it does not compile or throws.
     pub async fn evaluate_config(
         &self,
         unit: Unit,
-        environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<Value, ToolError> {
+        environment: &(dyn Fn(&str) -> Option<String> + Sync),
+    ) -> Result<ConfigValue, ToolError> {
         let nothing: Arc<dyn FileSystem> = Arc::new(tgp_fs::MemoryFs::new());
         let entry = unit.id.clone();
         let builder = GraphBuilder::for_unit(self.graph_host(&nothing), unit).map_err(|error| error.0)?;
         let prepared = prepare(self, builder, &mut Sources::Own).await?;
-        let named = prepared.environment(&entry);
+        let variables = prepared.environment(&entry);
+        if let Some(value) = prepared.literal().and_then(|literal| literal.resolve(environment)) {
+            return Ok(ConfigValue { value, variables });
+        }
+        let given = |name: &String| environment(name).map(|value| (name.clone(), value));
         let input = RunInput {
             arguments: Value::Null,
             call_default: false,
-            environment: named
-                .into_iter()
-                .filter_map(|name| environment(&name).map(|value| (name, value)))
-                .collect(),
+            environment: variables.iter().filter_map(given).collect(),
         };
         let report = self
             .sandbox
@@ -374,7 +381,10 @@ impl ToolRuntime {
             )
             .await
             .map_err(ToolRuntimeError::from)?;
-        report.result.map_err(|error| failure::explain(&error, &prepared.graph, &AnsweredErrors::default()))
+        let value = report
+            .result
+            .map_err(|error| failure::explain(&error, &prepared.graph, &AnsweredErrors::default()))?;
+        Ok(ConfigValue { value, variables })
     }
 
     /// How the workers are locked.
@@ -384,6 +394,14 @@ impl ToolRuntime {
     pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ToolRuntimeError> {
         Ok(self.sandbox.lock_report().await?)
     }
+}
+
+/// What a configuration file is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigValue {
+    pub value: Value,
+    /// The variables of the environment that it names.
+    pub variables: Vec<String>,
 }
 
 /// A successful run.

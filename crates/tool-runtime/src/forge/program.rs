@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tgp_compiler::{CompiledModule, GraphBuilder, ModuleGraph, SourceRole, ToolShape, Unit};
+use tgp_compiler::{CompiledModule, GraphBuilder, LiteralValue, ModuleGraph, SourceRole, ToolShape, Unit};
 use tgp_contract::{Code, DeclaredTypes, FileSystem, RelativePath, ToolError, canonical};
 use tgp_fs::Stamp;
 use tgp_sandbox::{CompileFailure, ModuleCode, Program};
 
-use super::cache::CachedModule;
+use super::cache::{BytecodeCache, CachedModule};
 use super::frontend::{FrontendAnswer, FrontendRequest, kind};
 use super::sources::Sources;
 use super::{ToolRuntime, ToolRuntimeError, failure, sql_words};
@@ -82,6 +82,11 @@ impl CompiledTool {
         Some(format!(
             "the checker finds {number} in `{path}`: {first}; `check_tool` (`tgp check`) lists what to correct"
         ))
+    }
+
+    /// The value of its entry, when that is a literal.
+    pub(super) fn literal(&self) -> Option<&LiteralValue> {
+        self.graph.modules.get(&self.graph.entry)?.literal.as_ref()
     }
 
     pub(super) fn environment(&self, entry: &str) -> Vec<String> {
@@ -184,10 +189,14 @@ pub(super) async fn prepare(
     Ok(CompiledTool { program, graph, tools, packages, proven: AtomicBool::new(false), may_write_rows })
 }
 
+/// What the cache has a compiled source under.
+pub(super) fn module_key(cache: &BytecodeCache, unit: &Unit) -> String {
+    cache.key(&["module", &format!("{:?}", unit.role), &unit.id, &unit.source])
+}
+
 /// One source, compiled now or before.
 async fn module(forge: &ToolRuntime, unit: Unit) -> Result<Arc<CachedModule>, ToolError> {
-    let role = format!("{:?}", unit.role);
-    let key = forge.cache.key(&["module", &role, &unit.id, &unit.source]);
+    let key = module_key(&forge.cache, &unit);
     if let Some(module) = forge.cache.module(&key) {
         return Ok(module);
     }

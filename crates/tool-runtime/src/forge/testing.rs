@@ -194,7 +194,7 @@ impl ToolRuntime {
         report: &mut TestReport,
     ) -> Result<(), ToolError> {
         let inner = invocation.workspace.overlaid;
-        let _place = if inner { None } else { self.running.acquire().await.ok() };
+        let _place = if inner { None } else { Some(self.running.take(&invocation.context.session).await) };
         // A test reads what its caller may read, as a tool does.
         let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
         let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base: None, point: None };

@@ -49,6 +49,11 @@ impl Places {
         }
         Ok(places)
     }
+
+    /// A project that has the tool of the first one: through the remote, or itself.
+    pub(super) fn shared_project(&self) -> &Path {
+        if self.remote.is_some() { &self.second } else { &self.first }
+    }
 }
 
 const REMOTE: &str = "remote.git";

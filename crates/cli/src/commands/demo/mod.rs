@@ -2,6 +2,7 @@
 
 mod agent;
 mod gates;
+mod host;
 mod knowledge;
 mod memory;
 mod query;
@@ -84,6 +85,10 @@ impl Demo<'_> {
         let told = self.forge_by_an_agent(&kernel, &places.folder).await;
         let told = match told {
             Ok(()) => self.find_it_elsewhere(places, &kernel).await,
+            failed => failed,
+        };
+        let told = match told {
+            Ok(()) => self.reach_it_from_a_host(places.shared_project()).await,
             failed => failed,
         };
         kernel.shutdown().await;

@@ -1,17 +1,31 @@
 //! What `tgp doctor` says of the machine, with or without a project.
 
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::{Health, Row};
 use crate::printer::Printer;
 use crate::session;
 
+/// How long a program may take to say its version, and how much it may say.
+const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_VERSION_BYTES: u64 = 256;
 /// The variables with the keys of providers.
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
 pub(super) fn rows(directory: &Path) -> Vec<Row> {
-    vec![kernel_row(), jail_row(), git_row(), node_row(), types_row(directory), keys_row(), cache_row()]
+    vec![
+        kernel_row(),
+        jail_row(),
+        git_row(),
+        node_row(),
+        types_row(directory),
+        keys_row(),
+        cache_row(directory),
+    ]
 }
 
 fn kernel_row() -> Row {
@@ -34,20 +48,38 @@ fn jail_row() -> Row {
     Row { name: "jail", health, text }
 }
 
-/// The first line of what a program says of its version.
+/// The first line of what a program says of its version. One that hangs is ended, and one that talks on is not listened to.
 fn version_of(program: &str) -> Option<String> {
-    let output =
-        Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().next().unwrap_or_default().trim().to_owned();
-    (output.status.success() && !line.is_empty()).then_some(line)
+    let mut child = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .ok()?;
+    let output = child.stdout.take()?;
+    let (sender, line) = std::sync::mpsc::channel();
+    // Whatever else holds the pipe open, the thread waits for the first line alone.
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = BufReader::new(output.take(MAX_VERSION_BYTES)).read_until(b'\n', &mut text);
+        let _ = sender.send(text);
+    });
+    let line = line.recv_timeout(PATIENCE).ok();
+    // Its children too. It may have ended, and then nothing of it is left to end.
+    let group = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+    let _ = child.wait();
+    let line = String::from_utf8_lossy(&line?).trim().to_owned();
+    (!line.is_empty()).then_some(line)
 }
 
 fn git_row() -> Row {
     match version_of("git") {
         Some(text) => Row { name: "git", health: Health::Good, text },
         None => {
-            let text = "not installed: tools have no history (install git)".to_owned();
+            let text = "not found, or silent: tools are kept here alone and cannot be synced with a remote (install git)".to_owned();
             Row { name: "git", health: Health::Weak, text }
         }
     }
@@ -57,7 +89,7 @@ fn node_row() -> Row {
     match version_of("node") {
         Some(text) => Row { name: "node", health: Health::Good, text },
         None => {
-            let text = "not installed: nothing needs it but npm packages and TypeScript 7 (install Node 20 or newer)";
+            let text = "not found, or silent: nothing needs it but npm packages and TypeScript 7 (install Node 20 or newer)";
             Row { name: "node", health: Health::Weak, text: text.to_owned() }
         }
     }
@@ -98,11 +130,16 @@ fn types_row(directory: &Path) -> Row {
     }
 }
 
-fn cache_row() -> Row {
-    match session::cache_directory() {
+fn cache_row(directory: &Path) -> Row {
+    let weak = |text: String| Row { name: "cache", health: Health::Weak, text };
+    let Some(path) = session::cache_directory() else {
+        return weak("in memory only: HOME is not set".to_owned());
+    };
+    match tgp::sandbox::usable_cache(Some(path.clone()), directory) {
         Some(path) => Row { name: "cache", health: Health::Good, text: path.display().to_string() },
-        None => {
-            Row { name: "cache", health: Health::Weak, text: "in memory only: HOME is not set".to_owned() }
-        }
+        None => weak(format!(
+            "in memory only: `{}` is in the project, not absolute, or open to others (set TGP_CACHE_DIR)",
+            path.display()
+        )),
     }
 }

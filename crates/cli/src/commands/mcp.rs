@@ -1,0 +1,161 @@
+//! `tgp mcp`: the tools for MCP hosts, and the entry in their configuration files.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use tgp::Kernel;
+use tgp::contract::{Code, Consent, ToolError};
+use tgp_mcp::{HostApprover, HttpOptions, HttpServer, Mode, ServerOptions, serve_stdio};
+use tokio::fs::File;
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+/// Where the token for HTTP clients is, below the tool root.
+const TOKEN_FILE: &str = ".state/mcp/token";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+    #[command(flatten)]
+    serve: ServeMcpArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    /// Enter the server in the configuration of a host.
+    Install(super::mcp_install::InstallArgs),
+    /// Remove the server from the configuration of a host.
+    Uninstall(super::mcp_install::InstallArgs),
+}
+
+#[derive(Debug, Args)]
+struct ServeMcpArgs {
+    /// Which tools a host sees.
+    #[arg(long, value_enum, default_value_t = ModeArg::Code)]
+    mode: ModeArg,
+    /// The tools of the mode direct: math/fib, exec_sql.
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Offer the tools for the project's own files.
+    #[arg(long)]
+    files: bool,
+    /// Offer commands and the project's tests.
+    #[arg(long)]
+    shell: bool,
+    /// Agree to what is asked by default, not to rules.
+    #[arg(long)]
+    yes: bool,
+    /// Answer a longer run with a handle after so long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=300))]
+    patience: u64,
+    /// Serve over HTTP on this port of 127.0.0.1 and ::1.
+    #[arg(long, value_name = "PORT")]
+    http: Option<u16>,
+    /// Where HTTP clients find their token.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModeArg {
+    /// Run programs, forge and find tools.
+    Code,
+    /// Search and invoke, for hosts with a code mode.
+    Search,
+    /// The tools of --only, each as a tool of the host.
+    Direct,
+}
+
+impl ServeMcpArgs {
+    fn options(&self) -> Result<ServerOptions, ToolError> {
+        let mode = match self.mode {
+            ModeArg::Code => Mode::Code,
+            ModeArg::Search => Mode::Search,
+            ModeArg::Direct => Mode::Direct(self.only.clone()),
+        };
+        if self.mode != ModeArg::Direct && !self.only.is_empty() {
+            return Err(ToolError::new(Code::Validation, "`--only` is for the mode `direct`")
+                .help("add `--mode direct`"));
+        }
+        // Rules that ask are for a person to answer: the agent's host has no part in that.
+        let consent = if self.yes { Consent::Outer } else { Consent::Ask };
+        let (files, shell) = (self.files, self.shell);
+        Ok(ServerOptions { mode, files, shell, consent, patience: Duration::from_secs(self.patience) })
+    }
+}
+
+pub async fn run(arguments: McpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    match arguments.command {
+        Some(McpCommand::Install(arguments)) => {
+            super::mcp_install::install(&arguments, global, printer).await
+        }
+        Some(McpCommand::Uninstall(arguments)) => {
+            super::mcp_install::uninstall(&arguments, global, printer).await
+        }
+        None => serve(&arguments.serve, global, printer).await,
+    }
+}
+
+async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let options = arguments.options()?;
+    let approver = HostApprover::new(options.consent);
+    if let Some(port) = arguments.http {
+        let kernel = Arc::new(session::boot(global, Some(Arc::new(approver)), printer).await?);
+        let token_file = arguments.token_file.clone().unwrap_or_else(|| kernel.root().join(TOKEN_FILE));
+        let http = HttpOptions { port, token_file };
+        let server = HttpServer::bind(kernel, options, Arc::new(approver), &http).await?;
+        let (url, token_file) = (server.url(), http.token_file.display());
+        if printer.json() {
+            printer.document(&done(json!({ "url": url, "tokenFile": http.token_file })));
+        } else {
+            printer.note(&format!("listening at {url}; the token is in {token_file}, Ctrl-C ends"));
+        }
+        server.serve().await;
+        return Ok(());
+    }
+    if io::stdin().is_terminal() {
+        printer.note(
+            "waiting for an MCP host on standard input; `tgp mcp install` enters it in one, Ctrl-C ends",
+        );
+    }
+    let (input, output) = take_standard_streams().map_err(|error| {
+        ToolError::new(Code::Internal, format!("the standard streams cannot be used: {error}"))
+    })?;
+    let kernel = Arc::new(session::boot(global, Some(Arc::new(approver)), printer).await?);
+    let served =
+        serve_stdio(Arc::clone(&kernel), options, Arc::new(approver), stream(input), stream(output)).await;
+    end(kernel).await;
+    Ok(served?)
+}
+
+fn stream(descriptor: OwnedFd) -> File {
+    File::from_std(std::fs::File::from(descriptor))
+}
+
+/// Takes standard input and output away from everything else in this process and its children: what they print goes to
+/// standard error, and they read nothing. So every byte that the host reads is a message.
+fn take_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    nix::unistd::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    nix::unistd::dup2_stdout(io::stderr())?;
+    Ok((input, output))
+}
+
+/// Ends the workers, unless a call that takes effect still holds the kernel: then the process waits for its record.
+async fn end(kernel: Arc<Kernel>) {
+    if let Ok(kernel) = Arc::try_unwrap(kernel) {
+        kernel.shutdown().await;
+    }
+}
