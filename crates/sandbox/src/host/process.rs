@@ -22,7 +22,7 @@ use tgp_jail::LockReport;
 use super::SandboxError;
 use crate::os;
 use crate::protocol::{FromWorker, read_blocking};
-use crate::worker::WORKER_ARGUMENT;
+use crate::worker::{COMPILE_WORKER, WORKER_ARGUMENT};
 
 /// A worker that is not ready after this long is given up.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -135,6 +135,8 @@ impl WorkerProcess {
         if reach.is_closed() {
             return Err(SandboxError::Closed);
         }
+        os::check_support()
+            .map_err(|missing| SandboxError::Unlockable { missing: vec![missing.to_owned()] })?;
         let (mut ours, theirs) = connection_pair()?;
         let child = Command::new(&command.program)
             .arg0("tgp-worker")
@@ -156,6 +158,10 @@ impl WorkerProcess {
         let greeted = greet(&mut ours, child.pid);
         drop(held);
         match greeted? {
+            // Without the filter the engine's process could open files and connections. A compile worker runs no tool code.
+            FromWorker::Locked(lock) if !lock.seccomp && kind != COMPILE_WORKER => {
+                Err(SandboxError::Unlockable { missing: lock.missing })
+            }
             FromWorker::Locked(lock) => Ok(Self { child, connection: ours, lock }),
             _ => Err(SandboxError::NotReady("it spoke before it was locked".to_owned())),
         }

@@ -14,6 +14,17 @@ use nix::unistd::Pid;
 
 use super::Peeked;
 
+/// A descriptor that is received is closed in programs that this process starts.
+pub(crate) const CLOSE_ON_EXEC: MsgFlags = MsgFlags::MSG_CMSG_CLOEXEC;
+
+/// To send to a connection that is closed is an error and not a signal.
+pub(crate) const NO_SIGNAL: MsgFlags = MsgFlags::MSG_NOSIGNAL;
+
+/// Whether workers can be started. What the running system lacks of the lock is in a worker's own report.
+pub(crate) fn check_support() -> Result<(), &'static str> {
+    Ok(())
+}
+
 /// The file of this process's program, also after another was put in its place.
 pub(crate) fn this_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")

@@ -14,15 +14,16 @@ use nix::unistd::Pid;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    clone_beside, close_all_from, cpu_clock, die_with_parent, is_from_parent, peek_sender, random_bytes,
-    replace, report_sender, this_program, usable_size,
+    CLOSE_ON_EXEC, NO_SIGNAL, check_support, clone_beside, close_all_from, cpu_clock, die_with_parent,
+    is_from_parent, peek_sender, random_bytes, replace, report_sender, this_program, usable_size,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use linux_pages::{Heap, prepare_template};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use unsupported::{
-    Heap, clone_beside, close_all_from, cpu_clock, die_with_parent, is_from_parent, peek_sender,
-    prepare_template, random_bytes, replace, report_sender, this_program, usable_size,
+    CLOSE_ON_EXEC, Heap, NO_SIGNAL, check_support, clone_beside, close_all_from, cpu_clock, die_with_parent,
+    is_from_parent, peek_sender, prepare_template, random_bytes, replace, report_sender, this_program,
+    usable_size,
 };
 
 /// What waits on a connection.

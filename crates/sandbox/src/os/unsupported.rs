@@ -5,10 +5,19 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
+use nix::sys::socket::MsgFlags;
 use nix::time::ClockId;
 use nix::unistd::Pid;
 
 use super::Peeked;
+
+pub(crate) const CLOSE_ON_EXEC: MsgFlags = MsgFlags::empty();
+
+pub(crate) const NO_SIGNAL: MsgFlags = MsgFlags::empty();
+
+pub(crate) fn check_support() -> Result<(), &'static str> {
+    Err("Workers need Linux.")
+}
 
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_default()

@@ -7,7 +7,7 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::sys::socket::{ControlMessageOwned, recvmsg};
 use nix::unistd::Pid;
 use tgp_jail::{ChildLock, ResourceLimits};
 
@@ -63,7 +63,7 @@ fn receive_connection() -> Option<OwnedFd> {
     let mut byte = [0_u8; 1];
     let mut buffers = [std::io::IoSliceMut::new(&mut byte)];
     let received = loop {
-        match recvmsg::<()>(CONNECTION, &mut buffers, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
+        match recvmsg::<()>(CONNECTION, &mut buffers, Some(&mut space), os::CLOSE_ON_EXEC) {
             Err(Errno::EINTR) => {}
             outcome => break outcome.ok()?,
         }
