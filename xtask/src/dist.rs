@@ -135,12 +135,16 @@ fn printed(platform: &Platform, program: &Rc<[u8]>, scratch: &Path) -> Result<Ve
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     let mut files = Vec::new();
     for (words, name, _) in PRINTED {
-        let mut command = if platform.machine == std::env::consts::ARCH {
+        let mut command = if platform.is_own() {
             Command::new(&path)
         } else {
-            let Some(emulator) = setup::program(&[&format!("qemu-{}", platform.machine)]) else {
+            let emulator = match platform.os {
+                "linux" => setup::program(&[&format!("qemu-{}", platform.machine)]),
+                _ => None,
+            };
+            let Some(emulator) = emulator else {
                 println!(
-                    "xtask: the packages have no completions and no manual page: Debian's package qemu-user is not installed"
+                    "xtask: the packages have no completions and no manual page: this machine cannot run the program (Debian's package qemu-user runs Linux programs for other processors)"
                 );
                 return Ok(Vec::new());
             };

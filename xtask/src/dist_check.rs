@@ -109,7 +109,9 @@ impl Packages {
             let version = name.strip_prefix("tgp-").and_then(|rest| rest.strip_suffix(".tgz"));
             version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
         };
-        let archive = one("archive", &|name| name.contains(machine) && name.ends_with(".tar.gz"))?;
+        let archive = one("archive", &|name| {
+            name.contains(&format!("{machine}-unknown-linux-")) && name.ends_with(".tar.gz")
+        })?;
         Ok(Self {
             needs_c_library: archive.to_string_lossy().ends_with("-gnu.tar.gz"),
             folder: folder.to_owned(),

@@ -26,6 +26,7 @@ mod places;
 mod plain;
 mod rename;
 mod stamp;
+mod sync;
 
 pub use append_log::AppendLog;
 pub use directory::{Directory, Replace};
@@ -40,3 +41,4 @@ pub use overlay::OverlayFs;
 pub use places::{links_and_place, real_place};
 pub use plain::{first_special_file, open_plain, read_plain, replace_plain};
 pub use stamp::{Stamp, since_epoch};
+pub use sync::sync_file_system;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use rustix::process::{Resource, Rlimit, prlimit};
+use rustix::process::Resource;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
@@ -98,15 +98,23 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
 }
 
 /// Limits a process that was just started. One that is gone already needs no limit.
+#[cfg(target_os = "linux")]
 fn limit(leader: Option<Pid>, resource: Resource, most: u64) -> Result<(), CommandError> {
     let Some(process) = leader.and_then(|leader| rustix::process::Pid::from_raw(leader.as_raw())) else {
         return Ok(());
     };
-    let limits = Rlimit { current: Some(most), maximum: Some(most) };
-    match prlimit(Some(process), resource, limits) {
+    let limits = rustix::process::Rlimit { current: Some(most), maximum: Some(most) };
+    match rustix::process::prlimit(Some(process), resource, limits) {
         Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
         Err(error) => Err(CommandError::Start(error.into())),
     }
+}
+
+/// A remote must not fill the disk or the memory, so a process that cannot be limited does not go on.
+#[cfg(not(target_os = "linux"))]
+fn limit(_leader: Option<Pid>, _resource: Resource, _most: u64) -> Result<(), CommandError> {
+    let message = "this system cannot limit a process that was started; remotes need Linux";
+    Err(CommandError::Start(std::io::Error::new(std::io::ErrorKind::Unsupported, message)))
 }
 
 async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> Result<String, CommandError> {

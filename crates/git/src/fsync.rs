@@ -53,7 +53,7 @@ pub(crate) fn secure(
         return sync_each(&paths.into_iter().collect::<Vec<PathBuf>>());
     }
     let disk = File::open(repo.path()).at("cannot open", repo.path())?;
-    nix::unistd::syncfs(disk).at("cannot sync", repo.path())
+    tgp_fs::sync_file_system(&disk).at("cannot sync", repo.path())
 }
 
 /// Sees that an object is there. libgit2 reports success for one that it could not write, such as on a full disk.

@@ -6,6 +6,8 @@
 #![deny(unsafe_code)]
 
 mod host;
+#[allow(unsafe_code, reason = "system calls without a safe interface")]
+mod os;
 mod protocol;
 #[allow(unsafe_code, reason = "the engine is a C library, and a worker ends by _exit")]
 mod worker;

@@ -55,6 +55,9 @@ pub fn program(
 /// A static program where this machine can build one, otherwise one for its own C library.
 fn default_platform() -> Result<&'static Platform> {
     let machine = std::env::consts::ARCH;
+    if cfg!(target_os = "macos") {
+        return Platform::of_target(&format!("{machine}-apple-darwin"));
+    }
     let musl = Platform::of_target(&format!("{machine}-unknown-linux-musl"))?;
     match compiler(musl) {
         Ok(_) => Ok(musl),
@@ -72,7 +75,7 @@ fn compiler(platform: &Platform) -> Result<Compiler> {
     if !has_standard_library(target) {
         bail!("the target {target} is not installed; run `rustup target add {target}`");
     }
-    let is_own = platform.machine == std::env::consts::ARCH;
+    let is_own = platform.is_own();
     let has_zig = setup::program(&["cargo-zigbuild"]).is_some();
     match platform.libc {
         // With it the program also runs on older systems than this one.
@@ -80,6 +83,8 @@ fn compiler(platform: &Platform) -> Result<Compiler> {
         Libc::Glibc if is_own => Ok(Compiler::Cargo),
         Libc::Static if is_own && setup::program(&["musl-gcc"]).is_some() => Ok(Compiler::Cargo),
         Libc::Static if has_zig => Ok(Compiler::Zig),
+        Libc::System if is_own => Ok(Compiler::Cargo),
+        Libc::System => bail!("{target} needs the libraries of macOS; run the command on a Mac"),
         _ => {
             let package = if is_own { "Debian's package musl-tools, or " } else { "" };
             bail!(
@@ -100,15 +105,16 @@ fn build(root: &Path, platform: &Platform) -> Result<PathBuf> {
     let compiler = compiler(platform)?;
     let (command, target) = match (compiler, platform.libc) {
         (Compiler::Cargo, _) => ("build", platform.target.to_owned()),
-        (Compiler::Zig, Libc::Static) => ("zigbuild", platform.target.to_owned()),
         (Compiler::Zig, Libc::Glibc) => ("zigbuild", format!("{}.{OLD_GLIBC}", platform.target)),
+        (Compiler::Zig, _) => ("zigbuild", platform.target.to_owned()),
     };
-    let arguments = [command, "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", "tgp"];
+    let mut arguments = vec![command, "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", "tgp"];
+    arguments.extend(["--target", &target]);
     // libgit2 would otherwise use the zlib of this machine, which another may not have.
     let mut environment = vec![("LIBZ_SYS_STATIC".to_owned(), "1".to_owned())];
     // For `tgp --version --verbose`.
     environment.extend(commit(root).map(|commit| ("TGP_COMMIT".to_owned(), commit)));
-    run::cargo(root, &[arguments.as_slice(), &["--target", &target]].concat(), &environment)?;
+    run::cargo(root, &arguments, &environment)?;
     Ok(fixtures::target(root).join(platform.target).join("dist/tgp"))
 }
 
@@ -124,7 +130,8 @@ fn commit(root: &Path) -> Option<String> {
 
 /// A build of the profile `dist` is stripped already; a program that was given may not be.
 fn strip(platform: &Platform, path: &Path, bytes: Vec<u8>, scratch: &Path) -> Result<Vec<u8>> {
-    if platform.machine != std::env::consts::ARCH {
+    // A Mac runs only what is signed, and the linker signs.
+    if !platform.is_own() || platform.libc == Libc::System {
         return Ok(bytes);
     }
     let stripped = scratch.join("tgp");

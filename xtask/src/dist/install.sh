@@ -54,11 +54,11 @@ checksum() {
 
 # Prints the platforms for this machine, the best one first.
 targets() {
-    [ "$(uname -s)" = Linux ] || fail "there is no archive for $(uname -s): tgp runs on Linux"
-    case $(uname -m) in
-    x86_64 | amd64) echo 'x86_64-unknown-linux-musl x86_64-unknown-linux-gnu' ;;
-    aarch64 | arm64) echo 'aarch64-unknown-linux-musl aarch64-unknown-linux-gnu' ;;
-    *) fail "there is no archive for the processor $(uname -m): expected x86_64 or aarch64" ;;
+    case "$(uname -s) $(uname -m)" in
+    'Linux x86_64' | 'Linux amd64') echo 'x86_64-unknown-linux-musl x86_64-unknown-linux-gnu' ;;
+    'Linux aarch64' | 'Linux arm64') echo 'aarch64-unknown-linux-musl aarch64-unknown-linux-gnu' ;;
+    'Darwin arm64') echo aarch64-apple-darwin ;;
+    *) fail "no archive is made for $(uname -s) on $(uname -m): expected Linux on x86_64 or aarch64, or macOS on arm64" ;;
     esac
 }
 

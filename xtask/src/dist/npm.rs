@@ -21,7 +21,8 @@ locked process, keeps the tools in git and finds them again.
 
     npx tgp demo
 
-This package starts the program `tgp`, which is in a package of your platform (`@tgp/linux-x64`, `@tgp/linux-arm64`).
+This package starts the program `tgp`, which is in a package of your platform (`@tgp/linux-x64`, `@tgp/linux-arm64`,
+`@tgp/darwin-arm64`).
 ";
 
 /// The name of the archive, as `npm pack` gives it.
@@ -114,7 +115,8 @@ mod tests {
     fn the_main_package_names_every_platform_once() {
         let files = main_package("1.2.3", "text", None);
         assert_eq!(manifest(&files).get("man"), None);
-        let packages = json!({ "@tgp/linux-x64": "1.2.3", "@tgp/linux-arm64": "1.2.3" });
+        let packages =
+            json!({ "@tgp/linux-x64": "1.2.3", "@tgp/linux-arm64": "1.2.3", "@tgp/darwin-arm64": "1.2.3" });
         assert_eq!(manifest(&files).get("optionalDependencies"), Some(&packages));
         assert!(files.iter().any(|file| file.path == "bin/tgp.js" && file.is_program));
     }

@@ -22,14 +22,26 @@ pub enum Libc {
     /// None: it is linked into the program.
     Static,
     Glibc,
+    /// The one of macOS, which every version since the oldest supported one has.
+    System,
 }
 
-pub const PLATFORMS: [Platform; 4] = [
+pub const PLATFORMS: [Platform; 5] = [
     linux("x86_64-unknown-linux-musl", "x64", "x86_64", Libc::Static),
     linux("x86_64-unknown-linux-gnu", "x64", "x86_64", Libc::Glibc),
     linux("aarch64-unknown-linux-musl", "arm64", "aarch64", Libc::Static),
     linux("aarch64-unknown-linux-gnu", "arm64", "aarch64", Libc::Glibc),
+    Platform {
+        target: "aarch64-apple-darwin",
+        os: "darwin",
+        cpu: "arm64",
+        machine: "aarch64",
+        libc: Libc::System,
+    },
 ];
+
+/// How a Mach-O program for arm64 begins: the magic number and the processor.
+const MACH_O_ARM64: &[u8] = b"\xcf\xfa\xed\xfe\x0c\0\0\x01";
 
 const fn linux(target: &'static str, cpu: &'static str, machine: &'static str, libc: Libc) -> Platform {
     Platform { target, os: "linux", cpu, machine, libc }
@@ -43,10 +55,19 @@ impl Platform {
         })
     }
 
-    /// The platform of a built program, from its ELF header and the loader that it names.
+    /// Whether a program of this platform runs on this machine.
+    pub fn is_own(&self) -> bool {
+        let os = if self.os == "darwin" { "macos" } else { self.os };
+        self.machine == std::env::consts::ARCH && os == std::env::consts::OS
+    }
+
+    /// The platform of a built program, from its header and the loader that it names.
     pub fn of_program(program: &[u8]) -> Result<&'static Self> {
+        if program.starts_with(MACH_O_ARM64) {
+            return Self::of_target("aarch64-apple-darwin");
+        }
         if !program.starts_with(b"\x7fELF") {
-            bail!("not a Linux program: it does not begin with an ELF header");
+            bail!("not a program: it begins with neither an ELF header nor a Mach-O header for arm64");
         }
         let machine = match program.get(18..20) {
             Some([62, 0]) => "x86_64",
@@ -78,6 +99,8 @@ impl Platform {
                 format!("musllinux_1_1_{machine}"),
             ],
             Libc::Glibc => vec![format!("manylinux_2_{}_{machine}", glibc_minor(program))],
+            // What Rust builds for unless it is told otherwise.
+            Libc::System => vec!["macosx_11_0_arm64".to_owned()],
         }
     }
 }
@@ -142,6 +165,10 @@ pub(super) mod tests {
         );
         check(3, "", "a program for a processor without packages: expected x86_64 or aarch64");
         assert!(Platform::of_program(b"#!/bin/sh").is_err());
+        let darwin = Platform::of_program(b"\xcf\xfa\xed\xfe\x0c\0\0\x01\0\0").unwrap();
+        assert_eq!(darwin.target, "aarch64-apple-darwin");
+        assert_eq!(darwin.npm_package(), "@tgp/darwin-arm64");
+        assert_eq!(darwin.wheel_tags(b""), ["macosx_11_0_arm64"]);
     }
 
     #[test]

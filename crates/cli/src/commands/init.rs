@@ -18,7 +18,9 @@ next: give an agent a task (with ANTHROPIC_API_KEY or OPENAI_API_KEY set;
 or write a tool yourself, check it, run it
   tgp write tools/double.ts --content 'export default (args: { n: number }): number => args.n * 2;'
   tgp check
-  tgp exec tools/double.ts --args '{\"n\": 21}'";
+  tgp exec tools/double.ts --args '{\"n\": 21}'
+or let the MCP host that you use (Claude Code, Cursor, ...) work with the tools
+  tgp mcp install";
 
 #[derive(Debug, Args)]
 pub struct InitArgs {}

@@ -305,7 +305,8 @@ fn read_file(project: &Directory, file: &WalkedFile) -> Result<Option<(Blob, Con
     }
     let size = opened.metadata().map_or(file.stamp.size, |data| data.len());
     // Through the handle: what has the file's name by now may be another one.
-    match Oid::hash_file(ObjectType::Blob, format!("/proc/self/fd/{}", opened.as_raw_fd())) {
+    let handles = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    match Oid::hash_file(ObjectType::Blob, format!("{handles}/{}", opened.as_raw_fd())) {
         Ok(id) => Ok(Some((blob_of(id), Content::TooLarge(size)))),
         Err(_) => Ok(None),
     }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeVal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::time::ClockId;
@@ -20,8 +20,9 @@ use nix::unistd::Pid;
 use tgp_jail::LockReport;
 
 use super::SandboxError;
+use crate::os;
 use crate::protocol::{FromWorker, read_blocking};
-use crate::worker::WORKER_ARGUMENT;
+use crate::worker::{COMPILE_WORKER, WORKER_ARGUMENT};
 
 /// A worker that is not ready after this long is given up.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,7 +45,7 @@ impl WorkerCommand {
     /// The running binary itself. It keeps working when the file is replaced during an upgrade.
     #[must_use]
     pub fn this_binary() -> Self {
-        Self { program: PathBuf::from("/proc/self/exe"), arguments: Vec::new() }
+        Self { program: os::this_program(), arguments: Vec::new() }
     }
 }
 
@@ -134,6 +135,8 @@ impl WorkerProcess {
         if reach.is_closed() {
             return Err(SandboxError::Closed);
         }
+        os::check_support()
+            .map_err(|missing| SandboxError::Unlockable { missing: vec![missing.to_owned()] })?;
         let (mut ours, theirs) = connection_pair()?;
         let child = Command::new(&command.program)
             .arg0("tgp-worker")
@@ -155,6 +158,10 @@ impl WorkerProcess {
         let greeted = greet(&mut ours, child.pid);
         drop(held);
         match greeted? {
+            // Without the filter the engine's process could open files and connections. A compile worker runs no tool code.
+            FromWorker::Locked(lock) if !lock.seccomp && kind != COMPILE_WORKER => {
+                Err(SandboxError::Unlockable { missing: lock.missing })
+            }
             FromWorker::Locked(lock) => Ok(Self { child, connection: ours, lock }),
             _ => Err(SandboxError::NotReady("it spoke before it was locked".to_owned())),
         }
@@ -202,7 +209,7 @@ impl ChildProcess {
 
     /// The clock of the CPU time it has used. Valid until it is reaped.
     pub(super) fn cpu_clock(&self) -> Option<ClockId> {
-        nix::time::clock_getcpuclockid(self.pid).ok()
+        os::cpu_clock(self.pid)
     }
 
     /// False when it has ended while it waited for work.
@@ -256,7 +263,7 @@ impl Drop for ChildProcess {
 /// Our end of a connection, which tells who writes to it, and the worker's.
 pub(super) fn connection_pair() -> Result<(UnixStream, OwnedFd), SandboxError> {
     let (ours, theirs) = UnixStream::pair().map_err(SandboxError::Start)?;
-    setsockopt(&ours, sockopt::PassCred, &true).map_err(errno)?;
+    os::report_sender(&ours, true).map_err(errno)?;
     let timeout = TimeVal::new(START_TIMEOUT.as_secs().cast_signed(), 0);
     setsockopt(&ours, sockopt::ReceiveTimeout, &timeout).map_err(errno)?;
     Ok((ours, OwnedFd::from(theirs)))
@@ -265,29 +272,14 @@ pub(super) fn connection_pair() -> Result<(UnixStream, OwnedFd), SandboxError> {
 /// Reads the greeting, and with it the proof of who sent it: the operating system attaches the sender's process
 /// id, which must be the child's.
 fn greet(connection: &mut UnixStream, child: Pid) -> Result<FromWorker, SandboxError> {
-    let mut space = nix::cmsg_space!(nix::libc::ucred);
-    let mut probe = [0_u8; 1];
-    let mut buffers = [io::IoSliceMut::new(&mut probe)];
-    let received = loop {
-        let received =
-            recvmsg::<()>(connection.as_raw_fd(), &mut buffers, Some(&mut space), MsgFlags::MSG_PEEK);
-        match received {
-            // A wait with a time limit ends with every signal, and the end of each worker sends one.
-            Err(nix::errno::Errno::EINTR) => {}
-            received => break received.map_err(errno)?,
-        }
-    };
-    let sender = received.cmsgs().map_err(errno)?.find_map(|message| match message {
-        ControlMessageOwned::ScmCredentials(credentials) => Some(credentials.pid()),
-        _ => None,
-    });
+    let received = os::peek_sender(connection).map_err(errno)?;
     if received.bytes == 0 {
         return Err(SandboxError::EndedEarly);
     }
-    if sender != Some(child.as_raw()) {
+    if received.sender != Some(child) {
         return Err(SandboxError::NotReady("another process answered in its place".to_owned()));
     }
-    setsockopt(connection, sockopt::PassCred, &false).map_err(errno)?;
+    os::report_sender(connection, false).map_err(errno)?;
     read_blocking(connection).map_err(|error| SandboxError::NotReady(error.to_string()))
 }
 

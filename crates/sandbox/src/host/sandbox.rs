@@ -25,6 +25,12 @@ pub enum SandboxError {
     EndedEarly,
     #[error("cannot prepare the engine: {0}")]
     Prelude(String),
+    /// What an agent wrote does not run in a process that the system cannot hold.
+    #[error("forged tools do not run on this machine, because their process cannot be locked: {}", missing.join(" "))]
+    Unlockable {
+        /// What is missing, one plain sentence each.
+        missing: Vec<String>,
+    },
     #[error("the sandbox is shut down")]
     Closed,
 }

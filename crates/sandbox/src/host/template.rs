@@ -4,12 +4,13 @@ use std::io::{IoSlice, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::socket::{ControlMessage, sendmsg};
 use nix::unistd::Pid;
 
 use super::SandboxError;
 use super::pool::{Modules, WarmWorker};
 use super::process::{Reach, WorkerProcess, connection_pair, errno};
+use crate::os;
 use crate::protocol::{
     FORK_ANSWER_BYTES, FORK_REQUEST, FromWorker, ModuleCode, ToWorker, WarmUp, forked, read_blocking,
     write_blocking,
@@ -53,14 +54,8 @@ impl Template {
         let control = [ControlMessage::ScmRights(&descriptors)];
         let request = [FORK_REQUEST];
         let template = &mut self.process.connection;
-        sendmsg::<()>(
-            template.as_raw_fd(),
-            &[IoSlice::new(&request)],
-            &control,
-            MsgFlags::MSG_NOSIGNAL,
-            None,
-        )
-        .map_err(errno)?;
+        sendmsg::<()>(template.as_raw_fd(), &[IoSlice::new(&request)], &control, os::NO_SIGNAL, None)
+            .map_err(errno)?;
         let mut answer = [0; FORK_ANSWER_BYTES];
         template
             .read_exact(&mut answer)

@@ -7,7 +7,6 @@
 mod compile;
 mod engine;
 mod host;
-mod pages;
 mod quickjs;
 mod template;
 
@@ -17,9 +16,9 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use tgp_jail::{Profile, lock_this_process};
 
+use crate::os;
 use crate::protocol::{FromWorker, RunRequest, ToWorker, read_blocking, write_blocking};
 pub use compile::{Frontend, FrontendReply};
 use engine::Engine;
@@ -70,7 +69,8 @@ pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
 
 fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     let mut connection = connection()?;
-    close_the_rest()?;
+    // What the embedding program left open is none of a worker's business.
+    os::close_all_from(os::FIRST_OTHER)?;
     let stack_bytes = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })?;
     let kernel = nix::unistd::getppid();
     let profile = profile(kind, heap_bytes)?;
@@ -79,7 +79,7 @@ fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
         _ => None,
     };
     // A worker never outlives the thread that started it, even when the kernel is killed outright.
-    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).ok()?;
+    os::die_with_parent()?;
     let report = lock_this_process(&profile).ok()?;
     write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
     if kind == COMPILE_WORKER {
@@ -98,26 +98,7 @@ fn connection() -> Option<UnixStream> {
     // SAFETY: descriptor 0 is open for the life of the process and nothing else in a worker uses it.
     let descriptor = unsafe { OwnedFd::from_raw_fd(std::io::stdin().as_raw_fd()) };
     let stream = UnixStream::from(descriptor);
-    let peer = getsockopt(&stream, PeerCredentials).ok()?;
-    let from_parent =
-        peer.pid() == nix::unistd::getppid().as_raw() && peer.uid() == nix::unistd::getuid().as_raw();
-    from_parent.then_some(stream)
-}
-
-/// Closes every descriptor but the standard ones: what the embedding program left open is none of a worker's business.
-fn close_the_rest() -> Option<()> {
-    const FIRST: libc::c_uint = 3;
-    // SAFETY: the call takes numbers only, and nothing in this process has opened a descriptor yet.
-    if unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, 0) } == 0 {
-        return Some(());
-    }
-    // Kernels before 5.9 do not know the call.
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
-    for descriptor in 3..libc::c_int::try_from(most.min(1 << 20)).ok()? {
-        // SAFETY: as above; closing what is not open does nothing.
-        unsafe { libc::close(descriptor) };
-    }
-    Some(())
+    os::is_from_parent(&stream).then_some(stream)
 }
 
 /// What a process of this kind may still do after it has locked itself.

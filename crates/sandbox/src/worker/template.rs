@@ -4,17 +4,16 @@
 //! its own connection, becomes a child of the kernel and not of the template, and locks itself further before it reads
 //! anything that comes from a tool.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::sys::socket::{ControlMessageOwned, recvmsg};
 use nix::unistd::Pid;
 use tgp_jail::{ChildLock, ResourceLimits};
 
 use super::engine::Engine;
-use super::pages::{self, Heap};
 use super::{Serving, leave};
+use crate::os::{self, Heap};
 use crate::protocol::{FORK_REQUEST, FromWorker, fork_answer};
 
 /// Where the template has the kernel's connection, and where each copy gets its own.
@@ -28,7 +27,7 @@ pub(super) struct Birth {
 
 impl Birth {
     pub(super) fn prepare(limits: &ResourceLimits) -> Option<Self> {
-        Some(Self { lock: ChildLock::prepare(limits).ok()?, heap: pages::prepare_template() })
+        Some(Self { lock: ChildLock::prepare(limits).ok()?, heap: os::prepare_template() })
     }
 }
 
@@ -39,7 +38,7 @@ pub(super) fn serve(serving: &Serving, mut birth: Birth, kernel: Pid) -> Option<
     serving.engine.collect_garbage();
     loop {
         let connection = receive_connection()?;
-        match clone_beside() {
+        match os::clone_beside() {
             Ok(None) => {
                 // A worker that cannot serve says nothing: the kernel sees the closed connection and reports it.
                 let _ = become_worker(connection, &mut birth, kernel)
@@ -64,7 +63,7 @@ fn receive_connection() -> Option<OwnedFd> {
     let mut byte = [0_u8; 1];
     let mut buffers = [std::io::IoSliceMut::new(&mut byte)];
     let received = loop {
-        match recvmsg::<()>(CONNECTION, &mut buffers, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
+        match recvmsg::<()>(CONNECTION, &mut buffers, Some(&mut space), os::CLOSE_ON_EXEC) {
             Err(Errno::EINTR) => {}
             outcome => break outcome.ok()?,
         }
@@ -78,23 +77,12 @@ fn receive_connection() -> Option<OwnedFd> {
     (received.bytes == 1 && byte == [FORK_REQUEST]).then_some(descriptor)
 }
 
-/// A copy of this process beside it: its parent is the kernel, which can wait for it and whose death it dies. `None` in
-/// the copy.
-fn clone_beside() -> Result<Option<Pid>, Errno> {
-    const FLAGS: libc::c_int = libc::CLONE_PARENT | libc::SIGCHLD;
-    // SAFETY: as with fork, the copy has its own memory and stack. This process has one thread, so no lock of the C library
-    // or of the allocator is held by a thread that the copy lacks.
-    let result = unsafe { libc::syscall(libc::SYS_clone, FLAGS, 0, 0, 0, 0) };
-    let number = Errno::result(result)?;
-    Ok((number != 0).then(|| Pid::from_raw(number as i32)))
-}
-
 fn become_worker(connection: OwnedFd, birth: &mut Birth, kernel: Pid) -> Option<()> {
-    // SAFETY: the number stays that of the connection that `Host` owns; the template's own is closed by the same call.
-    Errno::result(unsafe { libc::dup3(connection.as_raw_fd(), CONNECTION, libc::O_CLOEXEC) }).ok()?;
+    // The number stays that of the connection that `Host` owns; the template's own is closed by the same call.
+    os::replace(CONNECTION, &connection)?;
     drop(connection);
     // A copy does not inherit this.
-    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).ok()?;
+    os::die_with_parent()?;
     // The kernel may have died before that call, and then nothing would end this process.
     (nix::unistd::getppid() == kernel).then_some(())?;
     birth.lock.apply().ok()?;

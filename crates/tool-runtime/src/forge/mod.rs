@@ -91,6 +91,12 @@ impl From<ToolRuntimeError> for ToolError {
                 CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_),
             ) => ToolError::new(Code::Compile, error.to_string())
                 .help("flatten the expression or split the source into several tools"),
+            // The code of `shell_exec` on such a machine.
+            ToolRuntimeError::Sandbox(SandboxError::Unlockable { .. })
+            | ToolRuntimeError::Compile(CompileFailure::Sandbox(SandboxError::Unlockable { .. })) => {
+                ToolError::new(Code::Security, error.to_string())
+                    .help("`tgp doctor` shows what this machine lacks")
+            }
             _ => ToolError::new(Code::Internal, error.to_string())
                 .help("`tgp doctor` shows what this machine lacks"),
         }

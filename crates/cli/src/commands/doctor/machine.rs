@@ -33,7 +33,14 @@ fn kernel_row() -> Row {
         Ok(release) => {
             Row { name: "kernel", health: Health::Good, text: format!("Linux {}", release.trim()) }
         }
-        Err(_) => Row { name: "kernel", health: Health::Weak, text: "not Linux, or no /proc".to_owned() },
+        Err(_) if cfg!(target_os = "linux") => {
+            Row { name: "kernel", health: Health::Weak, text: "unknown: /proc is not mounted".to_owned() }
+        }
+        Err(_) => {
+            let system = std::env::consts::OS;
+            let text = format!("{system}: forged tools, shell_exec and test_run refuse, they need Linux");
+            Row { name: "kernel", health: Health::Weak, text }
+        }
     }
 }
 

@@ -267,11 +267,10 @@ fn lock_rows(name: &'static str, report: &tgp::sandbox::LockReport) -> Vec<Row> 
     if !report.namespaces.is_empty() {
         parts.push(format!("namespaces: {}", report.namespaces.join(", ")));
     }
-    let health = if report.missing.is_empty() { Health::Good } else { Health::Weak };
-    let text = if parts.is_empty() {
-        "a process of its own, not locked further".to_owned()
-    } else {
-        parts.join("; ")
+    let (health, text) = match (report.seccomp, report.missing.is_empty()) {
+        (true, true) => (Health::Good, parts.join("; ")),
+        (true, false) => (Health::Weak, parts.join("; ")),
+        (false, _) => (Health::Bad, "forged tools refuse: this machine cannot lock their process".to_owned()),
     };
     let mut rows = vec![Row { name, health, text }];
     rows.extend(report.missing.iter().map(|text| Row {

@@ -68,7 +68,7 @@ pub(in crate::worker) struct CountingAllocator(pub(in crate::worker) Rc<HeapMete
 
 fn usable(pointer: *mut u8) -> usize {
     // SAFETY: every pointer that reaches this comes from the malloc family below and is still allocated.
-    unsafe { libc::malloc_usable_size(pointer.cast()) }
+    unsafe { crate::os::usable_size(pointer) }
 }
 
 // SAFETY: all functions hand the work to the C library's allocator, which meets the trait's terms on size and

@@ -97,11 +97,9 @@ fn random_bytes(count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count.min(65_536)];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        // SAFETY: the pointer and length describe the slice `rest`.
-        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
-        match usize::try_from(got) {
-            Ok(got) => filled += got,
-            Err(_) => crate::worker::leave(),
+        match crate::os::random_bytes(rest) {
+            Some(got) => filled += got,
+            None => crate::worker::leave(),
         }
     }
     bytes

@@ -12,13 +12,13 @@ const STACK_BYTES: usize = 16 * 1024;
 const PAGE_BYTES: usize = 4096;
 
 /// Where the heap of the C library begins.
-pub(super) struct Heap {
+pub(crate) struct Heap {
     start: usize,
 }
 
 /// Prepares a template, before it locks itself and makes its engine: its copies get the pages of code and constants that
 /// it touches from now on, and it knows where its heap is.
-pub(super) fn prepare_template() -> Option<Heap> {
+pub(crate) fn prepare_template() -> Option<Heap> {
     let mappings = fs::read_to_string("/proc/self/maps").ok()?;
     let mappings: Vec<Mapping> = mappings.lines().filter_map(Mapping::parse).collect();
     hand_over_code(&mappings);
@@ -80,7 +80,7 @@ impl Mapping {
 
 impl Heap {
     /// Gives a worker its own copies of the pages that its run will write to.
-    pub(super) fn own(&self) {
+    pub(crate) fn own(&self) {
         // SAFETY: this only asks where the heap ends.
         let end = unsafe { libc::sbrk(0) } as usize;
         advise(self.start, end, libc::MADV_POPULATE_WRITE);
