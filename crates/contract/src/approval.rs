@@ -141,6 +141,8 @@ pub struct KeptAnswer {
 pub struct KeptRun {
     pub answers: Vec<KeptAnswer>,
     pub journal: Vec<JournalEntry>,
+    /// False when it has done more than is in the journal.
+    pub is_whole: bool,
     /// While it is held, no other attempt gets the same answers.
     pub lease: Box<dyn Any + Send + Sync>,
 }
@@ -175,11 +177,17 @@ pub trait ApprovalStore: Send + Sync {
         journal: &[JournalEntry],
     ) -> Result<PendingApproval, ToolError>;
 
-    /// Keeps what a run has done by now, after it has asked.
+    /// Keeps what a run has done by now, after it has asked or with what was granted to it. A run whose journal is not the
+    /// whole of it cannot start again.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn keep_journal(&self, run: &RunIdentity, journal: &[JournalEntry]) -> Result<(), ToolError>;
+    fn keep_journal(
+        &self,
+        run: &RunIdentity,
+        journal: &[JournalEntry],
+        is_whole: bool,
+    ) -> Result<(), ToolError>;
 
     /// Counts a use of a grant that cannot be rolled back, before it happens.
     ///

@@ -14,6 +14,7 @@ use crate::approval;
 use crate::form::Forms;
 use crate::options::ServerOptions;
 use crate::runs::RunTable;
+use crate::tools::Forging;
 
 /// Characters of the name that a host gives itself. It is for people; who it is follows from the token.
 const MAX_NAME_CHARS: usize = 48;
@@ -50,6 +51,7 @@ pub(crate) struct Client {
     pub(crate) family: String,
     pub(crate) runs: RunTable,
     pub(crate) answers: AnswerStore,
+    pub(crate) forging: Forging,
     calls: AtomicU64,
 }
 
@@ -64,6 +66,7 @@ impl Client {
             family,
             runs: RunTable::default(),
             answers: AnswerStore::default(),
+            forging: Forging::default(),
             calls: AtomicU64::new(1),
         })
     }

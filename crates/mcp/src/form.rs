@@ -86,7 +86,7 @@ impl Forms {
         if is_stateless(context) {
             let bound = bound_to(caller, request);
             let options = SealOptions::new().associated_data(&bound).ttl(STATE_LIFETIME);
-            let state = self.codec.seal_with(question.id.as_bytes(), &options);
+            let state = self.codec.seal_with(sealed(&question).as_bytes(), &options);
             let requests =
                 BTreeMap::from([(FORM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)))]);
             return Asked::ByHost(Box::new(InputRequiredResult::new(Some(requests), Some(state))));
@@ -109,7 +109,8 @@ impl Forms {
             .codec
             .open_with(state, &bound_to(caller, request))
             .map_err(|error| refused(format!("requestState: {error}")))?;
-        let id = String::from_utf8_lossy(&id).into_owned();
+        let state = String::from_utf8_lossy(&id).into_owned();
+        let id = state.split(' ').next().unwrap_or_default();
         let answer = request.input_responses.as_ref().and_then(|answers| answers.get(FORM));
         let Some(answer) = answer else { return Ok(()) };
         let answer: ElicitResult = serde_json::from_value(answer.clone())
@@ -120,13 +121,20 @@ impl Forms {
         }
         let questions = ClientQuestions::of(shared, caller.session());
         if let Ok(Some(questions)) = questions
-            && let Ok(question) = questions.find(&id)
+            && let Ok(question) = questions.find(id)
+            && sealed(&question) == state
             && form(&question).is_some()
         {
             settle(&questions, &question, &answer);
         }
         Ok(())
     }
+}
+
+/// A question as a host carries it. The same question of a later run was asked at another time, and needs an answer of its
+/// own.
+fn sealed(question: &KeptQuestion) -> String {
+    format!("{} {}", question.id, question.asked_ms)
 }
 
 /// What a repeated request has in common with the first one.
@@ -165,7 +173,9 @@ fn form(question: &KeptQuestion) -> Option<ElicitRequestParams> {
         "would": request.preview,
         "because": reasons,
     });
-    let content = visible_json(&serde_json::to_string_pretty(&content).ok()?);
+    // The only ends of lines are those of the document itself: those in its texts are escaped.
+    let content = serde_json::to_string_pretty(&content).ok()?;
+    let content = content.lines().map(visible_json).collect::<Vec<_>>().join("\n");
     if content.len() > MAX_SHOWN_BYTES {
         return None;
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 use tgp::approvals::{ApprovalState, Approvals, KeptQuestion, MAX_TIMES};
-use tgp::contract::{ApprovalDecision, Code, ToolError};
+use tgp::contract::{Actor, ApprovalDecision, Code, ToolError};
 
 use super::{done, shown_time};
 use crate::approval;
@@ -21,6 +21,9 @@ pub struct ApproveArgs {
     /// The id of the question, or the beginning of it; without one, all are listed.
     #[arg(add = ArgValueCandidates::new(candidates::approvals))]
     id: Option<String>,
+    /// Forget all questions and answers of this project.
+    #[arg(long, conflicts_with_all = ["id", "deny", "times"])]
+    clear: bool,
     /// Refuse it, without being asked.
     #[arg(long, requires = "id")]
     deny: bool,
@@ -35,6 +38,11 @@ pub struct ApproveArgs {
 
 pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let approvals = approvals(global)?;
+    if arguments.clear {
+        let runs = approvals.clear()?;
+        say(&format!("forgot {}", count(runs, "run")), json!({ "cleared": runs }), printer);
+        return Ok(());
+    }
     let Some(id) = &arguments.id else { return list(&approvals, printer) };
     let question = approvals.find(id)?;
     if question.state() != ApprovalState::Pending {
@@ -50,6 +58,9 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
             ToolError::new(Code::Approval, "an approval is given at a terminal, after its content was read")
                 .help(format!("run `tgp approve {}` in a terminal; `--deny` needs none", question.id));
         return Err(error.into());
+    }
+    if let Some(run) = around(&question) {
+        printer.note(&run);
     }
     match approval::ask(&ApprovalQuestion::new(&question.request())).await {
         Answer::Yes | Answer::Always => {
@@ -106,7 +117,7 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
     for question in &questions {
         let asked = ApprovalQuestion::new(&question.request());
         let why = asked.reasons.first().map(|reason| reason.reason.as_str()).unwrap_or_default();
-        printer.data(&format!(
+        printer.line(&format!(
             "{}  {:<8}  {}  {}  by {}: {}",
             question.id,
             word(question.state()),
@@ -124,6 +135,29 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
         )),
     }
     Ok(())
+}
+
+/// Characters of the arguments of a run that are shown before its question; `--json` shows them whole.
+const MAX_ARGUMENTS: usize = 2000;
+
+/// The run that a question of an inner call is a part of: the answer holds for it alone.
+fn around(question: &KeptQuestion) -> Option<String> {
+    let (run, request) = (question.run.as_ref()?, question.request());
+    if run.tool == request.call.tool && run.arguments == request.call.arguments {
+        return None;
+    }
+    let actor = match &run.actor {
+        Actor::Person(id) | Actor::Agent(id) => id.clone(),
+        Actor::Tool(path) => path.to_string(),
+    };
+    let arguments = single_line(&run.arguments.to_string());
+    let shown: String = arguments.chars().take(MAX_ARGUMENTS).collect();
+    let rest = if shown.len() < arguments.len() { " ... (`tgp approve --json` shows all)" } else { "" };
+    Some(format!(
+        "a part of the run of `{}` by {}:\n  {shown}{rest}",
+        visible(&run.tool),
+        single_line(&actor)
+    ))
 }
 
 fn word(state: ApprovalState) -> &'static str {
@@ -147,6 +181,7 @@ fn document(question: &KeptQuestion) -> Value {
         "targets": request.targets,
         "reasons": request.reasons,
         "preview": request.preview,
+        "run": question.run,
         "asked_ms": question.asked_ms,
         "expires_ms": question.expires_ms,
         "answer": question.answer,

@@ -172,7 +172,16 @@ fn call_with_form(
     arguments: &Value,
     answer: &dyn Fn(&Value) -> Value,
 ) -> (Value, Option<Value>) {
-    let id = host.begin("tools/call", &json!({ "name": "run", "arguments": arguments }));
+    call_tool_with_form(host, "run", arguments, answer)
+}
+
+fn call_tool_with_form(
+    host: &mut McpHost,
+    tool: &str,
+    arguments: &Value,
+    answer: &dyn Fn(&Value) -> Value,
+) -> (Value, Option<Value>) {
+    let id = host.begin("tools/call", &json!({ "name": tool, "arguments": arguments }));
     let mut form = None;
     loop {
         let message = host.receive();
@@ -293,8 +302,44 @@ fn a_host_of_the_revision_without_sessions_carries_the_question() {
     let mut second = call;
     second["requestState"] = json!(state);
     second["inputResponses"] = answer;
-    let done = stateless(&mut host, second);
+    let done = stateless(&mut host, second.clone());
     let text = done["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
     assert_eq!(serde_json::from_str::<Value>(text).unwrap()["result"], 42);
+    // The answer was for that run: the same request with the old answer asks again, however often it is sent.
+    for _ in 0..3 {
+        let replayed = stateless(&mut host, second.clone());
+        assert_eq!(replayed["result"]["resultType"], "input_required", "{replayed}");
+    }
+    host.close();
+}
+
+#[test]
+fn bug_forge_began_again_with_each_answer() {
+    let test = "import { expect, test } from '@tgp/test';\nimport half from './half.ts';\ntest('halves', () => \
+                expect(half({ n: 4 })).toBe(2));\n";
+    let source = "/** Half of a number. */\nexport default (args: { n: number }): number => args.n / 2;\n";
+    let forge = json!({ "name": "math/half", "test": test, "source": source });
+    let mut host = with_forms(Project::initialised(), &["--forms"]);
+    let agree = |form: &Value| json!({ "action": "accept", "content": { "choice": choices(form)[1] } });
+    let (forged, form) = call_tool_with_form(&mut host, "forge", &forge, &agree);
+    assert!(form.is_some() && forged["green"]["failed"] == 0, "{forged}");
+    host.close();
+
+    let mut host = McpHost::start(Project::initialised(), &[]);
+    let mut steps = Vec::new();
+    let forged = loop {
+        assert!(steps.len() < 6, "{steps:?}");
+        let (failed, text) = host.call("forge", &forge);
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        if !failed {
+            break answer;
+        }
+        let id = answer["details"]["needs_approval"]["id"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        steps.push(answer["details"]["step"].as_str().unwrap().to_owned());
+        let (code, screen) = answer_at_terminal(&host.project, &["approve", id], "y\n");
+        assert_eq!(code, Some(0), "{screen}");
+    };
+    assert_eq!(forged["green"]["failed"], 0, "{forged}");
+    assert_eq!(steps, ["write_test", "red", "write_source", "green"]);
     host.close();
 }

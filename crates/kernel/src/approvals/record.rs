@@ -10,7 +10,7 @@ use tgp_contract::{
 /// How many characters of a hash an id has: enough for a hundred questions, few enough to be typed.
 const ID_CHARS: usize = 12;
 /// How long a question waits, and how long its answer holds.
-const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
+pub(super) const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// One file of the store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +21,17 @@ pub(super) struct RunRecord {
     pub(super) run: RunIdentity,
     pub(super) questions: Vec<KeptQuestion>,
     pub(super) journal: Vec<JournalEntry>,
+    /// Whether it has done more than is in the journal.
+    #[serde(default)]
+    pub(super) overflown: bool,
+}
+
+impl RunRecord {
+    /// The questions, each with the run that asks.
+    pub(super) fn into_questions(self) -> impl Iterator<Item = KeptQuestion> {
+        let run = self.run;
+        self.questions.into_iter().map(move |question| KeptQuestion { run: Some(run.clone()), ..question })
+    }
 }
 
 /// Everything that a person is shown before they answer.
@@ -45,6 +56,9 @@ pub struct KeptQuestion {
     /// Short, for people to type.
     pub id: String,
     request: KeptRequest,
+    /// The outermost call around it, where it was read from the store.
+    #[serde(skip)]
+    pub run: Option<RunIdentity>,
     pub asked_ms: u64,
     pub expires_ms: u64,
     pub answer: Option<ApprovalDecision>,
@@ -76,6 +90,7 @@ impl KeptQuestion {
                 reach: request.reach.clone(),
                 hash: request.hash.clone(),
             },
+            run: None,
             asked_ms: now_ms,
             expires_ms: now_ms + LIFETIME_MS,
             answer: None,

@@ -14,20 +14,23 @@ use tgp_contract::{
 use tgp_fs::append_log::{at, private_directory};
 use tgp_fs::{LockKind, LockWait, take_lock};
 
-use super::record::{ApprovalState, KeptQuestion, RunRecord};
+use super::record::{ApprovalState, KeptQuestion, LIFETIME_MS, RunRecord};
 use crate::boot::Environment;
 use crate::{id_prefix, user_state};
 
 /// The directory of the store below the state directory of tgp.
 const DIRECTORY: &str = "approvals";
-/// Questions of one project that wait for an answer.
-const MAX_PENDING: usize = 100;
-/// Files that a listing reads: those that wait, and as many that are answered.
+/// Runs of one project that wait for an answer or have one, and the bytes of what is kept of them.
+const MAX_RUNS: usize = 100;
+const MAX_STORE_BYTES: u64 = 64 << 20;
+/// A draft that is older belongs to a process that was killed.
+const DRAFT_LIFETIME: Duration = Duration::from_secs(600);
+/// Entries of the directory that are looked at: runs, their leases and drafts.
 const MAX_FILES: usize = 1000;
 /// Bytes of a file that are read: the journal of a run, and what its questions show.
-const MAX_RECORD_BYTES: u64 = 64 << 20;
-/// Bytes of a file that are written, so that it can be read: indentation is added.
-const MAX_KEPT_BYTES: u64 = 24 << 20;
+const MAX_RECORD_BYTES: u64 = 96 << 20;
+/// Bytes of what the questions of a run show.
+const MAX_QUESTION_BYTES: usize = 4 << 20;
 /// How often a call may be made by one answer.
 pub const MAX_TIMES: u32 = 20;
 /// Both are held for the time of one change of a file.
@@ -69,7 +72,7 @@ impl Approvals {
     /// When the store cannot be believed or read.
     pub fn list(&self) -> Result<Vec<KeptQuestion>, ToolError> {
         let mut questions: Vec<KeptQuestion> =
-            self.records()?.into_iter().flat_map(|(_, record)| record.questions).collect();
+            self.records()?.into_iter().flat_map(|(_, record)| record.into_questions()).collect();
         questions.sort_by(|one, other| (one.asked_ms, &one.id).cmp(&(other.asked_ms, &other.id)));
         Ok(questions)
     }
@@ -173,23 +176,43 @@ impl Approvals {
         Ok(records)
     }
 
-    /// Removes files of which nothing is left, so that the directory does not grow.
-    fn sweep(&self) -> Result<(), ToolError> {
+    /// Removes what is older than any question may be, without reading it. How many runs are left, and their bytes.
+    fn sweep(&self) -> Result<(usize, u64), ToolError> {
         let entries = std::fs::read_dir(&self.directory).map_err(at(&self.directory))?;
+        let (mut runs, mut bytes) = (0, 0);
         for entry in entries.flatten().take(MAX_FILES) {
             let path = entry.path();
+            let Ok(metadata) = entry.metadata() else { continue };
+            let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
             let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
             let is_left = match ending {
-                "json" => !matches!(self.record(&path), Ok(None)),
+                "json" => age < Duration::from_millis(LIFETIME_MS),
                 // The lease of an attempt belongs to a file of the same name.
                 "lease" => path.with_extension("json").exists(),
+                "draft" => age < DRAFT_LIFETIME,
                 _ => true,
             };
             if !is_left {
                 remove(&path)?;
+            } else if ending == "json" {
+                runs += 1;
+                bytes += metadata.len();
             }
         }
-        Ok(())
+        Ok((runs, bytes))
+    }
+
+    /// Forgets all questions and answers, and what their runs have done. How many runs there were.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn clear(&self) -> Result<usize, ToolError> {
+        let _turn = self.turn()?;
+        let entries = std::fs::read_dir(&self.directory).map_err(at(&self.directory))?;
+        let is_run = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+        let runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_run).collect();
+        runs.iter().try_for_each(|path| remove(path))?;
+        Ok(runs.len())
     }
 
     fn change(
@@ -227,7 +250,9 @@ impl ApprovalStore for Approvals {
             let hash = question.hash().to_owned();
             question.answer.map(|decision| KeptAnswer { id: question.id, hash, decision })
         });
-        Ok(Some(KeptRun { answers: answers.collect(), journal: record.journal, lease: Box::new(lease) }))
+        let is_whole = !record.overflown;
+        let (journal, lease) = (record.journal, Box::new(lease));
+        Ok(Some(KeptRun { answers: answers.collect(), journal, is_whole, lease }))
     }
 
     fn keep(
@@ -237,35 +262,38 @@ impl ApprovalStore for Approvals {
         journal: &[JournalEntry],
     ) -> Result<PendingApproval, ToolError> {
         let _turn = self.turn()?;
-        self.sweep()?;
+        let (runs, bytes) = self.sweep()?;
         let path = self.path(run);
         let asked = KeptQuestion::new(run, question, tgp_text::now_ms());
-        let records = self.records()?;
-        let pending = records.iter().flat_map(|(_, record)| &record.questions);
-        let waiting = pending.filter(|question| question.state() == ApprovalState::Pending);
-        let waits_already = waiting.clone().find(|question| question.id == asked.id);
-        if waits_already.is_none() && waiting.count() >= MAX_PENDING {
-            let message = format!("{MAX_PENDING} calls wait for an approval already");
+        let known = self.record(&path)?;
+        if known.is_none() && (runs >= MAX_RUNS || bytes >= MAX_STORE_BYTES) {
+            let message = format!(
+                "{runs} calls ({} MB) wait for an approval already; {MAX_RUNS} and {} MB are the most",
+                bytes >> 20,
+                MAX_STORE_BYTES >> 20
+            );
             return Err(ToolError::new(Code::Approval, message)
-                .help("let a person answer them first: `tgp approve` shows them"));
+                .help("nothing was changed; let a person answer them first: `tgp approve` shows them"));
         }
-        let waits_already = waits_already.cloned();
-        let known = records.into_iter().find(|(known, _)| *known == path).map(|(_, record)| record);
         let mut record = known.unwrap_or_else(|| RunRecord {
             project: self.project.display().to_string(),
             run: run.clone(),
             questions: Vec::new(),
             journal: Vec::new(),
+            overflown: false,
         });
+        let is_it = |question: &KeptQuestion| question.id == asked.id;
+        let waits = |question: &&KeptQuestion| question.state() == ApprovalState::Pending;
+        let waits_already = record.questions.iter().find(|question| is_it(question)).filter(waits).cloned();
         record.journal = journal.to_vec();
         // A grant that is used up is asked for again.
         record.questions.retain(|question| question.id != asked.id);
         let asked = waits_already.unwrap_or(asked);
         let pending = asked.pending();
         record.questions.push(asked);
-        if serde_json::to_vec(&record).map_or(u64::MAX, |text| text.len() as u64) > MAX_KEPT_BYTES {
+        if serde_json::to_vec(&record.questions).map_or(usize::MAX, |text| text.len()) > MAX_QUESTION_BYTES {
             let message =
-                format!("the question has more than {} MB and cannot be kept", MAX_KEPT_BYTES >> 20);
+                format!("what it asks has more than {} MB and cannot be kept", MAX_QUESTION_BYTES >> 20);
             return Err(ToolError::new(Code::Approval, message)
                 .help("nothing was changed; do it in smaller parts, or where a person can be asked"));
         }
@@ -273,9 +301,18 @@ impl ApprovalStore for Approvals {
         Ok(pending)
     }
 
-    fn keep_journal(&self, run: &RunIdentity, journal: &[JournalEntry]) -> Result<(), ToolError> {
+    fn keep_journal(
+        &self,
+        run: &RunIdentity,
+        journal: &[JournalEntry],
+        is_whole: bool,
+    ) -> Result<(), ToolError> {
         let _turn = self.turn()?;
-        self.change(run, |record| record.journal = journal.to_vec()).map(drop)
+        let change = |record: &mut RunRecord| {
+            record.journal = journal.to_vec();
+            record.overflown = !is_whole;
+        };
+        self.change(run, change).map(drop)
     }
 
     fn spend(&self, run: &RunIdentity, hash: &str) -> Result<(), ToolError> {
@@ -304,6 +341,7 @@ impl ApprovalStore for Approvals {
         if let Some(mut record) = self.record(&path)? {
             record.questions.retain(|question| question.state() == ApprovalState::Denied);
             record.journal.clear();
+            record.overflown = false;
             if !record.questions.is_empty() {
                 return user_state::write(&path, &record);
             }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -42,7 +42,7 @@ impl Place {
     async fn new(config: Value) -> Self {
         let (project, home) = (Project::new(), tempfile::tempdir().unwrap());
         project.put("tgp.policy.yaml", POLICY).put("tgp.config.json", &config.to_string());
-        let kernel = Kernel::boot(options(&project, home.path().to_owned())).await.unwrap();
+        let kernel = Kernel::boot(options(&project, home.path())).await.unwrap();
         data(&kernel.call("exec_sql", json!({ "sql": "CREATE TABLE notes (text TEXT)" })).await);
         Self { project, home, kernel }
     }
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-fn options(project: &Project, home: PathBuf) -> BootOptions {
+fn options(project: &Project, home: &Path) -> BootOptions {
     let home = home.to_str().unwrap().to_owned();
     BootOptions {
         approver: Arc::new(Away),
@@ -345,7 +345,7 @@ async fn questions_have_a_bound_and_an_end() {
     let refused = ask(100).await;
     assert_eq!(code(&refused), "EAPPROVAL");
     assert!(!error(&refused).details.contains_key("needs_approval"), "{refused:?}");
-    assert!(error(&refused).message.contains("100 calls wait"), "{refused:?}");
+    assert!(error(&refused).message.contains("wait for an approval already"), "{refused:?}");
     // One that waits already is not one more.
     id(&ask(7).await);
 
@@ -355,7 +355,11 @@ async fn questions_have_a_bound_and_an_end() {
         record["questions"][0]["expires_ms"] = json!(1);
         std::fs::write(&file, record.to_string()).unwrap();
     }
-    assert!(place.waiting().is_empty());
+    assert!(place.waiting().is_empty(), "an expired question cannot be answered");
+    let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 60 * 60);
+    for file in place.files() {
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(yesterday).unwrap();
+    }
     id(&ask(100).await);
     assert_eq!(place.files().len(), 1, "expired questions are removed");
     place.kernel.shutdown().await;
@@ -386,7 +390,7 @@ async fn nothing_is_kept_where_agents_write() {
     let project = Project::new();
     project.put("tgp.policy.yaml", POLICY);
     let home = project.file("home");
-    let kernel = Kernel::boot(options(&project, home.clone())).await.unwrap();
+    let kernel = Kernel::boot(options(&project, &home)).await.unwrap();
     project.put("notes.md", "old\n");
     let arguments = json!({ "path": "notes.md", "content": "new\n" });
     let call = ToolCall { id: "1".to_owned(), tool: "fs_write".to_owned(), arguments };
@@ -395,4 +399,84 @@ async fn nothing_is_kept_where_agents_write() {
     assert!(!error(&answer).details.contains_key("needs_approval") && !home.exists(), "{answer:?}");
     assert_eq!(kernel.approvals().unwrap_err().code, Code::Security);
     kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_answer_to_a_default_was_taken_for_one_to_a_rule() {
+    let place = Place::new(json!({})).await;
+    let write = async |kernel: &Kernel| {
+        let arguments = json!({ "path": "notes.md", "content": "new\n" });
+        let call = ToolCall { id: "1".to_owned(), tool: "fs_write".to_owned(), arguments };
+        kernel.call_with(call, CallContext { consent: Consent::Ask, ..embedded() }).await
+    };
+    let first = write(&place.kernel).await;
+    place.approve(&first, 1);
+    place.kernel.shutdown().await;
+    let rule = "  - {id: ask-notes, effect: ask, tools: [fs_write], reason: notes are precious}\n";
+    place.project.put("tgp.policy.yaml", &format!("{POLICY}{rule}"));
+    let kernel = Kernel::boot(options(&place.project, place.home.path())).await.unwrap();
+    let second = write(&kernel).await;
+    assert_ne!(id(&second), id(&first));
+    let question = kernel.approvals().unwrap().unwrap().find(&id(&second)).unwrap();
+    assert_eq!(question.request().reasons[0].reason, "notes are precious");
+    assert_eq!(place.project.text("notes.md"), None);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_one_approval_sent_a_request_as_often_as_its_run_was_cancelled() {
+    let (origin, requests) = counting_server();
+    let place = Place::new(network(&origin)).await;
+    place.project.tool(
+        "send.ts",
+        "export default async ({ url }: { url: string }) => {\n  \
+           const sent = await (await tgp.fetch(url, { method: 'POST' })).text();\n  \
+           await new Promise((done) => setTimeout(done, 1_500));\n  return sent;\n};",
+    );
+    let run = async || {
+        let args = json!({ "path": "tools/send.ts", "args": { "url": format!("{origin}/") } });
+        let call = ToolCall { id: "1".to_owned(), tool: "exec_tool".to_owned(), arguments: args };
+        place.kernel.call_with(call, CallContext { consent: Consent::Ask, ..embedded() }).await
+    };
+    let first = run().await;
+    place.approve(&first, 1);
+    let sent = async {
+        while requests.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        answer = run() => panic!("it was not interrupted: {answer:?}"),
+        () = sent => {}
+    }
+    // Whether its answer had arrived or not, the request is not sent again.
+    let second = run().await;
+    assert_eq!(requests.load(Ordering::SeqCst), 1, "{second:?}");
+    if second.is_ok() {
+        assert_eq!(result(&second), json!("0"));
+    } else {
+        assert!(error(&second).message.contains("was interrupted"), "{second:?}");
+    }
+    place.kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_beside_each_other_may_come_in_another_order() {
+    let (origin, requests) = counting_server();
+    let place = Place::new(network(&origin)).await;
+    place.project.tool(
+        "chains.ts",
+        &format!(
+            "export default async ({{ text, url }}: {{ text: string; url: string }}) => {{\n  \
+               const chain = async (name: string) => {{\n    \
+                 for (const step of [1, 2, 3]) await tgp.fetch(`${{url}}${{name}}${{step}}`, {{ method: 'POST' }});\n  }};\n  \
+               await Promise.all(['a', 'b', 'c', 'd'].map(chain));\n  {INSERT}\n  return 1;\n}};"
+        ),
+    );
+    let args = json!({ "text": "one", "url": format!("{origin}/") });
+    let first = place.run("chains", args.clone()).await;
+    place.approve(&first, 1);
+    assert_eq!(result(&place.run("chains", args).await), json!(1));
+    assert_eq!((requests.load(Ordering::SeqCst), place.rows().await), (12, json!(1)));
+    place.kernel.shutdown().await;
 }

@@ -1,8 +1,12 @@
 //! `forge`: a tool with its test, in the order that test-driven work has: test, red, source, green.
 
-use serde_json::{Value, json};
-use tgp_contract::{Code, ToolError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
+use serde_json::{Value, json};
+use tgp_contract::{Code, ToolError, canonical};
+
+use crate::approval;
 use crate::arguments::ForgeArgs;
 use crate::client::Caller;
 use crate::options::{test_path, tool_name, tool_path};
@@ -33,11 +37,20 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
     let ForgeArgs { name, test, source, override_similar } = arguments;
     let path = tool_path(&name);
     let test_file = test_path(&path);
-    let at = |step: Step| move |error: ToolError| error.detail("step", step.name());
+    let at = |step: Step| move |error: ToolError| waiting(step, error).detail("step", step.name());
+    // A step that waited for an approval is repeated, and those before it are not.
+    let wanted = canonical::hash_exact(json!([&path, &test, &source, override_similar]));
+    let progress = &caller.client.forging;
+    let done = progress.of(&wanted);
 
-    let call = json!({ "path": test_file, "content": test });
-    caller.ask("write_file", call).await.map_err(at(Step::WriteTest))?;
-    let red = caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Red))?;
+    let red = match done.red {
+        Some(red) => red,
+        None => {
+            let call = json!({ "path": test_file, "content": test });
+            caller.ask("write_file", call).await.map_err(at(Step::WriteTest))?;
+            caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Red))?
+        }
+    };
     if failed(&red) == 0 {
         let message =
             format!("the test of `{name}` passes before the source was stored, so it shows nothing new");
@@ -47,10 +60,18 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
                 .help("write a test that fails without the change, and forge again"),
         ));
     }
-    let call = json!({ "path": path, "content": source, "override_similar": override_similar });
-    let written = caller.ask("write_file", call).await.map_err(at(Step::WriteSource))?;
+    progress.note(&wanted, Forged { red: Some(red.clone()), written: None });
+    let written = match done.written {
+        Some(written) => written,
+        None => {
+            let call = json!({ "path": path, "content": source, "override_similar": override_similar });
+            caller.ask("write_file", call).await.map_err(at(Step::WriteSource))?
+        }
+    };
+    progress.note(&wanted, Forged { red: Some(red.clone()), written: Some(written.clone()) });
     let check = caller.ask("check_tool", json!({ "path": path })).await.map_err(at(Step::Check))?;
     let green = caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Green))?;
+    progress.forget(&wanted);
     if failed(&green) > 0 {
         let message = format!("the test of `{name}` does not pass with the new source");
         return Err(at(Step::Green)(
@@ -69,6 +90,52 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
         "green": count(&green),
         "check": check,
     }))
+}
+
+/// Says of a step that waits for an approval that the steps before it are done.
+fn waiting(step: Step, error: ToolError) -> ToolError {
+    let Some(id) = approval::pending_id(&error).map(str::to_owned) else { return error };
+    if matches!(step, Step::WriteTest) {
+        return error;
+    }
+    error.help(format!(
+        "what the steps before `{}` have stored stays; when a person has agreed with `tgp approve {id}` at a terminal, make \
+         the same call again, and it goes on from here",
+        step.name()
+    ))
+}
+
+/// Work of `forge` that waits for approvals at a time.
+const MAX_FORGING: usize = 16;
+
+/// How far a call of `forge` has come.
+#[derive(Clone, Debug, Default)]
+struct Forged {
+    red: Option<Value>,
+    written: Option<Value>,
+}
+
+/// The calls of a connection to `forge` that have not ended, by what they want.
+#[derive(Debug, Default)]
+pub(crate) struct Forging(Mutex<BTreeMap<String, Forged>>);
+
+impl Forging {
+    fn of(&self, wanted: &str) -> Forged {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(wanted).cloned().unwrap_or_default()
+    }
+
+    fn note(&self, wanted: &str, forged: Forged) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_FORGING && !all.contains_key(wanted) {
+            // The others begin again.
+            all.clear();
+        }
+        all.insert(wanted.to_owned(), forged);
+    }
+
+    fn forget(&self, wanted: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(wanted);
+    }
 }
 
 fn failed(report: &Value) -> u64 {

@@ -14,6 +14,7 @@ use serde_json::json;
 use tgp_contract::ToolResult;
 
 pub(crate) use direct::DirectTool;
+pub(crate) use forge::Forging;
 pub(crate) use search::indexed_tools;
 pub(crate) use wait::{running, wait};
 

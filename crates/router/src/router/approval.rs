@@ -188,7 +188,7 @@ impl Router {
                 return Err(changed_meanwhile(request));
             }
             let preview = self.preview(passed, requirements, &targets).await?;
-            Ok(ApprovalPrompt::new(request, targets, preview))
+            Ok(ApprovalPrompt::new(request, requirements, targets, preview))
         };
         let made: Result<ApprovalPrompt, ToolError> = made.await;
         made.inspect_err(|_| trace.verdicts.push(GateVerdict::approval(GateDecision::Refused, "would-fail")))
@@ -459,7 +459,7 @@ impl Router {
                 requirements.retain(ApprovalRequirement::is_rule);
             }
             if must_ask(request, Subject::Finding, &requirements, &mut verdicts) {
-                let shown = ApprovalPrompt::new(request, targets.to_vec(), Preview::default());
+                let shown = ApprovalPrompt::new(request, &requirements, targets.to_vec(), Preview::default());
                 // Large, and seldom needed.
                 Box::pin(self.ask(request, lifecycle, &shown, &requirements, &mut verdicts)).await?;
                 self.judge_again(request, &mut verdicts).await?;
@@ -483,8 +483,10 @@ impl Router {
         S: Fn() -> F + Send + Sync,
         F: Future<Output = Result<Preview, ToolError>> + Send,
     {
-        let approval_prompt =
-            async || show().await.map(|made| ApprovalPrompt::new(request, request.targets.to_vec(), made));
+        let approval_prompt = async || {
+            let made = show().await?;
+            Ok::<_, ToolError>(ApprovalPrompt::new(request, requirements, request.targets.to_vec(), made))
+        };
         let mut shown = approval_prompt().await?;
         for _ in 0..MAX_ROUNDS {
             self.ask(request, lifecycle, &shown, requirements, verdicts).await?;

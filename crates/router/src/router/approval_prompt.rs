@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tgp_contract::{GateRequest, Target, canonical};
 
+use super::ApprovalRequirement;
 use super::preview::Preview;
 
 /// What the approver is shown.
@@ -14,15 +15,30 @@ pub(super) struct ApprovalPrompt {
 }
 
 impl ApprovalPrompt {
-    pub(super) fn new(request: GateRequest<'_>, targets: Vec<Target>, preview: Preview) -> Self {
+    pub(super) fn new(
+        request: GateRequest<'_>,
+        requirements: &[ApprovalRequirement],
+        targets: Vec<Target>,
+        preview: Preview,
+    ) -> Self {
         let shown = preview.to_value();
-        let hash = hash(request, &targets, shown.as_ref());
+        let hash = hash(request, requirements, &targets, shown.as_ref());
         Self { targets, preview, shown, hash }
     }
 }
 
-/// SHA-256 of everything that decides the effect, and of who wants it.
-fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -> String {
+/// SHA-256 of everything that decides the effect, of who wants it, and of what asks: an answer to a default is none to a rule
+/// that asks meanwhile.
+fn hash(
+    request: GateRequest<'_>,
+    requirements: &[ApprovalRequirement],
+    targets: &[Target],
+    preview: Option<&Value>,
+) -> String {
+    let mut rules: Vec<&str> =
+        requirements.iter().map(|requirement| requirement.reason.origin.rule()).collect();
+    rules.sort_unstable();
+    rules.dedup();
     canonical::hash_exact(json!({
         "tool": request.definition.name,
         "arguments": request.call.arguments,
@@ -30,5 +46,6 @@ fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -
         "preview": preview,
         "actor": request.context.actor,
         "session": request.context.session,
+        "rules": rules,
     }))
 }

@@ -1,7 +1,7 @@
 //! A run and its questions that no person could answer at once: what was granted to it, what it has done already that
 //! cannot be rolled back, and that nothing of it takes effect while a question waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
@@ -34,6 +34,8 @@ struct RunState {
     stopped: Option<Stopped>,
     journal: Vec<JournalEntry>,
     journal_bytes: usize,
+    /// Which entries of the journal were answered in this attempt, or made by it.
+    consumed: BTreeSet<usize>,
     /// It has done more than is journalled, so it cannot start again.
     overflown: bool,
 }
@@ -80,6 +82,15 @@ impl ApprovalRun {
             let journal = state.kept.as_mut().map(|kept| std::mem::take(&mut kept.journal));
             state.journal = journal.unwrap_or_default();
             state.journal_bytes = state.journal.iter().map(|entry| size(&entry.result)).sum();
+            if state.kept.as_ref().is_some_and(|kept| !kept.is_whole) {
+                let error = ToolError::new(
+                    Code::Conflict,
+                    "the run has sent more than can be remembered, so it cannot start again",
+                )
+                .help("what it has sent is done; let it ask before it sends so much");
+                state.stop(&error, false);
+                return Err(error);
+            }
         }
         Ok(state)
     }
@@ -102,6 +113,11 @@ impl ApprovalRun {
             tracing::warn!(target: "router", "{error}");
         }
         stopped.map_or(result, Err)
+    }
+
+    /// Whether something was granted to it, or could be.
+    pub(super) fn has_grants(&self) -> bool {
+        self.state().kept.is_some()
     }
 
     /// What a person has said about this before, while the run waited.
@@ -177,10 +193,11 @@ impl ApprovalRun {
         Ok(())
     }
 
-    /// The answer that an earlier attempt has got at this position.
+    /// The answer that an earlier attempt has got for this call. Calls that are made beside each other may come in another
+    /// order than before, so the same call elsewhere among those of its outer call counts, too.
     ///
     /// # Errors
-    /// `ECONFLICT` when another call was made there; when the store fails.
+    /// `ECONFLICT` when another call was made at its position; when the store fails.
     pub(super) fn answered(
         &self,
         position: &[u32],
@@ -188,18 +205,31 @@ impl ApprovalRun {
         arguments: &Value,
     ) -> Result<Option<ToolResult>, ToolError> {
         let mut state = self.opened()?;
-        let Some(entry) = state.journal.iter().find(|entry| entry.position == position) else {
+        if state.journal.len() == state.consumed.len() {
             return Ok(None);
-        };
-        if entry.tool == tool && entry.arguments == canonical::hash_exact(arguments.clone()) {
-            return Ok(Some(entry.result.clone()));
         }
+        let hash = canonical::hash_exact(arguments.clone());
+        let outer = position.split_last().map(|(_, outer)| outer);
+        let is_same = |entry: &JournalEntry| entry.tool == tool && entry.arguments == hash;
+        let open = |index: &usize| !state.consumed.contains(index);
+        let find = |fits: &dyn Fn(&JournalEntry) -> bool| {
+            (0..state.journal.len()).filter(open).find(|index| state.journal.get(*index).is_some_and(fits))
+        };
+        let found = find(&|entry| entry.position == position && is_same(entry)).or_else(|| {
+            find(&|entry| entry.position.split_last().map(|(_, outer)| outer) == outer && is_same(entry))
+        });
+        if let Some(index) = found {
+            let result = state.journal.get(index).map(|entry| entry.result.clone());
+            state.consumed.insert(index);
+            return Ok(result);
+        }
+        let Some(other) = find(&|entry| entry.position == position) else { return Ok(None) };
+        let other = state.journal.get(other).map(|entry| entry.tool.clone()).unwrap_or_default();
         let message = format!(
-            "the run started again after an approval and calls `{tool}` where it had called `{}` with other arguments \
-             or another tool, which cannot be undone",
-            entry.tool
+            "the run started again after an approval and calls `{tool}` where it had called `{other}` with other arguments \
+             or another tool, which cannot be undone"
         );
-        let error = ToolError::new(Code::Conflict, message).detail("position", entry.position.clone()).help(
+        let error = ToolError::new(Code::Conflict, message).detail("position", position.to_vec()).help(
             "nothing of this run was kept; a run that waits for approvals must make the same calls each time: pass times \
              and random values as arguments",
         );
@@ -207,27 +237,61 @@ impl ApprovalRun {
         Err(error)
     }
 
+    /// Remembers a call that is about to do what cannot be rolled back. Where something was granted to the run it is
+    /// written down before it happens: whatever becomes of this attempt, the next one does not do it again.
+    ///
+    /// # Errors
+    /// When the store fails; then it must not happen.
+    pub(super) fn announce(&self, position: &[u32], tool: &str, arguments: &Value) -> Result<(), ToolError> {
+        if self.state().kept.is_none() {
+            return Ok(());
+        }
+        let error =
+            ToolError::new(Code::Runtime, "an earlier attempt of this run sent this, and was interrupted")
+                .of_unknown_outcome()
+                .help("look at what it would have changed before you make the call again");
+        self.journal(position, tool, arguments, &ToolResult::Failed(error))
+    }
+
     /// Remembers a call that cannot be rolled back, also one that ends after the run has asked.
-    pub(super) fn journal(&self, position: &[u32], tool: &str, arguments: &Value, result: &ToolResult) {
-        let (Some(store), Some(run)) = (self.store(), self.identity.get()) else { return };
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) fn journal(
+        &self,
+        position: &[u32],
+        tool: &str,
+        arguments: &Value,
+        result: &ToolResult,
+    ) -> Result<(), ToolError> {
+        let (Some(store), Some(run)) = (self.store(), self.identity.get()) else { return Ok(()) };
         let mut state = self.state();
         let bytes = size(result);
-        if state.journal.len() >= MAX_JOURNAL_CALLS || state.journal_bytes + bytes > MAX_JOURNAL_BYTES {
+        let hash = canonical::hash_exact(arguments.clone());
+        let known = state
+            .journal
+            .iter()
+            .position(|entry| entry.position == position && entry.tool == tool && entry.arguments == hash);
+        let is_new = known.is_none();
+        let has_room = !is_new || state.journal.len() < MAX_JOURNAL_CALLS;
+        if has_room && state.journal_bytes + bytes <= MAX_JOURNAL_BYTES {
+            state.journal_bytes += bytes;
+            let index = known.unwrap_or(state.journal.len());
+            let (tool, position) = (tool.to_owned(), position.to_vec());
+            let entry = JournalEntry { position, tool, arguments: hash, result: result.clone() };
+            match state.journal.get_mut(index) {
+                Some(announced) => *announced = entry,
+                None => state.journal.push(entry),
+            }
+            state.consumed.insert(index);
+        } else {
             state.overflown = true;
-            return;
         }
-        state.journal_bytes += bytes;
-        state.journal.push(JournalEntry {
-            position: position.to_vec(),
-            tool: tool.to_owned(),
-            arguments: canonical::hash_exact(arguments.clone()),
-            result: result.clone(),
-        });
-        if state.stopped.as_ref().is_some_and(|stopped| stopped.waits)
-            && let Err(error) = store.keep_journal(run, &state.journal)
-        {
-            tracing::warn!(target: "router", "{error}");
+        let waits = state.stopped.as_ref().is_some_and(|stopped| stopped.waits);
+        if waits || state.kept.is_some() {
+            store.keep_journal(run, &state.journal, !state.overflown)?;
         }
+        Ok(())
     }
 }
 

@@ -49,6 +49,8 @@ struct State {
     exposed: bool,
     /// Its answer comes from outside, where it may be another one next time.
     from_outside: bool,
+    /// What it is, where a run with grants has made it.
+    called: Option<(String, Value)>,
     /// Hashes of what an earlier answer of a person lets it do.
     granted: Vec<String>,
 }
@@ -104,7 +106,11 @@ impl CallLifecycle {
             return Ok(None);
         }
         self.run.check()?;
-        self.run.answered(&self.position, &call.tool, &call.arguments)
+        let answer = self.run.answered(&self.position, &call.tool, &call.arguments)?;
+        if answer.is_none() && self.run.has_grants() {
+            self.state().called = Some((call.tool.clone(), call.arguments.clone()));
+        }
+        Ok(answer)
     }
 
     /// An earlier answer of a person to what has this hash lets it continue.
@@ -129,7 +135,10 @@ impl CallLifecycle {
             state.exposed || state.from_outside
         };
         if !self.is_outermost() && is_final {
-            self.run.journal(&self.position, &call.tool, &call.arguments, result);
+            let kept = self.run.journal(&self.position, &call.tool, &call.arguments, result);
+            if let Err(error) = kept {
+                tracing::warn!(target: "router", "{error}");
+            }
         }
     }
 
@@ -166,6 +175,9 @@ impl CallLifecycle {
     pub(super) fn expose(&self) -> Result<(), ToolError> {
         self.run.check()?;
         self.testify()?;
+        if let Some((tool, arguments)) = self.state().called.clone() {
+            self.run.announce(&self.position, &tool, &arguments)?;
+        }
         let granted = std::mem::take(&mut self.state().granted);
         for hash in granted {
             self.run.spend(&hash)?;
