@@ -46,12 +46,16 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
     let red = match done.red {
         Some(red) => red,
         None => {
-            let call = json!({ "path": test_file, "content": test });
-            caller.ask("write_file", call).await.map_err(at(Step::WriteTest))?;
+            if !done.has_test {
+                let call = json!({ "path": test_file, "content": test });
+                caller.ask("write_file", call).await.map_err(at(Step::WriteTest))?;
+                progress.note(&wanted, Forged { has_test: true, ..Forged::default() });
+            }
             caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Red))?
         }
     };
     if failed(&red) == 0 {
+        progress.forget(&wanted);
         let message =
             format!("the test of `{name}` passes before the source was stored, so it shows nothing new");
         return Err(at(Step::Red)(
@@ -60,7 +64,8 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
                 .help("write a test that fails without the change, and forge again"),
         ));
     }
-    progress.note(&wanted, Forged { red: Some(red.clone()), written: None });
+    let seen = Forged { has_test: true, red: Some(red.clone()), written: None };
+    progress.note(&wanted, seen.clone());
     let written = match done.written {
         Some(written) => written,
         None => {
@@ -68,7 +73,7 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
             caller.ask("write_file", call).await.map_err(at(Step::WriteSource))?
         }
     };
-    progress.note(&wanted, Forged { red: Some(red.clone()), written: Some(written.clone()) });
+    progress.note(&wanted, Forged { written: Some(written.clone()), ..seen });
     let check = caller.ask("check_tool", json!({ "path": path })).await.map_err(at(Step::Check))?;
     let green = caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Green))?;
     progress.forget(&wanted);
@@ -111,6 +116,7 @@ const MAX_FORGING: usize = 16;
 /// How far a call of `forge` has come.
 #[derive(Clone, Debug, Default)]
 struct Forged {
+    has_test: bool,
     red: Option<Value>,
     written: Option<Value>,
 }
