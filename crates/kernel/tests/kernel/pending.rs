@@ -40,8 +40,12 @@ const POLICY: &str = "version: 1\nrules:\n  - {id: ask-inserts, effect: ask, too
 
 impl Place {
     async fn new(config: Value) -> Self {
+        Self::with(config, POLICY).await
+    }
+
+    async fn with(config: Value, policy: &str) -> Self {
         let (project, home) = (Project::new(), tempfile::tempdir().unwrap());
-        project.put("tgp.policy.yaml", POLICY).put("tgp.config.json", &config.to_string());
+        project.put("tgp.policy.yaml", policy).put("tgp.config.json", &config.to_string());
         let kernel = Kernel::boot(options(&project, home.path())).await.unwrap();
         data(&kernel.call("exec_sql", json!({ "sql": "CREATE TABLE notes (text TEXT)" })).await);
         Self { project, home, kernel }
@@ -105,22 +109,28 @@ fn id(answer: &ToolResult) -> String {
     error(answer).details["needs_approval"]["id"].as_str().unwrap().to_owned()
 }
 
-/// A server that counts its requests and answers with their number.
+/// A server that counts its requests and answers with their number; `/moved` leads to the same server by another name.
 fn counting_server() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
+    let elsewhere = format!("http://localhost:{}/", listener.local_addr().unwrap().port());
     let requests = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&requests);
     std::thread::spawn(move || {
         for mut connection in listener.incoming().flatten() {
             let mut reader = BufReader::new(connection.try_clone().unwrap());
-            let mut line = String::new();
+            let (mut first, mut line) = (String::new(), String::new());
+            let _ = reader.read_line(&mut first);
             while reader.read_line(&mut line).is_ok_and(|read| read > 0) && line.trim() != "" {
                 line.clear();
             }
             let number = counted.fetch_add(1, Ordering::SeqCst).to_string();
-            let head =
-                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", number.len());
+            let status = match first.contains("/moved") {
+                true => format!("302 Found\r\nlocation: {elsewhere}"),
+                false => "200 OK".to_owned(),
+            };
+            let length = number.len();
+            let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
             let _ = connection.write_all(format!("{head}{number}").as_bytes());
         }
     });
@@ -478,5 +488,30 @@ async fn requests_beside_each_other_may_come_in_another_order() {
     place.approve(&first, 1);
     assert_eq!(result(&place.run("chains", args).await), json!(1));
     assert_eq!((requests.load(Ordering::SeqCst), place.rows().await), (12, json!(1)));
+    place.kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redirect_that_a_rule_asks_about_is_followed_after_the_answer() {
+    let (origin, requests) = counting_server();
+    let elsewhere = origin.replace("127.0.0.1", "localhost");
+    let mut config = network(&origin);
+    config["allowedFetchUrls"] = json!([origin, elsewhere]);
+    let rule = "version: 1\nrules:\n  - {id: ask-host, effect: ask, tools: [fetch], where: {host: [localhost]}, reason: another name}\n";
+    let place = Place::with(config, rule).await;
+    place.project.tool(
+        "follow.ts",
+        "export default async ({ url }: { url: string }) => await (await tgp.fetch(url)).text();",
+    );
+    let args = json!({ "url": format!("{origin}/moved") });
+    let first = place.run("follow", args.clone()).await;
+    assert!(error(&first).message.contains("another name"), "{first:?}");
+    place.approve(&first, 1);
+    assert_eq!(
+        result(&place.run("follow", args).await),
+        json!("2"),
+        "the first stop is asked again, and then the second"
+    );
+    assert_eq!(requests.load(Ordering::SeqCst), 3);
     place.kernel.shutdown().await;
 }

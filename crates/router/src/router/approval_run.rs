@@ -46,6 +46,15 @@ struct Stopped {
     waits: bool,
 }
 
+/// What becomes of a call when its run is rolled back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Permanence {
+    /// It has done something that stays.
+    Sent,
+    /// It has only asked, and may be answered otherwise next time.
+    Asked,
+}
+
 /// What the store knows about a question.
 pub(super) enum Known {
     Granted { by: String },
@@ -250,10 +259,10 @@ impl ApprovalRun {
             ToolError::new(Code::Runtime, "an earlier attempt of this run sent this, and was interrupted")
                 .of_unknown_outcome()
                 .help("look at what it would have changed before you make the call again");
-        self.journal(position, tool, arguments, &ToolResult::Failed(error))
+        self.journal(position, tool, arguments, &ToolResult::Failed(error), Permanence::Sent)
     }
 
-    /// Remembers a call that cannot be rolled back, also one that ends after the run has asked.
+    /// Remembers a call for the next attempt, also one that ends after the run has asked.
     ///
     /// # Errors
     /// When the store fails.
@@ -263,6 +272,7 @@ impl ApprovalRun {
         tool: &str,
         arguments: &Value,
         result: &ToolResult,
+        permanence: Permanence,
     ) -> Result<(), ToolError> {
         let (Some(store), Some(run)) = (self.store(), self.identity.get()) else { return Ok(()) };
         let mut state = self.state();
@@ -288,7 +298,7 @@ impl ApprovalRun {
             state.overflown = true;
         }
         let waits = state.stopped.as_ref().is_some_and(|stopped| stopped.waits);
-        if waits || state.kept.is_some() {
+        if waits || (permanence == Permanence::Sent && state.kept.is_some()) {
             store.keep_journal(run, &state.journal, !state.overflown)?;
         }
         Ok(())

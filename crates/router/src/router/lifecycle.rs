@@ -8,7 +8,7 @@ use serde_json::Value;
 use tgp_contract::{Approver, BeforeEffectHook, Code, Execution, Recorder, ToolCall, ToolError, ToolResult};
 use tokio::sync::Notify;
 
-use super::approval_run::ApprovalRun;
+use super::approval_run::{ApprovalRun, Permanence};
 use super::waiting::ApprovalWait;
 
 /// Shared by a call, by the holder that may cancel it, and by the place where it takes effect.
@@ -130,15 +130,19 @@ impl CallLifecycle {
 
     /// Remembers the result of a call inside a run that cannot be rolled back, or could be another one next time.
     pub(super) fn remember(&self, call: &ToolCall, result: &ToolResult) {
-        let is_final = {
-            let state = self.state();
-            state.exposed || state.from_outside
+        let permanence = match *self.state() {
+            State { exposed: true, .. } => Permanence::Sent,
+            State { from_outside: true, .. } => Permanence::Asked,
+            State { .. } => return,
         };
-        if !self.is_outermost() && is_final {
-            let kept = self.run.journal(&self.position, &call.tool, &call.arguments, result);
-            if let Err(error) = kept {
-                tracing::warn!(target: "router", "{error}");
-            }
+        let has_asked = result.error().is_some_and(|error| error.code == Code::Approval);
+        // A call that waits itself, such as a redirect that a rule asks about, is made after the answer.
+        if self.is_outermost() || (permanence == Permanence::Asked && has_asked) {
+            return;
+        }
+        let kept = self.run.journal(&self.position, &call.tool, &call.arguments, result, permanence);
+        if let Err(error) = kept {
+            tracing::warn!(target: "router", "{error}");
         }
     }
 
