@@ -50,15 +50,18 @@ pub async fn ask(question: &ApprovalQuestion) -> Answer {
 
 /// Asks on the terminal when there is one, and has the question kept otherwise. There is no session, so it asks for each call.
 #[derive(Clone, Copy, Debug)]
-pub struct TerminalApprover;
+pub struct TerminalApprover {
+    /// Whether the command takes `--yes`.
+    pub has_yes: bool,
+}
 
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         if !can_ask() {
-            let reason = match request.runs_later() {
-                true => "there is no terminal to ask at",
-                false => "there is no terminal to ask at; --yes agrees beforehand",
+            let reason = match self.has_yes && !request.runs_later() {
+                true => "there is no terminal to ask at; --yes agrees beforehand",
+                false => "there is no terminal to ask at",
             };
             return ApprovalAnswer::Later { reason: reason.to_owned() };
         }

@@ -60,7 +60,7 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
         return Err(error.into());
     }
     if let Some(run) = around(&question) {
-        printer.note(&run);
+        printer.lines(&run);
     }
     match approval::ask(&ApprovalQuestion::new(&question.request())).await {
         Answer::Yes | Answer::Always => {

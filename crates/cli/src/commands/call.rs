@@ -53,7 +53,7 @@ pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Res
 
 async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<ToolResult, Failure> {
     let values = parse_json("arguments", &arguments.arguments)?;
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
+    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?;
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
     let claim = ClientClaim {
         token: arguments.token.map(CapabilityToken::new),

@@ -88,7 +88,9 @@ pub async fn run(arguments: GuardianArgs, global: &Global, printer: &Printer) ->
         }
         _ => None,
     };
-    let kernel = session::boot(global, Some(std::sync::Arc::new(TerminalApprover)), printer).await?;
+    let kernel =
+        session::boot(global, Some(std::sync::Arc::new(TerminalApprover { has_yes: false })), printer)
+            .await?;
     let outcome = match (command, plan) {
         (GuardianCommand::Review { .. }, Some(plan)) => review(&kernel, &plan, printer).await,
         (GuardianCommand::Run { yes, .. }, Some(plan)) => carry_out(&kernel, &plan, yes, printer).await,

@@ -25,13 +25,20 @@ fn the_next_steps_of_init_work_as_printed() {
     let project = Project::empty();
     let screen = project.run(&["init"]).expect_code(0).stderr;
     let steps: Vec<&str> = screen.lines().filter_map(|line| line.strip_prefix("  ")).collect();
-    assert_eq!(steps.len(), 4, "{screen}");
+    assert_eq!(steps.len(), 5, "{screen}");
     // Without a key it says what is missing.
     let task = project.shell(steps[0]).expect_code(2);
     assert!(task.stderr.contains("no key was found") && task.stderr.contains("--provider"), "{task:?}");
     let outputs: Vec<String> =
-        steps[1..].iter().map(|step| project.shell(step).expect_code(0).stdout).collect();
+        steps[1..4].iter().map(|step| project.shell(step).expect_code(0).stdout).collect();
     assert_eq!(outputs[2], "42\n", "{outputs:?}");
+    // Without a host it says which ones it looks for; with one it shows the change and asks.
+    let none = project.shell(steps[4]);
+    assert!(none.code != Some(0) && none.stderr.contains("--host"), "{none:?}");
+    std::fs::create_dir(project.path("home/.cursor")).unwrap();
+    assert!(
+        project.shell(&format!("{} --yes", steps[4])).expect_code(0).stdout.contains("Cursor: installed")
+    );
 }
 
 #[test]
