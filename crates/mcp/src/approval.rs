@@ -101,6 +101,10 @@ pub(crate) fn status(caller: &Caller, id: Option<&str>) -> Result<Value, ToolErr
 
 fn shown(question: &KeptQuestion) -> Value {
     let request = question.request();
+    let reason = match &question.answer {
+        Some(ApprovalDecision::Denied { reason, .. }) => Some(reason),
+        _ => None,
+    };
     let next = match question.state() {
         ApprovalState::Pending => format!("a person runs `tgp approve {}` at a terminal", question.id),
         ApprovalState::Approved => "make the same call again".to_owned(),
@@ -112,9 +116,13 @@ fn shown(question: &KeptQuestion) -> Value {
         "tool": request.definition.name,
         "reasons": request.reasons,
         "expires_ms": question.expires_ms,
+        "denied_because": reason,
         "next": next,
     })
 }
+
+/// What the router says of a call that a person has denied.
+const DENIED: &str = "denied_by";
 
 /// The id of the question that a failed call waits for.
 pub(crate) fn pending_id(error: &ToolError) -> Option<&str> {
@@ -133,7 +141,8 @@ pub(crate) fn explain(shared: &Shared, tool: &str, error: ToolError) -> ToolErro
              `tgp mcp install -- {option}`"
         ));
     }
-    if error.code != Code::Approval || pending_id(&error).is_some() {
+    let is_denied = error.details.contains_key(DENIED);
+    if error.code != Code::Approval || is_denied || pending_id(&error).is_some() {
         return error;
     }
     error.help(format!(

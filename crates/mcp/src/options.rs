@@ -71,6 +71,8 @@ const BASE: [&str; 18] = [
     "test_tool",
     "write_file",
 ];
+/// The tool that runs programs.
+const PROGRAMS: &str = "exec_code";
 /// What a host needs in order to run and describe forged tools that were selected for it.
 const DIRECT_BASE: [&str; 2] = ["exec_tool", "read_file"];
 /// The tools for the project's own files.
@@ -99,7 +101,9 @@ impl ServerOptions {
     /// The kernel tools that a connection may call, sorted.
     pub(crate) fn allowed_tools(&self) -> Vec<String> {
         let mut allowed: Vec<String> = match &self.mode {
-            Mode::Code | Mode::Search => BASE.iter().map(ToString::to_string).collect(),
+            Mode::Code => BASE.iter().map(ToString::to_string).collect(),
+            // Such a host runs programs itself.
+            Mode::Search => BASE.iter().filter(|name| **name != PROGRAMS).map(ToString::to_string).collect(),
             Mode::Direct(only) => {
                 let named = only.iter().filter(|name| !is_forged(name)).cloned();
                 DIRECT_BASE.iter().map(ToString::to_string).chain(named).collect()

@@ -343,3 +343,13 @@ fn bug_forge_began_again_with_each_answer() {
     assert_eq!(steps, ["write_test", "red", "write_source", "green"]);
     host.close();
 }
+
+#[test]
+fn bug_the_mode_without_programs_ran_programs() {
+    let mut host = McpHost::start(Project::initialised(), &["--mode", "search", "--yes"]);
+    let code = host.error("invoke", &json!({ "code": "return 1;" }));
+    assert_eq!((&code["code"], &code["details"]["field"]), (&json!("EVALIDATION"), &json!("code")), "{code}");
+    let tool = host.error("invoke", &json!({ "tool": "exec_code", "args": { "code": "return 1;" } }));
+    assert_eq!(tool["code"], "EPOLICY", "{tool}");
+    host.close();
+}

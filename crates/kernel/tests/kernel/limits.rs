@@ -298,7 +298,12 @@ async fn bug_inner_runs_beside_or_inside_each_other_multiplied_the_cpu_time() {
     let kernel = boot(&project, &Asked::new(|_, _| false)).await;
     project.tool(
         "beside.ts",
-        "export default async () => (await Promise.allSettled([1, 2, 3].map(() => tgp.exec_tool('tools/quick.ts', {}, { limits: { cpuMs: 900 } })))).map((one: any) => one.reason?.code ?? 'ran');",
+        "export default async () => (await Promise.allSettled([1, 2, 3].map(() => tgp.exec_tool('tools/waits.ts', {}, { limits: { cpuMs: 900 } })))).map((one: any) => one.reason?.code ?? 'ran');",
+    );
+    // It is still running when the others begin, however slow the machine is.
+    project.tool(
+        "waits.ts",
+        "export default async () => {\n  await new Promise((done) => setTimeout(done, 2_000));\n  return 1;\n};",
     );
     let beside = exec(&kernel, Consent::Given, "tools/beside.ts", json!({ "cpuMs": 1_000 })).await;
     assert_eq!(result(&beside), json!(["ran", "EVALIDATION", "EVALIDATION"]));

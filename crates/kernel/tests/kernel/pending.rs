@@ -243,6 +243,7 @@ async fn a_grant_holds_for_its_number_of_calls_in_its_own_run_and_for_nothing_el
     let second = place.run("often", args.clone()).await;
     assert_eq!((code(&second), place.rows().await), ("EAPPROVAL", json!(0)));
     assert_eq!(id(&second), id(&first), "the third is the same question");
+    assert!(error(&second).help_of().unwrap().contains("--times"), "{second:?}");
     place.approve(&second, 3);
     // Another run, another caller and another session ask for themselves.
     let other = place.run("often", json!({ "text": "two", "times": 3 })).await;
@@ -287,6 +288,7 @@ async fn a_denial_is_told_and_stays() {
         assert_eq!(code(&answer), "EAPPROVAL");
         assert!(error(&answer).message.contains("ada has denied it: not today"), "{answer:?}");
         assert!(!error(&answer).details.contains_key("needs_approval"));
+        assert!(error(&answer).help_of().unwrap().contains("do without it"), "{answer:?}");
     }
     // What is answered cannot be answered again, and what was never asked cannot be answered.
     let question = place.approvals().find(&id(&first)).unwrap();

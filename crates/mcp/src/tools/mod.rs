@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::json;
-use tgp_contract::ToolResult;
+use tgp_contract::{Code, ToolError, ToolResult};
 
 pub(crate) use direct::DirectTool;
 pub(crate) use forge::Forging;
@@ -159,7 +159,16 @@ impl HostTool {
                 Ok(arguments) => describe::describe(caller, &arguments).await,
                 Err(error) => Err(error),
             },
-            Self::Run | Self::Invoke => match parse::<RunArgs>(self.name(), arguments) {
+            Self::Invoke => match parse::<RunArgs>(self.name(), arguments) {
+                Ok(RunArgs { code: Some(_), .. }) => {
+                    Err(ToolError::new(Code::Validation, "`invoke` takes no `code`")
+                        .detail("field", "code")
+                        .help("name a tool in `tool`; programs run with `run`, in the mode `code`"))
+                }
+                Ok(arguments) => return run::run(caller, arguments).await,
+                Err(error) => Err(error),
+            },
+            Self::Run => match parse::<RunArgs>(self.name(), arguments) {
                 Ok(arguments) => return run::run(caller, arguments).await,
                 Err(error) => Err(error),
             },

@@ -273,13 +273,24 @@ impl Router {
         let run = lifecycle.run();
         run.check()?;
         run.identify(call, context);
-        let answer = match run.known(&shown.hash)? {
+        let known = run.known(&shown.hash)?;
+        let used_up = match &known {
+            Known::UsedUp { times } => Some(*times),
+            _ => None,
+        };
+        let answer = match known {
             Known::Granted { by } => {
                 lifecycle.grant(&shown.hash);
                 ApprovalAnswer::Approved { by, hash: shown.hash.clone() }
             }
-            Known::Denied { reason } => ApprovalAnswer::Refused { reason },
-            Known::Nothing => match lifecycle.wait().begin() {
+            Known::Denied { by, reason } => {
+                verdicts.push(GateVerdict::approval(GateDecision::Refused, &reason));
+                let reason = format!("{by} has denied it: {reason}");
+                return Err(refusal(definition, &reason, requirements)
+                    .detail("denied_by", by)
+                    .help("nothing was changed; a person has decided: do without it"));
+            }
+            Known::UsedUp { .. } | Known::Nothing => match lifecycle.wait().begin() {
                 Some(_waiting) => self.approver.ask(question.clone()).await,
                 None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
             },
@@ -306,7 +317,15 @@ impl Router {
         verdicts.push(GateVerdict::approval(GateDecision::Refused, rule));
         let refused = refusal(definition, &reason, requirements);
         let Some(pending) = pending else { return Err(refused) };
-        let waits = waiting(refused, &pending, requirements);
+        let mut waits = waiting(refused, &pending, requirements);
+        if let Some(times) = used_up {
+            let help = waits.help_of().unwrap_or_default();
+            let help = format!(
+                "{help}; the run makes exactly this call more often than the {times} that were agreed to: `--times N` agrees to \
+                 N of them"
+            );
+            waits = waits.help(help);
+        }
         run.wait_for(&waits);
         Err(waits)
     }

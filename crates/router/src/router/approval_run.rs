@@ -57,8 +57,17 @@ pub(super) enum Permanence {
 
 /// What the store knows about a question.
 pub(super) enum Known {
-    Granted { by: String },
-    Denied { reason: String },
+    Granted {
+        by: String,
+    },
+    Denied {
+        by: String,
+        reason: String,
+    },
+    /// It was granted, and the run has made it so often already.
+    UsedUp {
+        times: u32,
+    },
     Nothing,
 }
 
@@ -142,14 +151,12 @@ impl ApprovalRun {
             Some(ApprovalDecision::Granted { by, times, spent }) => {
                 let used = state.used.entry(hash.to_owned()).or_default();
                 if *used + spent >= times {
-                    return Ok(Known::Nothing);
+                    return Ok(Known::UsedUp { times });
                 }
                 *used += 1;
                 Known::Granted { by }
             }
-            Some(ApprovalDecision::Denied { by, reason }) => {
-                Known::Denied { reason: format!("{by} has denied it: {reason}") }
-            }
+            Some(ApprovalDecision::Denied { by, reason }) => Known::Denied { by, reason },
             None => Known::Nothing,
         })
     }
