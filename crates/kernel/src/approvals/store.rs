@@ -336,8 +336,7 @@ impl ApprovalStore for Approvals {
     fn finish(&self, run: &RunIdentity) -> Result<(), ToolError> {
         let _turn = self.turn()?;
         let path = self.path(run);
-        // What was denied stays denied: the same question is not asked again tomorrow morning only because it was asked
-        // twice tonight.
+        // What was denied stays denied, so that the same question is not put again and again.
         if let Some(mut record) = self.record(&path)? {
             record.questions.retain(|question| question.state() == ApprovalState::Denied);
             record.journal.clear();
