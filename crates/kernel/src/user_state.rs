@@ -27,7 +27,7 @@ pub(crate) fn is_below(place: &Path, directory: &Path) -> bool {
     real_place(place).starts_with(real_place(directory))
 }
 
-/// An agent may write in the project, so what is kept there is no word of a person. `what` is kept in `place`.
+/// An agent may write in the project, so nothing that is kept there counts as decided by a person. `what` is kept in `place`.
 ///
 /// # Errors
 /// `ESECURITY` when it is.

@@ -85,7 +85,7 @@ fn approvals(global: &Global) -> Result<Approvals, Failure> {
     let project = options.directory.canonicalize().unwrap_or_else(|_| options.directory.clone());
     let store = Approvals::of_user(&options.environment, &project)?;
     store.ok_or_else(|| {
-        ToolError::new(Code::Config, "there is no directory of the user to keep approvals in")
+        ToolError::new(Code::Config, "approvals cannot be kept: the home directory of the user is not known")
             .help("set HOME or TGP_HOME to an absolute path")
             .into()
     })

@@ -59,7 +59,7 @@ fn a_person_answers_at_a_terminal_and_the_command_works() {
 
     let listed = project.run(&["approve"]).expect_code(0);
     assert!(listed.stdout.contains(&id) && listed.stdout.contains("rows are precious"), "{listed:?}");
-    // A pipe is no person, and the content has to be read.
+    // Input from a pipe does not count: a person has to read the content.
     let piped = project.run_with_input(&["--json", "approve", &id], "y\n");
     assert_eq!(piped.code, Some(3), "{piped:?}");
     assert!(piped.stdout.contains("EAPPROVAL") && piped.stdout.contains("terminal"), "{piped:?}");

@@ -86,7 +86,7 @@ impl Approvals {
         let ids = questions.iter().map(|question| question.id.clone()).collect();
         let id = id_prefix::find(ids, id, "pending approval", "tgp approve")?;
         let found = questions.into_iter().find(|question| question.id == id);
-        found.ok_or_else(|| ToolError::new(Code::NotFound, format!("there is no pending approval `{id}`")))
+        found.ok_or_else(|| ToolError::new(Code::NotFound, format!("the pending approval `{id}` has ended")))
     }
 
     /// Answers a question whose content has this hash.
