@@ -41,11 +41,11 @@ pub async fn confirm(text: &str, question: &str) -> bool {
 }
 
 /// Shows a question on the terminal and waits for its answer.
-pub async fn ask(question: &ApprovalQuestion) -> Answer {
+pub async fn ask(question: &ApprovalQuestion, offer: Offer) -> Answer {
     let _turn = TERMINAL.lock().await;
     let sheet = ApprovalView::new(question);
     let mut keyboard = TerminalKeyboard::default();
-    interview(&StandardError::new(), &mut keyboard, &sheet, &Offer::Once).await
+    interview(&StandardError::new(), &mut keyboard, &sheet, &offer).await
 }
 
 /// Asks on the terminal when there is one, and has the question kept otherwise. There is no session, so it asks for each call.
@@ -65,7 +65,7 @@ impl Approver for TerminalApprover {
             };
             return ApprovalAnswer::Later { reason: reason.to_owned() };
         }
-        match ask(&ApprovalQuestion::new(&request)).await {
+        match ask(&ApprovalQuestion::new(&request), Offer::Once).await {
             Answer::Yes | Answer::Always => {
                 ApprovalAnswer::Approved { by: "terminal".to_owned(), hash: request.hash }
             }

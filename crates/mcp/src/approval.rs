@@ -121,6 +121,8 @@ fn shown(question: &KeptQuestion) -> Value {
     })
 }
 
+/// The tool that runs the project's tests.
+const TESTS: &str = "test_run";
 /// What the router says of a call that a person has denied.
 const DENIED: &str = "denied_by";
 
@@ -139,6 +141,13 @@ pub(crate) fn explain(shared: &Shared, tool: &str, error: ToolError) -> ToolErro
         return error.help(format!(
             "this server does not offer `{tool}`: the user can start it with `tgp mcp {option}`, or enter it so with \
              `tgp mcp install -- {option}`"
+        ));
+    }
+    // Without the project's tests no test can be seen to fail, which new code needs.
+    if error.code == Code::State && option_of(tool) == Some("--files") && !shared.is_allowed(TESTS) {
+        let help = error.help_of().unwrap_or_default().to_owned();
+        return error.help(format!(
+            "{help}; this server cannot run the project's tests: the user can start it with `tgp mcp --files --shell`"
         ));
     }
     let is_denied = error.details.contains_key(DENIED);

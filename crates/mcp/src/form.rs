@@ -170,7 +170,7 @@ fn form(question: &KeptQuestion) -> Option<ElicitRequestParams> {
         "tool": request.definition.name,
         "arguments": request.call.arguments,
         "targets": request.targets,
-        "would": request.preview,
+        "would": without_repeats(request.preview.as_ref(), &request.call.arguments),
         "because": reasons,
     });
     // The only ends of lines are those of the document itself: those in its texts are escaped.
@@ -192,6 +192,15 @@ fn form(question: &KeptQuestion) -> Option<ElicitRequestParams> {
         .build()
         .ok()?;
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema: schema })
+}
+
+/// A preview without those of its texts that the arguments show already.
+fn without_repeats(preview: Option<&Value>, arguments: &Value) -> Option<Value> {
+    let mut preview = preview?.clone();
+    if let (Some(fields), Some(arguments)) = (preview.as_object_mut(), arguments.as_object()) {
+        fields.retain(|_, shown| !shown.is_string() || !arguments.values().any(|argument| argument == shown));
+    }
+    Some(preview)
 }
 
 fn hash_prefix(question: &KeptQuestion) -> String {

@@ -132,7 +132,7 @@ impl ServerOptions {
     ///
     /// # Errors
     /// `EVALIDATION`.
-    pub(crate) fn check(&self, kernel: &Kernel) -> Result<(), ToolError> {
+    pub fn check(&self, kernel: &Kernel) -> Result<(), ToolError> {
         let Mode::Direct(only) = &self.mode else { return Ok(()) };
         if only.is_empty() {
             return Err(ToolError::new(Code::Validation, "the mode `direct` needs at least one tool")

@@ -142,7 +142,7 @@ impl RunTable {
         answer.map(Progress::Finished).ok_or_else(|| {
             ToolError::new(Code::Runtime, format!("the run `{id}` was cancelled"))
                 .of_cancellation()
-                .help("`tgp audit tail` shows how its calls ended")
+                .help("the resource `tgp://audit` shows how its calls ended")
         })
     }
 
@@ -174,13 +174,14 @@ fn not_kept() -> ToolError {
         "the run has ended, and its result was not kept: too many results wait to be fetched",
     )
     .after_effect()
-    .help("fetch results with `wait`; `tgp audit tail` shows how the run ended")
+    .help("fetch results with `wait`; the resource `tgp://audit` shows how the run ended")
 }
 
 fn unknown(id: &str) -> ToolError {
     let id = tgp_text::head(id, 32);
-    ToolError::new(Code::NotFound, format!("this connection has no run `{id}`"))
-        .help("a result is given once, and kept for ten minutes; `tgp audit tail` shows how a run ended")
+    ToolError::new(Code::NotFound, format!("this connection has no run `{id}`")).help(
+        "a result is given once, and kept for ten minutes; the resource `tgp://audit` shows how a run ended",
+    )
 }
 
 /// Makes room: results that were not fetched in time go, and the oldest of too many.

@@ -10,7 +10,7 @@ use super::{done, shown_time};
 use crate::approval;
 use crate::arguments::Global;
 use crate::candidates;
-use crate::conversation::{Answer, ApprovalQuestion};
+use crate::conversation::{Answer, ApprovalQuestion, Offer, is_unanswered};
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -44,10 +44,12 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
         return Ok(());
     }
     let Some(id) = &arguments.id else { return list(&approvals, printer) };
-    let question = approvals.find(id)?;
-    if question.state() != ApprovalState::Pending {
-        let message = format!("`{}` was answered already", question.id);
-        return Err(ToolError::new(Code::Conflict, message).help("`tgp approve` shows what waits").into());
+    let (approvals, question) = find(approvals, id, printer)?;
+    if question.state() == ApprovalState::Approved {
+        let message = format!("`{}` was approved already", question.id);
+        return Err(ToolError::new(Code::Conflict, message)
+            .help("the caller can make the call; `tgp approve --clear` takes it back before that")
+            .into());
     }
     let by = format!("{}, tgp approve", session::user_name());
     if arguments.deny {
@@ -62,7 +64,18 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
     if let Some(run) = around(&question) {
         printer.lines(&run);
     }
-    match approval::ask(&ApprovalQuestion::new(&question.request())).await {
+    if let Some(ApprovalDecision::Denied { by, reason }) = &question.answer {
+        printer.note(&format!("denied before by {}: {}", single_line(by), single_line(reason)));
+    }
+    if question.has_lost_its_caller() {
+        printer.note(LOST);
+    }
+    let offer = Offer::Times(arguments.times);
+    match approval::ask(&ApprovalQuestion::new(&question.request()), offer).await {
+        Answer::No { reason } if is_unanswered(&reason) => {
+            printer.note(&format!("{} was not answered, and stays as it is", question.id));
+            Ok(())
+        }
         Answer::Yes | Answer::Always => {
             let times = arguments.times;
             let granted = ApprovalDecision::Granted { by, times, spent: 0 };
@@ -77,6 +90,26 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
         }
         Answer::No { reason } => deny(&approvals, &question, by, Some(&reason), printer),
     }
+}
+
+/// What becomes of an answer to a question whose host has gone.
+const LOST: &str =
+    "the connection that asked this has ended: a host that has connected anew asks again under another id";
+
+/// The question with this id, in this project or in the other project of this user that has one.
+fn find(approvals: Approvals, id: &str, printer: &Printer) -> Result<(Approvals, KeptQuestion), Failure> {
+    let missing = match approvals.find(id) {
+        Ok(question) => return Ok((approvals, question)),
+        Err(error) if error.code == Code::NotFound => error,
+        Err(error) => return Err(error.into()),
+    };
+    let has_it = |ids: &[String]| !id.is_empty() && ids.iter().any(|waiting| waiting.starts_with(id));
+    let mut others =
+        approvals.elsewhere()?.into_iter().filter(|(_, ids)| has_it(ids)).map(|(store, _)| store);
+    let (Some(other), None) = (others.next(), others.next()) else { return Err(missing.into()) };
+    let question = other.find(id)?;
+    printer.note(&format!("in the project {}:", visible(&other.project().display().to_string())));
+    Ok((other, question))
 }
 
 /// The store of the project of this directory, without booting on it: a kernel may be at work there.
@@ -117,8 +150,9 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
     for question in &questions {
         let asked = ApprovalQuestion::new(&question.request());
         let why = asked.reasons.first().map(|reason| reason.reason.as_str()).unwrap_or_default();
+        let lost = if question.has_lost_its_caller() { " (its connection has ended)" } else { "" };
         printer.line(&format!(
-            "{}  {:<8}  {}  {}  by {}: {}",
+            "{}  {:<8}  {}  {}  by {}: {}{lost}",
             question.id,
             word(question.state()),
             shown_time(question.asked_ms),
@@ -134,7 +168,21 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
             count(pending, "question")
         )),
     }
+    for (other, ids) in approvals.elsewhere()? {
+        let project = visible(&other.project().display().to_string());
+        let waiting = count(ids.len(), "question");
+        printer.note(&format!("{waiting} in {project}: `tgp -C {} approve`", shell_word(&project)));
+    }
     Ok(())
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-~+".contains(letter);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
 }
 
 /// Characters of the arguments of a run that are shown before its question; `--json` shows them whole.
@@ -185,6 +233,7 @@ fn document(question: &KeptQuestion) -> Value {
         "asked_ms": question.asked_ms,
         "expires_ms": question.expires_ms,
         "answer": question.answer,
+        "caller_gone": question.has_lost_its_caller(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Subcommand, ValueEnum};
 use serde_json::json;
 use tgp::Kernel;
 use tgp::contract::{Code, Consent, ToolError};
@@ -101,6 +101,7 @@ impl ServeMcpArgs {
 pub async fn run(arguments: McpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     match arguments.command {
         Some(McpCommand::Install(arguments)) => {
+            check_installable(arguments.server_options(), global, printer).await?;
             super::mcp_install::install(&arguments, global, printer).await
         }
         Some(McpCommand::Uninstall(arguments)) => {
@@ -108,6 +109,32 @@ pub async fn run(arguments: McpArgs, global: &Global, printer: &Printer) -> Resu
         }
         None => serve(&arguments.serve, global, printer).await,
     }
+}
+
+/// Refuses to enter a server that could not start: outside a project, or with options that it does not take.
+async fn check_installable(words: &[String], global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let command = ServeMcpArgs::augment_args(clap::Command::new("tgp mcp").no_binary_name(true));
+    let parsed =
+        command.try_get_matches_from(words).and_then(|matches| ServeMcpArgs::from_arg_matches(&matches));
+    let arguments = parsed.map_err(|error| {
+        let text = error.to_string();
+        let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        ToolError::new(Code::Validation, format!("the options after `--` are not those of `tgp mcp`: {why}"))
+            .help("`tgp mcp --help` lists them")
+    })?;
+    if arguments.http.is_some() {
+        return Err(ToolError::new(
+            Code::Validation,
+            "a host starts the server on its standard streams, without `--http`",
+        )
+        .help("leave `--http` out; docs/mcp.md shows how a host connects to a server over HTTP")
+        .into());
+    }
+    let options = arguments.options()?;
+    let kernel = session::boot(global, None, printer).await?;
+    let checked = options.check(&kernel);
+    kernel.shutdown().await;
+    Ok(checked?)
 }
 
 async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {

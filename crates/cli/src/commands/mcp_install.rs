@@ -48,6 +48,13 @@ pub struct InstallArgs {
     options: Vec<String>,
 }
 
+impl InstallArgs {
+    /// What the server is started with besides the project.
+    pub fn server_options(&self) -> &[String] {
+        &self.options
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HostArg {
     Claude,
@@ -105,7 +112,8 @@ impl PlannedChange {
     }
 
     fn diff(&self) -> String {
-        unified_diff(&self.file.display().to_string(), self.before.as_deref(), self.after.as_deref()).0
+        let file = self.file.display().to_string();
+        unified_diff(file.trim_start_matches('/'), self.before.as_deref(), self.after.as_deref()).0
     }
 }
 

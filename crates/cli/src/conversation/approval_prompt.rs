@@ -45,6 +45,11 @@ pub fn is_answer(refusal: &str) -> bool {
     [SAID_NO, INPUT_ENDED, NOT_ANSWERED, STOPPING].iter().any(|reason| refusal.contains(reason))
 }
 
+/// Whether the question was left without an answer.
+pub fn is_unanswered(refusal: &str) -> bool {
+    refusal == INPUT_ENDED || refusal == NOT_ANSWERED
+}
+
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -71,6 +76,8 @@ pub enum Offer {
         caution: Option<&'static str>,
     },
     Once,
+    /// One answer agrees to so many of the same call.
+    Times(u32),
 }
 
 /// Shows the question and waits for its answer. Nothing that was typed before it was shown counts.
@@ -127,8 +134,7 @@ pub async fn interview(
                     return Answer::No { reason: format!("{SAID_NO}: {words}") };
                 }
                 let other = short_line(other, ECHO_COLUMNS, manner.charset.dots());
-                board.write(&format!("`{other}` is none of the answers, so it counts as no\n"));
-                return Answer::no(SAID_NO);
+                text.push_str(&format!("  `{other}` is none of the answers.\n"));
             }
         }
     }
@@ -157,7 +163,7 @@ fn choices(left: usize, offer: &Offer, manner: TextStyle) -> String {
             let indent = format!("\n{}", " ".repeat(ALWAYS.len()));
             format!("{ALWAYS}{}\n", broken(&single_line(pattern), width).join(&indent))
         }
-        Offer::Once => String::new(),
+        Offer::Once | Offer::Times(_) => String::new(),
     };
     format!("{always}  {}\nAllow it? [y/N] ", words.join("   "))
 }
@@ -175,7 +181,17 @@ fn words_after_no(line: &str) -> Option<String> {
 fn explanation(offer: &Offer) -> String {
     let always = match offer {
         Offer::Always { caution, .. } => format!("{EXPLAINED_ALWAYS}{}", caution.unwrap_or_default()),
-        Offer::Once => String::new(),
+        Offer::Once | Offer::Times(_) => String::new(),
     };
-    format!("{EXPLAINED}{always}{EXPLAINED_MORE}")
+    let explained = match offer {
+        Offer::Times(times) => {
+            let often =
+                if *times == 1 { "once".to_owned() } else { format!("up to {times} times in this run") };
+            EXPLAINED
+                .replace("it happens once", &format!("it happens {often}"))
+                .replace("Enter and Ctrl-D mean the same.", "Enter means the same, Ctrl-D leaves it open.")
+        }
+        Offer::Always { .. } | Offer::Once => EXPLAINED.to_owned(),
+    };
+    format!("{explained}{always}{EXPLAINED_MORE}")
 }

@@ -21,7 +21,7 @@ mod session_renderer;
 mod summary;
 mod test_line;
 
-pub use approval_prompt::{Answer, Offer, interview};
+pub use approval_prompt::{Answer, Offer, interview, is_unanswered};
 pub use approval_view::ApprovalView;
 pub use approver::{ApprovalMode, Question, approver};
 pub use asked::ApprovalQuestion;

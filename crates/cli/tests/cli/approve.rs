@@ -88,8 +88,9 @@ fn a_denial_needs_no_terminal_and_tells_its_reason() {
         denied.stdout.contains("use the archive") && !denied.stdout.contains("needs_approval"),
         "{denied:?}"
     );
-    let again = project.run(&["--json", "approve", &id, "--deny"]).expect_code(1);
-    assert!(again.stdout.contains("ECONFLICT"), "{again:?}");
+    // A person may change their mind, and that is all that changes it.
+    project.run(&["approve", &id, "--deny", "--reason", "use the other one"]).expect_code(0);
+    assert!(exec(&project).stdout.contains("use the other one"));
     let unknown = project.run(&["--json", "approve", "ffffffffffff"]).expect_code(1);
     assert!(unknown.stdout.contains("ENOTFOUND"), "{unknown:?}");
     let (_, screen) = {
@@ -98,6 +99,97 @@ fn a_denial_needs_no_terminal_and_tells_its_reason() {
     };
     assert!(screen.contains("denied"), "{screen}");
     assert_eq!(rows(&project), json!(0));
+}
+
+#[test]
+fn a_denial_can_be_turned_into_an_approval_and_an_approval_stays_one() {
+    let project = careful();
+    let id = id_of(&exec(&project));
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id], "n not now\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(exec(&project).stdout.contains("not now"));
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id], "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("denied before by") && screen.contains("not now"), "{screen}");
+    let again = project.run(&["--json", "approve", &id, "--deny"]).expect_code(1);
+    assert!(again.stdout.contains("ECONFLICT") && again.stdout.contains("--clear"), "{again:?}");
+    exec(&project).expect_code(0);
+    assert_eq!(rows(&project), json!(1));
+}
+
+#[test]
+fn bug_a_typing_error_denied_a_question() {
+    let project = careful();
+    let id = id_of(&exec(&project));
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id, "--times", "3"], "yy\n?\ny\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("`yy` is none of the answers"), "{screen}");
+    assert!(screen.contains("up to 3 times in this run"), "{screen}");
+    exec(&project).expect_code(0);
+    // The end of the input answers nothing.
+    let id = id_of(&exec(&project));
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id], "\u{4}");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("was not answered"), "{screen}");
+    assert_eq!(id_of(&exec(&project)), id);
+}
+
+#[test]
+fn bug_a_denial_bound_the_person_at_their_own_terminal() {
+    let project = careful();
+    let id = id_of(&exec(&project));
+    project.run(&["approve", &id, "--deny"]).expect_code(0);
+    let arguments = ["exec", "tools/note.ts", "--args", r#"{"text": "one"}"#];
+    let (code, screen) = answer_at_terminal(&project, &arguments, "y\n");
+    assert_eq!((code, rows(&project)), (Some(0), json!(1)), "{screen}");
+}
+
+#[test]
+fn bug_a_question_was_not_found_from_another_folder() {
+    let project = careful();
+    let id = id_of(&exec(&project));
+    let other = project.path("tmp").display().to_string();
+    let listed = project.run(&["-C", &other, "approve"]).expect_code(0);
+    let here = project.path("here").display().to_string();
+    assert!(listed.stderr.contains(&format!("1 question in {here}: `tgp -C {here} approve`")), "{listed:?}");
+    let (code, screen) = answer_at_terminal(&project, &["-C", &other, "approve", &id], "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    let at = screen.find("in the project").unwrap_or_else(|| panic!("{screen}"));
+    assert!(at < screen.find("INSERT INTO").unwrap(), "the project is named before the question: {screen}");
+    exec(&project).expect_code(0);
+    project.run(&["-C", &other, "approve", "ffff"]).expect_code(1);
+}
+
+#[test]
+fn a_run_that_asks_something_else_each_time_is_told_why() {
+    let project = careful();
+    project.write(
+        ".tgp/tools/random.ts",
+        "/** Notes a number. */\nexport default async (): Promise<number> => {\n  await tgp.exec_sql('INSERT INTO notes \
+         VALUES (?)', [String(Math.random())]);\n  return 1;\n};\n",
+    );
+    let run = || project.run(&["--json", "exec", "tools/random.ts"]);
+    let id = id_of(&run());
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id], "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    let again = run();
+    assert_ne!(id_of(&again), id);
+    assert!(again.stdout.contains("pass them as arguments"), "{again:?}");
+}
+
+#[test]
+fn bug_the_list_did_not_say_that_a_host_had_gone() {
+    let mut host = McpHost::start(careful(), &["--yes"]);
+    let asked = host.error("run", &program());
+    let id = asked["details"]["needs_approval"]["id"].as_str().unwrap().to_owned();
+    let listed = host.project.run(&["approve"]).expect_code(0);
+    assert!(listed.stdout.contains(&id) && !listed.stdout.contains("has ended"), "{listed:?}");
+    let (project, _) = host.close();
+    let listed = project.run(&["approve"]).expect_code(0);
+    assert!(listed.stdout.contains("its connection has ended"), "{listed:?}");
+    let (code, screen) = answer_at_terminal(&project, &["approve", &id], "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("asks again under another id"), "{screen}");
 }
 
 #[test]

@@ -152,6 +152,17 @@ fn a_host_forges_a_tool_and_runs_it_by_its_name() {
     assert_eq!(described["tools"][0]["source"], SOURCE);
     assert_eq!(described["tools"][1]["tool"], "exec_sql");
 
+    let spaced = host.error("forge", &json!({ "name": "math/double it", "test": TEST, "source": SOURCE }));
+    assert_eq!(spaced["code"], "EVALIDATION", "{spaced}");
+    let test = TEST.replace("./double.ts", "./twice.ts").replace("double", "twice");
+    let source = SOURCE.replace("double", "twice");
+    let twin = host.error("forge", &json!({ "name": "math/twice", "test": test, "source": source }));
+    assert_eq!(twin["code"], "EPOLICY", "{twin}");
+    let help = twin["details"]["help"].as_str().unwrap();
+    assert!(
+        help.contains("`run`") && help.contains("override_similar: [\"tools/math/double.ts\"]"),
+        "{help}"
+    );
     // A test that shows nothing new is no reason for a new source.
     let again = host.error("forge", &forge);
     assert_eq!(again["code"], "ESTATE", "{again}");
@@ -222,6 +233,11 @@ fn what_a_host_may_not_do_is_refused_with_the_next_step() {
     let mut host = McpHost::start(Project::with_fixtures(), &["--files"]);
     let text = host.done("run", &json!({ "tool": "fs_read", "args": { "path": "tgp.config.ts" } }));
     assert!(text.to_string().contains("export default"), "{text}");
+    // New code needs a test that was seen to fail, which this server cannot run.
+    let write = json!({ "path": "src/new.ts", "content": "export const a = 1;\n" });
+    let error = host.error("run", &json!({ "tool": "fs_write", "args": write }));
+    assert_eq!(error["code"], "ESTATE", "{error}");
+    assert!(error["details"]["help"].as_str().unwrap().contains("--files --shell"), "{error}");
     host.close();
 }
 
@@ -356,7 +372,23 @@ fn the_other_modes_have_their_own_tools() {
     assert_eq!(names(&mut host), ["search", "describe", "invoke", "wait", "approval"]);
     let ran = host.done("invoke", &json!({ "tool": "exec_sql", "args": { "sql": "SELECT 1 AS n" } }));
     assert_eq!(ran["rows"][0]["n"], 1, "{ran}");
+    let unknown = host.request("tools/call", &json!({ "name": "math_fib", "arguments": {} }));
+    let unknown = unknown["error"]["message"].as_str().unwrap().to_owned();
+    assert!(unknown.contains("`invoke`") && !unknown.contains("`run`"), "{unknown}");
     host.close();
+    // What a model is told names the tools of the mode, and no others.
+    for (mode, named, missing) in [
+        (&["--mode", "code"][..], "`run`", "`invoke`"),
+        (&["--mode", "search"], "`invoke`", "`run`"),
+        (&["--mode", "direct", "--only", "exec_sql"], "own name", "`run`"),
+    ] {
+        let mut host = McpHost::silent(Project::initialised(), mode);
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" },
+        });
+        let told = host.request("initialize", &hello)["result"]["instructions"].as_str().unwrap().to_owned();
+        assert!(told.contains(named) && !told.contains(missing), "{mode:?}: {told}");
+    }
 
     let project = Project::initialised();
     project.run_with_input(&["write", "tools/math/double.ts"], SOURCE).expect_code(0);

@@ -78,6 +78,37 @@ fn nothing_is_written_without_a_confirmation() {
 }
 
 #[test]
+fn bug_a_server_was_installed_that_could_not_start() {
+    let project = with_hosts();
+    let unchanged = || {
+        let text = fs::read_to_string(project.path("home/.cursor/mcp.json")).unwrap();
+        assert_eq!(text, CURSOR);
+    };
+    for (options, words) in [
+        (&["--file"][..], "--file"),
+        (&["--mode", "direct"], "at least one tool"),
+        (&["--only", "exec_sql"], "--mode direct"),
+        (&["--mode", "direct", "--only", "exec_sqk"], "exec_sql"),
+        (&["--http", "7420"], "--http"),
+        (&["--patience", "0"], "--patience"),
+    ] {
+        let all: Vec<&str> =
+            ["mcp", "install", "--yes", "--"].into_iter().chain(options.iter().copied()).collect();
+        let ran = project.run(&all).expect_code(2);
+        assert!(ran.stderr.contains("EVALIDATION") && ran.stderr.contains(words), "{options:?}: {ran:?}");
+        unchanged();
+    }
+    // In a folder of the project, and in one that is none.
+    fs::create_dir_all(project.file("src/deep")).unwrap();
+    for (folder, words) in [(project.file("src/deep"), "the project is"), (project.path("tmp"), "tgp init")] {
+        let folder = folder.display().to_string();
+        let ran = project.run(&["-C", &folder, "mcp", "install", "--yes"]).expect_code(2);
+        assert!(ran.stderr.contains("ECONFIG") && ran.stderr.contains(words), "{ran:?}");
+        unchanged();
+    }
+}
+
+#[test]
 fn the_files_of_a_project_name_no_folder_of_this_machine() {
     let project = Project::initialised();
     for host in ["claude", "codex", "cursor", "vscode", "zed", "gemini"] {

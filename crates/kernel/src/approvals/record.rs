@@ -12,6 +12,9 @@ const ID_CHARS: usize = 12;
 /// How long a question waits, and how long its answer holds.
 pub(super) const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 
+/// How the session of a client with a token begins.
+const CONNECTION: &str = "token/";
+
 /// One file of the store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +62,9 @@ pub struct KeptQuestion {
     /// The outermost call around it, where it was read from the store.
     #[serde(skip)]
     pub run: Option<RunIdentity>,
+    /// The process that asked. The calls of a host's connection end with it.
+    #[serde(default)]
+    process: Option<u32>,
     pub asked_ms: u64,
     pub expires_ms: u64,
     pub answer: Option<ApprovalDecision>,
@@ -91,6 +97,7 @@ impl KeptQuestion {
                 hash: request.hash.clone(),
             },
             run: None,
+            process: Some(std::process::id()),
             asked_ms: now_ms,
             expires_ms: now_ms + LIFETIME_MS,
             answer: None,
@@ -118,6 +125,19 @@ impl KeptQuestion {
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.request.hash
+    }
+
+    /// Whether the connection that asked has ended with its process, so that its host asks again under another id. People
+    /// and resumed sessions make the same call from another process.
+    #[must_use]
+    pub fn has_lost_its_caller(&self) -> bool {
+        let is_of_a_connection = self.request.context.session.starts_with(CONNECTION);
+        let is_gone = |process: u32| {
+            let process = i32::try_from(process).map(nix::unistd::Pid::from_raw);
+            process
+                .is_ok_and(|process| nix::sys::signal::kill(process, None) == Err(nix::errno::Errno::ESRCH))
+        };
+        is_of_a_connection && self.process.is_some_and(is_gone)
     }
 
     #[must_use]

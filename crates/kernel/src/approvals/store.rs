@@ -22,9 +22,15 @@ use crate::{id_prefix, user_state};
 const DIRECTORY: &str = "approvals";
 /// Runs of one project that wait for an answer or have one, and the bytes of what is kept of them.
 const MAX_RUNS: usize = 100;
+/// Those of one session, so that others find room beside it.
+const MAX_RUNS_OF_SESSION: usize = 50;
+/// Characters of the hash of a session in the names of its files.
+const SESSION_CHARS: usize = 16;
 const MAX_STORE_BYTES: u64 = 64 << 20;
 /// A draft that is older belongs to a process that was killed.
 const DRAFT_LIFETIME: Duration = Duration::from_secs(600);
+/// Projects whose questions are looked at.
+const MAX_STORES: usize = 200;
 /// Entries of the directory that are looked at: runs, their leases and drafts.
 const MAX_FILES: usize = 1000;
 /// Bytes of a file that are read: the journal of a run, and what its questions show.
@@ -89,10 +95,50 @@ impl Approvals {
         found.ok_or_else(|| ToolError::new(Code::NotFound, format!("the pending approval `{id}` has ended")))
     }
 
+    /// The stores of this user's other projects in which a question waits, with the ids of those questions.
+    ///
+    /// # Errors
+    /// When the directory of the stores cannot be read.
+    pub fn elsewhere(&self) -> Result<Vec<(Self, Vec<String>)>, ToolError> {
+        let Some(stores) = self.directory.parent() else { return Ok(Vec::new()) };
+        let entries = match std::fs::read_dir(stores) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(at(stores)(error)),
+        };
+        let mut found = Vec::new();
+        for directory in entries.flatten().take(MAX_STORES).map(|entry| entry.path()) {
+            if directory == self.directory {
+                continue;
+            }
+            let records = Self { project: PathBuf::new(), directory }.records().unwrap_or_default();
+            let Some(project) = records.first().map(|(_, record)| PathBuf::from(&record.project)) else {
+                continue;
+            };
+            let questions = records.into_iter().flat_map(|(_, record)| record.questions);
+            let waiting: Vec<String> = questions
+                .filter(|question| question.state() == ApprovalState::Pending)
+                .map(|question| question.id)
+                .collect();
+            let named = stores.join(canonical::sha256_hex(project.as_os_str().as_bytes()));
+            if !waiting.is_empty() {
+                found.push((Self { project, directory: named }, waiting));
+            }
+        }
+        found.sort_by(|(one, _), (other, _)| one.project.cmp(&other.project));
+        Ok(found)
+    }
+
+    /// The canonical path of the project.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        &self.project
+    }
+
     /// Answers a question whose content has this hash.
     ///
     /// # Errors
-    /// `ENOTFOUND` when it has expired or its run has ended; `ECONFLICT` when it was answered meanwhile;
+    /// `ENOTFOUND` when it has expired or its run has ended; `ECONFLICT` when it was approved meanwhile;
     /// when the store cannot be written.
     pub fn decide(&self, id: &str, hash: &str, decision: ApprovalDecision) -> Result<(), ToolError> {
         let _turn = self.turn()?;
@@ -100,9 +146,10 @@ impl Approvals {
             let asked =
                 record.questions.iter_mut().find(|question| question.id == id && question.hash() == hash);
             let Some(question) = asked else { continue };
-            if question.state() != ApprovalState::Pending {
-                return Err(ToolError::new(Code::Conflict, format!("`{id}` was answered already"))
-                    .help("`tgp approve` shows what waits"));
+            // What was denied can be agreed to later; what was agreed to may be happening already.
+            if question.state() == ApprovalState::Approved {
+                return Err(ToolError::new(Code::Conflict, format!("`{id}` was approved already"))
+                    .help("`tgp approve --clear` takes it back, as long as the call was not made again"));
             }
             question.answer = Some(decision);
             return user_state::write(&path, &record);
@@ -115,7 +162,7 @@ impl Approvals {
     }
 
     fn path(&self, run: &RunIdentity) -> PathBuf {
-        self.directory.join(format!("{}.json", run.key()))
+        self.directory.join(format!("{}{}.json", session_prefix(run), run.key()))
     }
 
     /// One process changes files at a time.
@@ -176,10 +223,11 @@ impl Approvals {
         Ok(records)
     }
 
-    /// Removes what is older than any question may be, without reading it. How many runs are left, and their bytes.
-    fn sweep(&self) -> Result<(usize, u64), ToolError> {
+    /// Removes what is older than any question may be, without reading it. What is left.
+    fn sweep(&self, run: &RunIdentity) -> Result<Usage, ToolError> {
         let entries = std::fs::read_dir(&self.directory).map_err(at(&self.directory))?;
-        let (mut runs, mut bytes) = (0, 0);
+        let own = session_prefix(run);
+        let mut usage = Usage::default();
         for entry in entries.flatten().take(MAX_FILES) {
             let path = entry.path();
             let Ok(metadata) = entry.metadata() else { continue };
@@ -195,11 +243,13 @@ impl Approvals {
             if !is_left {
                 remove(&path)?;
             } else if ending == "json" {
-                runs += 1;
-                bytes += metadata.len();
+                usage.runs += 1;
+                usage.bytes += metadata.len();
+                let name = entry.file_name();
+                usage.of_session += usize::from(name.as_bytes().starts_with(own.as_bytes()));
             }
         }
-        Ok((runs, bytes))
+        Ok(usage)
     }
 
     /// Forgets all questions and answers, and what their runs have done. How many runs there were.
@@ -228,6 +278,40 @@ impl Approvals {
     }
 }
 
+/// How much a store keeps.
+#[derive(Default)]
+struct Usage {
+    runs: usize,
+    of_session: usize,
+    bytes: u64,
+}
+
+impl Usage {
+    /// # Errors
+    /// `EAPPROVAL` when no further run finds room.
+    fn check(&self) -> Result<(), ToolError> {
+        let full = match self {
+            Self { runs, bytes, .. } if *runs >= MAX_RUNS || *bytes >= MAX_STORE_BYTES => format!(
+                "{runs} calls ({} MB) wait for an approval already; {MAX_RUNS} and {} MB are the most",
+                bytes >> 20,
+                MAX_STORE_BYTES >> 20
+            ),
+            Self { of_session, .. } if *of_session >= MAX_RUNS_OF_SESSION => {
+                format!("{of_session} calls of this session wait for an approval already, which are the most")
+            }
+            Self { .. } => return Ok(()),
+        };
+        Err(ToolError::new(Code::Approval, full)
+            .help("nothing was changed; let a person answer them first: `tgp approve` shows them"))
+    }
+}
+
+/// How the names of the files of a session begin.
+fn session_prefix(run: &RunIdentity) -> String {
+    let hash = canonical::sha256_hex(run.session.as_bytes());
+    format!("{}-", hash.chars().take(SESSION_CHARS).collect::<String>())
+}
+
 fn remove(path: &Path) -> Result<(), ToolError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(at(path)(error)),
@@ -241,7 +325,8 @@ impl ApprovalStore for Approvals {
         if !path.exists() {
             return Ok(None);
         }
-        let Some(lease) = self.locked(&format!("{}.lease", run.key()), LEASE_WAIT)? else {
+        let name = format!("{}{}.lease", session_prefix(run), run.key());
+        let Some(lease) = self.locked(&name, LEASE_WAIT)? else {
             let message = format!("the same call of `{}` is under way and waits for approvals", run.tool);
             return Err(ToolError::new(Code::Conflict, message).help("repeat it when that call has ended"));
         };
@@ -262,18 +347,12 @@ impl ApprovalStore for Approvals {
         journal: &[JournalEntry],
     ) -> Result<PendingApproval, ToolError> {
         let _turn = self.turn()?;
-        let (runs, bytes) = self.sweep()?;
+        let usage = self.sweep(run)?;
         let path = self.path(run);
         let asked = KeptQuestion::new(run, question, tgp_text::now_ms());
         let known = self.record(&path)?;
-        if known.is_none() && (runs >= MAX_RUNS || bytes >= MAX_STORE_BYTES) {
-            let message = format!(
-                "{runs} calls ({} MB) wait for an approval already; {MAX_RUNS} and {} MB are the most",
-                bytes >> 20,
-                MAX_STORE_BYTES >> 20
-            );
-            return Err(ToolError::new(Code::Approval, message)
-                .help("nothing was changed; let a person answer them first: `tgp approve` shows them"));
+        if known.is_none() {
+            usage.check()?;
         }
         let mut record = known.unwrap_or_else(|| RunRecord {
             project: self.project.display().to_string(),

@@ -348,9 +348,20 @@ async fn questions_have_a_bound_and_an_end() {
     let ask = async |number: usize| {
         let arguments = json!({ "sql": "INSERT INTO notes VALUES (?)", "params": [number] });
         let call = ToolCall { id: "1".to_owned(), tool: "exec_sql".to_owned(), arguments };
-        place.kernel.call_with(call, CallContext { consent: Consent::Ask, ..embedded() }).await
+        let session = format!("session {}", number / 50);
+        place.kernel.call_with(call, CallContext { consent: Consent::Ask, session, ..embedded() }).await
     };
-    for number in 0..100 {
+    for number in 0..50 {
+        id(&ask(number).await);
+    }
+    // The session has as many as one may have; others have room.
+    let one_more = json!({ "sql": "INSERT INTO notes VALUES ('one more')" });
+    let call = ToolCall { id: "1".to_owned(), tool: "exec_sql".to_owned(), arguments: one_more };
+    let session = "session 0".to_owned();
+    let context = CallContext { consent: Consent::Ask, session, ..embedded() };
+    let refused = place.kernel.call_with(call, context).await;
+    assert!(error(&refused).message.contains("calls of this session wait"), "{refused:?}");
+    for number in 50..100 {
         id(&ask(number).await);
     }
     assert_eq!(place.waiting().len(), 100);

@@ -11,6 +11,9 @@ use crate::arguments::ForgeArgs;
 use crate::client::Caller;
 use crate::options::{test_path, tool_name, tool_path};
 
+/// Characters of a refused name that are said back.
+const MAX_NAME_CHARS: usize = 80;
+
 /// One step of the work, as errors name it.
 #[derive(Clone, Copy)]
 enum Step {
@@ -35,6 +38,7 @@ impl Step {
 
 pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value, ToolError> {
     let ForgeArgs { name, test, source, override_similar } = arguments;
+    check_name(&name)?;
     let path = tool_path(&name);
     let test_file = test_path(&path);
     let at = |step: Step| move |error: ToolError| waiting(step, error).detail("step", step.name());
@@ -70,7 +74,8 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
         Some(written) => written,
         None => {
             let call = json!({ "path": path, "content": source, "override_similar": override_similar });
-            caller.ask("write_file", call).await.map_err(at(Step::WriteSource))?
+            let written = caller.ask("write_file", call).await;
+            written.map_err(|error| similar(error, &test_file)).map_err(at(Step::WriteSource))?
         }
     };
     progress.note(&wanted, Forged { written: Some(written.clone()), ..seen });
@@ -95,6 +100,30 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
         "green": count(&green),
         "check": check,
     }))
+}
+
+/// A name that can be typed and imported without quoting.
+fn check_name(name: &str) -> Result<(), ToolError> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./".contains(letter);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not a name of a tool", tgp_text::one_line(name, MAX_NAME_CHARS));
+    Err(ToolError::new(Code::Validation, message)
+        .detail("field", "name")
+        .help("use letters, digits, `-`, `_` and `/` for folders: `math/fib`"))
+}
+
+/// Says of a source that others duplicate what this server offers instead.
+fn similar(error: ToolError, test_file: &str) -> ToolError {
+    let Some(known) = error.details.get("similar").and_then(Value::as_array) else { return error };
+    let paths: Vec<&Value> = known.iter().filter_map(|tool| tool.get("path")).collect();
+    let help = format!(
+        "call that tool with `run`, or `forge` it under its own name to change it; when none of them does the job, forge again \
+         with `override_similar: {}`; the test stays stored as `{test_file}`",
+        json!(paths)
+    );
+    error.help(help)
 }
 
 /// Says of a step that waits for an approval that the steps before it are done.

@@ -107,12 +107,12 @@ impl HostTool {
                 "Run a TypeScript program or a tool in a locked sandbox, as one transaction. A program imports forged tools \
                  (`import fib from './math/fib'`) and calls `await tgp.exec_tool(path, args)`, `tgp.exec_sql(sql, params)`, \
                  `tgp.fetch(url)`, `tgp.read_file(path)`, `tgp.write_file(path, text)`; there are no Node modules. Every call \
-                 inside is checked and recorded on its own. A run of more than 20 s is answered with its `run`, for `wait`.",
+                 inside is checked and recorded on its own. A long run is answered with its `run`, for `wait`.",
                 run_schema(),
                 Hint::Acts,
             ),
             Self::Invoke => (
-                "Run a tool by its name. A run of more than 20 s is answered with its `run`, for `wait`.",
+                "Run a tool by its name. A long run is answered with its `run`, for `wait`.",
                 invoke_schema(),
                 Hint::Acts,
             ),
@@ -125,7 +125,8 @@ impl HostTool {
             Self::Wait => (
                 "Wait for a run, cancel it, or read the next part of a long answer.",
                 wait_schema(),
-                Hint::Reads,
+                // It can cancel a run.
+                Hint::Acts,
             ),
             Self::Approval => (
                 "Show which calls wait for the approval of a person, and how approvals are given here.",
@@ -163,7 +164,7 @@ impl HostTool {
                 Ok(RunArgs { code: Some(_), .. }) => {
                     Err(ToolError::new(Code::Validation, "`invoke` takes no `code`")
                         .detail("field", "code")
-                        .help("name a tool in `tool`; programs run with `run`, in the mode `code`"))
+                        .help("name a tool in `tool`; this server runs no programs"))
                 }
                 Ok(arguments) => return run::run(caller, arguments).await,
                 Err(error) => Err(error),

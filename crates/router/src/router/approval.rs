@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tgp_contract::{
     Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateDecision, GateRequest,
-    GateVerdict, PendingApproval, RelativePath, Target, ToolCall, ToolDefinition, ToolError,
+    GateVerdict, Target, ToolCall, ToolError,
 };
 
 use super::approval_prompt::ApprovalPrompt;
+use super::approval_refusal::{asked_again, denied, refusal, waiting};
 use super::approval_run::Known;
 use super::authorized_call::{AuthorizedCall, MAX_ROUNDS, keeps_changing};
 use super::consent::{DryRunSafety, Subject, must_ask};
@@ -17,7 +18,6 @@ use super::contents::{Attempt, DryRun};
 use super::in_flight_call::CallTrace;
 use super::lifecycle::CallLifecycle;
 use super::preview::{ApprovedSnapshot, Preview};
-use super::runs_later;
 use super::tool::Findings;
 use super::{ApprovalRequirement, CallEnv, GatePhase, Invocation, Router, ToolOutcome};
 
@@ -274,27 +274,29 @@ impl Router {
         run.check()?;
         run.identify(call, context);
         let known = run.known(&shown.hash)?;
-        let used_up = match &known {
-            Known::UsedUp { times } => Some(*times),
-            _ => None,
-        };
+        let asked_again = asked_again(&known, run);
+        let mut denial = None;
         let answer = match known {
             Known::Granted { by } => {
                 lifecycle.grant(&shown.hash);
                 ApprovalAnswer::Approved { by, hash: shown.hash.clone() }
             }
-            Known::Denied { by, reason } => {
-                verdicts.push(GateVerdict::approval(GateDecision::Refused, &reason));
-                let reason = format!("{by} has denied it: {reason}");
-                return Err(refusal(definition, &reason, requirements)
-                    .detail("denied_by", by)
-                    .help("nothing was changed; a person has decided: do without it"));
+            Known::Denied { by, reason } if !run.is_of_person() => {
+                return Err(denied(&by, &reason, definition, requirements, verdicts));
             }
-            Known::UsedUp { .. } | Known::Nothing => match lifecycle.wait().begin() {
-                Some(_waiting) => self.approver.ask(question.clone()).await,
-                None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
-            },
+            Known::Denied { .. } | Known::UsedUp { .. } | Known::Nothing => {
+                if let Known::Denied { by, reason } = known {
+                    denial = Some((by, reason));
+                }
+                match lifecycle.wait().begin() {
+                    Some(_waiting) => self.approver.ask(question.clone()).await,
+                    None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
+                }
+            }
         };
+        if let (ApprovalAnswer::Later { .. }, Some((by, reason))) = (&answer, denial) {
+            return Err(denied(&by, &reason, definition, requirements, verdicts));
+        }
         let mut pending = None;
         let reason = match answer {
             ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
@@ -318,12 +320,8 @@ impl Router {
         let refused = refusal(definition, &reason, requirements);
         let Some(pending) = pending else { return Err(refused) };
         let mut waits = waiting(refused, &pending, requirements);
-        if let Some(times) = used_up {
-            let help = waits.help_of().unwrap_or_default();
-            let help = format!(
-                "{help}; the run makes exactly this call more often than the {times} that were agreed to: `--times N` agrees to \
-                 N of them"
-            );
+        if let Some(why) = asked_again {
+            let help = format!("{}; {why}", waits.help_of().unwrap_or_default());
             waits = waits.help(help);
         }
         run.wait_for(&waits);
@@ -539,37 +537,4 @@ fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
 pub(super) fn previews(targets: &[Target]) -> Vec<Target> {
     let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
     changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
-}
-
-/// Why a call that was not approved does not happen.
-fn refusal(definition: &ToolDefinition, reason: &str, requirements: &[ApprovalRequirement]) -> ToolError {
-    let later: Vec<&RelativePath> = requirements.iter().flat_map(|requirement| &requirement.later).collect();
-    if !later.is_empty() {
-        return runs_later::refused(definition, reason, &later);
-    }
-    let made_by_somebody: Vec<&str> = requirements
-        .iter()
-        .filter(|requirement| requirement.is_rule())
-        .map(|requirement| requirement.reason.reason.as_str())
-        .collect();
-    let because = match made_by_somebody.join("; ") {
-        because if because.is_empty() => String::new(),
-        because => format!(" (a rule asks: {because})"),
-    };
-    let message = format!("`{}` was not approved: {reason}{because}", definition.name);
-    ToolError::new(Code::Approval, message)
-        .help("nothing was changed; do without it, or say why it is needed and ask again")
-}
-
-/// The same for a call that may be made once a person has agreed.
-fn waiting(refused: ToolError, pending: &PendingApproval, requirements: &[ApprovalRequirement]) -> ToolError {
-    let mut help = format!(
-        "nothing was changed; when a person has agreed with `tgp approve {}` at a terminal, make the same call again",
-        pending.id
-    );
-    if let Some(path) = requirements.iter().flat_map(|requirement| &requirement.later).next() {
-        help.push_str("; or ");
-        help.push_str(&runs_later::way_out(path));
-    }
-    refused.detail("needs_approval", json!(pending)).help(help)
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use tgp_contract::{
-    ApprovalDecision, ApprovalRequest, ApprovalStore, Approver, CallContext, Code, JournalEntry, KeptRun,
-    PendingApproval, RunIdentity, ToolCall, ToolError, ToolResult, canonical,
+    Actor, ApprovalDecision, ApprovalRequest, ApprovalStore, Approver, CallContext, Code, JournalEntry,
+    KeptAnswer, KeptRun, PendingApproval, RunIdentity, ToolCall, ToolError, ToolResult, canonical,
 };
 
 /// What a run may have done that cannot be rolled back, when it is to wait for an approval: calls, and bytes of answers.
@@ -131,6 +131,19 @@ impl ApprovalRun {
             tracing::warn!(target: "router", "{error}");
         }
         stopped.map_or(result, Err)
+    }
+
+    /// Whether a person has made the outermost call: they may change their mind, an agent may not do it for them.
+    pub(super) fn is_of_person(&self) -> bool {
+        self.identity.get().is_some_and(|run| matches!(run.actor, Actor::Person(_)))
+    }
+
+    /// Whether a person has agreed to something that this attempt has not come to.
+    pub(super) fn has_unused_grant(&self) -> bool {
+        let state = self.state();
+        let answers = state.kept.iter().flat_map(|kept| &kept.answers);
+        let granted = |answer: &&KeptAnswer| matches!(answer.decision, ApprovalDecision::Granted { .. });
+        answers.filter(granted).any(|answer| !state.used.contains_key(&answer.hash))
     }
 
     /// Whether something was granted to it, or could be.

@@ -2,6 +2,7 @@
 
 mod approval;
 mod approval_prompt;
+mod approval_refusal;
 mod approval_run;
 mod approver;
 mod authorized_call;

@@ -189,11 +189,14 @@ fn only_a_clear_yes_is_one() {
         (&["m", "?", "y"], Answer::Yes),
         (&["n"], Answer::no("the answer at the terminal was no")),
         (&[""], Answer::no("the answer at the terminal was no")),
-        (&["yy"], Answer::no("the answer at the terminal was no")),
-        (&["ja"], Answer::no("the answer at the terminal was no")),
-        (&["\u{1b}[A"], Answer::no("the answer at the terminal was no")),
-        (&["nothing"], Answer::no("the answer at the terminal was no")),
-        (&["y but not there"], Answer::no("the answer at the terminal was no")),
+        (&["yy"], Answer::no("the input at the terminal has ended")),
+        (&["ja"], Answer::no("the input at the terminal has ended")),
+        (&["\u{1b}[A"], Answer::no("the input at the terminal has ended")),
+        (&["nothing"], Answer::no("the input at the terminal has ended")),
+        (&["y but not there"], Answer::no("the input at the terminal has ended")),
+        // What is none of the answers is asked again.
+        (&["yy", "y"], Answer::Yes),
+        (&["y but not there", "n"], Answer::no("the answer at the terminal was no")),
         (&[], Answer::no("the input at the terminal has ended")),
         (&["m"], Answer::no("the input at the terminal has ended")),
     ] {
@@ -202,7 +205,7 @@ fn only_a_clear_yes_is_one() {
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
     }
     // Where a rule asks each time, `always` is none of the answers.
-    let (answer, shown) = asked_at(TERMINAL, &changes_by_rule(), &["always"]);
+    let (answer, shown) = asked_at(TERMINAL, &changes_by_rule(), &["always", "n"]);
     assert_eq!(answer, Answer::no("the answer at the terminal was no"));
     assert!(!shown.contains("a always"), "{shown}");
 }
