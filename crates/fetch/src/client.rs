@@ -18,6 +18,7 @@ use super::hops::{Clock, EveryHop, Hop, HopJudge};
 use super::redirect::{is_redirect, rewrite};
 use super::request::Prepared;
 use super::resolver::{OffLimits, ScreeningResolver};
+use super::secret::{BoundSecret, SecretBroker};
 use super::{AllowList, FetchLimits, FetchRequest, FetchResponse, NameResolver, Redirects, SystemResolver};
 
 /// Idle connections serve the next call of a tool that makes many; beyond that they are only a burden.
@@ -61,6 +62,7 @@ pub struct FetchClient {
     limits: FetchLimits,
     resolver: Arc<dyn NameResolver>,
     extra_roots: Vec<u8>,
+    secrets: Option<SecretBroker>,
     plain: OnceCell<reqwest::Client>,
     secure: OnceCell<reqwest::Client>,
 }
@@ -83,6 +85,7 @@ impl FetchClient {
             limits,
             resolver: Arc::new(SystemResolver),
             extra_roots: Vec::new(),
+            secrets: None,
             plain: OnceCell::new(),
             secure: OnceCell::new(),
         }
@@ -99,6 +102,13 @@ impl FetchClient {
     #[must_use]
     pub fn with_extra_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.extra_roots = pem.into();
+        self
+    }
+
+    /// Lets requests use these secrets by their names.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: SecretBroker) -> Self {
+        self.secrets = Some(secrets);
         self
     }
 
@@ -145,11 +155,18 @@ impl FetchClient {
     ) -> Result<FetchResponse, ToolError> {
         let mut clock = Clock::new(&request.url, self.limits.timeout);
         let start = self.admit(&request.url, None)?;
-        let redirects = request.redirect;
+        let (redirects, named) = (request.redirect, request.secret.clone());
         let mut request = request.prepare(&self.limits)?;
         let mut url = start.clone();
+        let secret = match named {
+            None => None,
+            Some(name) => Some(clock.run(self.bound(&name, &request, &url)).await?),
+        };
+        // Where it is not sent any more it may still be sent back.
+        let mut is_sent = secret.is_some();
         for hops in 0..=self.limits.max_redirects {
-            let response = clock.run(self.send(&request, &url, progress)).await?;
+            let inserted = secret.as_ref().filter(|_| is_sent);
+            let response = clock.run(self.send(&request, &url, inserted, progress)).await?;
             let status = response.status();
             if status.is_informational() {
                 return Err(bad_response(&url, "the server switched to another protocol"));
@@ -157,18 +174,27 @@ impl FetchClient {
             let location = response.headers().get(LOCATION).filter(|_| is_redirect(status));
             let Some(location) = location.filter(|_| redirects != Redirects::Manual) else {
                 progress.answered();
-                return clock.run(self.receive(response, &url, hops > 0)).await;
+                return clock.run(self.receive(response, &url, hops > 0, secret.as_ref())).await;
             };
             if redirects == Redirects::Error {
                 return Err(failure::unwanted_redirect(&url));
             }
             let target = self.redirect_target(&url, location)?;
+            let target = secret.as_ref().map_or(Ok(target.clone()), |secret| secret.strip(target))?;
             drop(response);
             rewrite(&mut request, status, &url, &target);
-            judge.judge(Hop::new(&url, &target, &request)).await?;
+            is_sent &= secret.as_ref().is_some_and(|secret| secret.follows(&request.method, &url, &target));
+            judge.judge(Hop::new(&url, &target, &request, is_sent)).await?;
             url = target;
         }
         Err(failure::too_many_redirects(&start, self.limits.max_redirects))
+    }
+
+    async fn bound(&self, name: &str, request: &Prepared, url: &Url) -> Result<BoundSecret, ToolError> {
+        match &self.secrets {
+            Some(secrets) => secrets.bound(name, request, url).await,
+            None => Err(failure::no_secrets(name)),
+        }
     }
 
     /// Parses a URL and asks the list. What comes back is the only form of it that may be sent.
@@ -214,12 +240,16 @@ impl FetchClient {
         &self,
         request: &Prepared,
         url: &Url,
+        secret: Option<&BoundSecret>,
         progress: &mut Progress,
     ) -> Result<reqwest::Response, ToolError> {
         let client = self.client_for(url).await?;
         let mut outgoing = reqwest::Request::new(request.method.clone(), url.clone());
         *outgoing.headers_mut() = request.headers.clone();
         *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
+        if let Some(secret) = secret {
+            secret.insert(&mut outgoing);
+        }
         let before = *progress;
         if !request.is_safe() {
             *progress = Progress::Sent;
@@ -251,16 +281,21 @@ impl FetchClient {
         mut response: reqwest::Response,
         url: &Url,
         redirected: bool,
+        secret: Option<&BoundSecret>,
     ) -> Result<FetchResponse, ToolError> {
         let limit = self.limits.max_response_bytes;
         let body = read_body(&mut response, limit).await.map_err(|error| match error {
             BodyError::Transport(error) => transport(&error, url),
             BodyError::TooLarge(_) | BodyError::Compressed(_) => too_large("response body", limit, "bytes"),
         })?;
+        // What cannot be unpacked here cannot be searched for the secret either.
+        if secret.is_some() && codings(response.headers()).is_none() {
+            return Err(bad_response(url, "it is encoded in a way that hides whether it holds the secret"));
+        }
         let body = self.decoded(body, response.headers(), url).await?;
         let status = response.status();
         let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
-        Ok(FetchResponse {
+        let received = FetchResponse {
             url: url.to_string(),
             status: status.as_u16(),
             status_text: status.canonical_reason().unwrap_or_default().to_owned(),
@@ -271,6 +306,10 @@ impl FetchClient {
                 .collect(),
             body,
             redirected,
+        };
+        Ok(match secret {
+            Some(secret) => received.without(secret.redaction()),
+            None => received,
         })
     }
 

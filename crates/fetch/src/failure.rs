@@ -73,6 +73,12 @@ pub(super) fn refused(url: &str, refusal: &UrlRefusal, via: Option<&Url>) -> Too
     }
 }
 
+/// A request names a secret, and the kernel has none.
+pub(super) fn no_secrets(name: &str) -> ToolError {
+    ToolError::new(Code::NotFound, format!("unknown secret `{}`", excerpt(name)))
+        .help("`secrets` in the configuration names none, or `tgp trust` has not confirmed it")
+}
+
 /// The host has no address that a tool may connect to.
 pub(super) fn off_limits(url: &Url, refusal: &OffLimits) -> ToolError {
     let mut entry = url.clone();

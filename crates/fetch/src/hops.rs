@@ -18,11 +18,18 @@ pub struct Hop<'a> {
     /// The stop that redirects there.
     pub from: &'a Url,
     request: &'a Prepared,
+    has_secret: bool,
 }
 
 impl<'a> Hop<'a> {
-    pub(super) fn new(from: &'a Url, url: &'a Url, request: &'a Prepared) -> Self {
-        Self { url, from, request }
+    pub(super) fn new(from: &'a Url, url: &'a Url, request: &'a Prepared, has_secret: bool) -> Self {
+        Self { url, from, request, has_secret }
+    }
+
+    /// Whether the secret of the first request is sent along.
+    #[must_use]
+    pub fn has_secret(&self) -> bool {
+        self.has_secret
     }
 
     /// The method, which may be another one than that of the first request.

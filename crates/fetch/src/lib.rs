@@ -25,6 +25,7 @@ mod redirect;
 mod request;
 mod resolver;
 mod response;
+mod secret;
 
 pub use allow_list::{AllowList, UrlRefusal};
 pub use client::FetchClient;
@@ -34,3 +35,4 @@ pub use limits::FetchLimits;
 pub use request::{BodyEncoding, FetchArgs, FetchRequest, HeaderArgs, Redirects};
 pub use resolver::{NameResolver, SystemResolver};
 pub use response::FetchResponse;
+pub use secret::{SecretBinding, SecretBroker, SecretPlace, SecretSource};

@@ -23,6 +23,8 @@ pub struct FetchRequest {
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
     pub redirect: Redirects,
+    /// The name of a secret that the kernel inserts.
+    pub secret: Option<String>,
 }
 
 /// What to do when the server answers with a redirect.
@@ -80,6 +82,8 @@ pub struct FetchArgs {
     #[serde(default)]
     #[schemars(default)]
     pub redirect: Redirects,
+    /// A name of `secrets` in the configuration; the kernel inserts its value.
+    pub secret: Option<String>,
 }
 
 /// Headers in either of their forms.
@@ -108,7 +112,8 @@ impl TryFrom<FetchArgs> for FetchRequest {
             Some(HeaderArgs::Object(object)) => object.into_iter().collect(),
         };
         let method = args.method.unwrap_or_else(|| "GET".to_owned());
-        Ok(Self { url: args.url, method, headers, body, redirect: args.redirect })
+        let (redirect, secret) = (args.redirect, args.secret);
+        Ok(Self { url: args.url, method, headers, body, redirect, secret })
     }
 }
 
@@ -126,6 +131,7 @@ impl fmt::Debug for FetchRequest {
             .field("headers", &names)
             .field("body_bytes", &self.body.as_ref().map(Vec::len))
             .field("redirect", &self.redirect)
+            .field("secret", &self.secret)
             .finish()
     }
 }
@@ -159,7 +165,8 @@ impl FetchRequest {
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         let method = "GET".to_owned();
-        Self { url: url.into(), method, headers: Vec::new(), body: None, redirect: Redirects::Follow }
+        let redirect = Redirects::Follow;
+        Self { url: url.into(), method, headers: Vec::new(), body: None, redirect, secret: None }
     }
 
     /// Reads the request from the JSON of the bridge; what does not fit is `EFETCH`.
@@ -185,7 +192,7 @@ impl FetchRequest {
     }
 }
 
-fn method(name: &str) -> Result<Method, ToolError> {
+pub(super) fn method(name: &str) -> Result<Method, ToolError> {
     const ALLOWED: [Method; 7] = [
         Method::GET,
         Method::HEAD,
@@ -235,7 +242,7 @@ fn headers(pairs: &[(String, String)], limits: &FetchLimits) -> Result<HeaderMap
 }
 
 /// Headers that decide where a message goes or where it ends. Two opinions on that are request smuggling.
-fn is_reserved(name: &str) -> bool {
+pub(super) fn is_reserved(name: &str) -> bool {
     const RESERVED: &[&str] = &[
         "connection",
         "content-length",

@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
+use tgp_net::SecretRedaction;
+
 use super::request::BodyEncoding;
 
 /// The answer to a fetch, complete and within its caps.
@@ -26,6 +28,23 @@ pub struct FetchResponse {
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub redirected: bool,
+}
+
+impl FetchResponse {
+    /// The same without a secret, wherever the server has sent it back.
+    pub(super) fn without(mut self, secret: &SecretRedaction) -> Self {
+        if let Some(clean) = secret.clean(&self.body) {
+            self.body = clean;
+        }
+        let texts = self.headers.iter_mut().flat_map(|(name, value)| [name, value]);
+        for text in texts.chain([&mut self.url]) {
+            // The letters of a header are its bytes.
+            if let Some(clean) = secret.clean(text.as_bytes()) {
+                *text = String::from_utf8_lossy(&clean).into_owned();
+            }
+        }
+        self
+    }
 }
 
 #[derive(Serialize, JsonSchema)]

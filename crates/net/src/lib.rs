@@ -8,6 +8,7 @@
 mod body;
 mod causes;
 mod client;
+mod redaction;
 mod scrubber;
 mod secret;
 mod secret_forms;
@@ -16,6 +17,7 @@ mod tls;
 pub use body::{BodyError, CappedBody, TooLarge, content_encoding, read_body, read_plain_body};
 pub use causes::{causes, root_cause};
 pub use client::{ClientError, Transport, build_client, client_builder, is_loopback, is_loopback_host};
+pub use redaction::SecretRedaction;
 pub use scrubber::SecretScrubber;
 pub use secret::Secret;
 pub use secret_forms::secret_forms;

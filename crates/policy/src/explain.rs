@@ -7,6 +7,22 @@ use tgp_contract::{RUNS_LATER, SourceLocation};
 
 use crate::{PolicyDecision, RuleEffect};
 
+pub(crate) const UNCONFIRMED: &str =
+    "rules of the tool repository only tighten; `tgp policy trust` confirms its `allow` rules";
+/// Why a person has to see a change of a file that runs later.
+pub(crate) const RUNS_LATER_REASON: &str =
+    "files that run later are changed when a person has seen the change, or by a rule that names them";
+/// The same for a manifest, of which only some fields count.
+pub(crate) const FIELDS_RUN_LATER: &str =
+    "it asks as well when a field of the manifest changes that says what is executed";
+
+pub(crate) const OPAQUE: &str =
+    "a value of the call is too long or too large to be matched against this rule";
+pub(crate) const UNNAMED_LIMITS: &str =
+    "limits above the usual ones are asked for, unless a rule that allows them names `limits`";
+pub(crate) const UNNAMED_SECRET: &str =
+    "the use of a secret is asked for, unless a rule that allows it names it in `target`";
+
 /// The result of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

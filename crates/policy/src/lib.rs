@@ -11,6 +11,7 @@ mod decision;
 mod explain;
 mod history;
 mod limits;
+mod named;
 mod parse;
 mod pattern;
 mod policy;

@@ -49,6 +49,8 @@ pub(crate) enum PatternError {
     Host(&'static str),
     #[error("is not an effect; there are `read`, `write`, `execute` and `network`")]
     Effect,
+    #[error("names no target; write `secret:NAME`, `mcp:SERVER/TOOL`, `host:NAME`, or `*` for all of them")]
+    Named,
     #[error("is not an actor; write `person:…`, `agent:…` or `tool:…`, or `*` for everybody")]
     Actor,
 }
@@ -96,6 +98,11 @@ fn glob(text: &str, star: Wildcard, ignore_case: bool) -> Result<Glob, PatternEr
         .backslash_escape(true)
         .build()
         .map_err(|error| PatternError::Glob(error.kind().to_string()))
+}
+
+/// A glob for names that are not paths: `*` is any text.
+pub(crate) fn named_glob(text: &str) -> Result<GlobMatcher, PatternError> {
+    glob(text, Wildcard::Anything, false).map(|glob| glob.compile_matcher())
 }
 
 fn set(globs: Vec<Glob>) -> Result<GlobSet, PatternErrors> {

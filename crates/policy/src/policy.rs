@@ -6,9 +6,13 @@ use tgp_contract::{
     canonical, has_chronicle_name,
 };
 
-use crate::explain::{PolicyExplanation, RuleFinding, RuleReport};
+use crate::explain::{
+    FIELDS_RUN_LATER, OPAQUE, PolicyExplanation, RUNS_LATER_REASON, RuleFinding, RuleReport, UNCONFIRMED,
+    UNNAMED_LIMITS, UNNAMED_SECRET,
+};
 use crate::history::{HistoryReservation, SequenceMatch, SessionHistory};
 use crate::limits;
+use crate::named;
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
@@ -255,9 +259,11 @@ impl Policy {
             is_default: true,
             ..report(&default.rule, default.effect, true, &default.reason, None)
         });
-        if let Some(asked) = limits::default_decision(question) {
-            let why =
-                "limits above the usual ones are asked for, unless a rule that allows them names `limits`";
+        for (asked, why) in [
+            (limits::default_decision(question), UNNAMED_LIMITS),
+            (named::default_decision(question), UNNAMED_SECRET),
+        ] {
+            let Some(asked) = asked else { continue };
             rules.push(RuleReport { is_default: true, ..report(&asked.rule, asked.effect, true, why, None) });
         }
         if let Some((found, counts)) = self.unnamed_runs_later(question) {
@@ -297,14 +303,22 @@ impl Policy {
             let protection = protect::CHRONICLE;
             return PolicyDecision::new(RuleEffect::Deny, protection.rule, protection.reason);
         }
-        match (found, limits::default_decision(call.question)) {
-            // An `allow` that does not name limits did not mean more than the usual ones.
-            (None | Some(PolicyDecision { effect: RuleEffect::Allow, .. }), Some(asked)) => {
-                self.strictest(call, history, |selector| !selector.limits.is_empty()).unwrap_or(asked)
-            }
-            (Some(found), _) => found,
-            (None, None) => self.default_decision(call.question),
+        if let Some(found) = found.as_ref().filter(|found| found.effect != RuleEffect::Allow) {
+            return found.clone();
         }
+        // An `allow` that does not name limits did not mean more than the usual ones, and one that names no target did not
+        // mean a secret.
+        let limits = limits::default_decision(call.question).map(|asked| {
+            self.strictest(call, history, |selector| !selector.limits.is_empty()).unwrap_or(asked)
+        });
+        let secret = named::default_decision(call.question).map(|asked| {
+            self.strictest(call, history, |selector| !selector.named.is_empty()).unwrap_or(asked)
+        });
+        let special = limits
+            .into_iter()
+            .chain(secret)
+            .reduce(|one, other| if other.effect > one.effect { other } else { one });
+        special.or(found).unwrap_or_else(|| self.default_decision(call.question))
     }
 
     /// Whether a call changes what is named like a chronicle and may not be read by its caller. Then nothing may depend on
@@ -545,17 +559,6 @@ impl Policy {
         &self.sequences
     }
 }
-
-const UNCONFIRMED: &str =
-    "rules of the tool repository only tighten; `tgp policy trust` confirms its `allow` rules";
-/// Why a person has to see a change of a file that runs later.
-const RUNS_LATER_REASON: &str =
-    "files that run later are changed when a person has seen the change, or by a rule that names them";
-/// The same for a manifest, of which only some fields count.
-const FIELDS_RUN_LATER: &str =
-    "it asks as well when a field of the manifest changes that says what is executed";
-
-const OPAQUE: &str = "a value of the call is too long or too large to be matched against this rule";
 
 fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> PolicyDecision {
     PolicyDecision {

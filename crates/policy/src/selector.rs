@@ -8,6 +8,7 @@ use tgp_contract::{Access, RelativePath, Root, Target, TddMode, TddState, UNKNOW
 
 use crate::arguments::ArgumentMatcher;
 use crate::limits::LimitMatcher;
+use crate::named::{self, NamedMatcher};
 use crate::pattern::{
     ActorPatterns, HostPattern, MAX_TEXT_BYTES, MatchBias, PathCandidate, PathGlobs, ToolPatterns,
 };
@@ -73,6 +74,7 @@ pub(crate) enum TargetKind {
     Host,
     Command,
     Limits,
+    Named,
 }
 
 impl TargetKind {
@@ -83,6 +85,7 @@ impl TargetKind {
             Self::Host => "hosts",
             Self::Command => "commands",
             Self::Limits => "limits above the usual ones",
+            Self::Named => "secrets, upstream tools or host tools",
         }
     }
 }
@@ -138,6 +141,7 @@ pub(crate) struct Selector {
     pub(crate) hosts: Vec<HostPattern>,
     pub(crate) commands: Vec<CommandMatcher>,
     pub(crate) limits: Vec<LimitMatcher>,
+    pub(crate) named: Vec<NamedMatcher>,
     pub(crate) arguments: Vec<ArgumentMatcher>,
     /// Sought in the canonical text of the arguments.
     pub(crate) text: Option<Regex>,
@@ -155,6 +159,7 @@ impl Selector {
             && self.hosts.is_empty()
             && self.commands.is_empty()
             && self.limits.is_empty()
+            && self.named.is_empty()
             && self.arguments.is_empty()
             && self.text.is_none()
     }
@@ -192,11 +197,12 @@ impl Selector {
                 && (path.accesses.is_empty() || path.accesses.iter().any(|access| accesses.contains(access)))
                 && path.globs.may_match_below(directory)
         };
-        // A call on files has no statement, host, command or limits.
+        // A call on files has no statement, host, command, limits or named target.
         let only_files = self.statements.is_empty()
             && self.hosts.is_empty()
             && self.commands.is_empty()
-            && self.limits.is_empty();
+            && self.limits.is_empty()
+            && self.named.is_empty();
         only_files
             && self.tools.as_ref().is_none_or(|tools| tools.matches(call))
             && (self.modes.is_empty() || self.modes.contains(&call.mode))
@@ -234,6 +240,9 @@ impl Selector {
         }
         if !self.limits.is_empty() {
             weight = self.test_limits(question, leaning)?.max(weight);
+        }
+        if !self.named.is_empty() {
+            weight = self.test_named(question, leaning)?.max(weight);
         }
         for (index, matcher) in self.arguments.iter().enumerate() {
             match matcher.test(question.arguments, leaning) {
@@ -336,6 +345,14 @@ impl Selector {
         for target in question.targets {
             let Target::Limits(asked) = target else { continue };
             tally.note(self.limits.iter().any(|matcher| matcher.fits(asked, leaning)));
+        }
+        tally.close(leaning)
+    }
+
+    fn test_named(&self, question: &PolicyRequest<'_>, leaning: MatchBias) -> Result<u64, Stop> {
+        let mut tally = Tally::new(TargetKind::Named);
+        for name in question.targets.iter().filter_map(named::name_of) {
+            tally.note(self.named.iter().any(|matcher| matcher.fits(&name)));
         }
         tally.close(leaning)
     }

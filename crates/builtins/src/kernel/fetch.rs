@@ -29,7 +29,9 @@ impl Tool for Fetch {
 
     fn targets(&self, args: &FetchArgs) -> Result<Vec<Target>, ToolError> {
         // A text that is not a URL has no host, and is refused by the client.
-        Ok(url::Url::parse(&args.url).ok().and_then(|url| host_of(&url)).into_iter().collect())
+        let host = url::Url::parse(&args.url).ok().and_then(|url| host_of(&url));
+        let secret = args.secret.clone().map(|name| Target::Secret { name });
+        Ok(host.into_iter().chain(secret).collect())
     }
 
     async fn run(
@@ -93,8 +95,13 @@ impl HopJudge for Redirected<'_> {
                 arguments.remove("body");
                 arguments.remove("bodyEncoding");
             }
+            if !hop.has_secret() {
+                arguments.remove("secret");
+            }
         }
-        let targets: Vec<Target> = host_of(hop.url).into_iter().collect();
+        let secret = call.arguments.get("secret").and_then(Value::as_str);
+        let secret = secret.map(|name| Target::Secret { name: name.to_owned() });
+        let targets: Vec<Target> = host_of(hop.url).into_iter().chain(secret).collect();
         let router = self.invocation.router;
         let judged = router.judge_further(self.invocation, &call, &targets, is_same_place(hop)).await;
         judged.map_err(|error| {

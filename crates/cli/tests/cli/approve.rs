@@ -121,7 +121,12 @@ fn a_denial_can_be_turned_into_an_approval_and_an_approval_stays_one() {
 fn bug_a_typing_error_denied_a_question() {
     let project = careful();
     let id = id_of(&exec(&project));
-    let (code, screen) = answer_at_terminal(&project, &["approve", &id, "--times", "3"], "yy\n?\ny\n");
+    let mut terminal = Terminal::start(project.command(&["approve", &id, "--times", "3"]));
+    for (number, keys) in ["yy\n", "?\n", "y\n"].into_iter().enumerate() {
+        terminal.wait_until(|screen| screen.matches("Allow it?").count() > number);
+        terminal.type_keys(keys);
+    }
+    let (code, screen) = terminal.finish();
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("`yy` is none of the answers"), "{screen}");
     assert!(screen.contains("up to 3 times in this run"), "{screen}");

@@ -34,6 +34,7 @@ mod recording;
 mod relay;
 mod scenarios;
 mod schemas;
+mod secrets;
 mod serve;
 mod signals;
 mod stored_state;

@@ -8,5 +8,6 @@ mod limits;
 mod property;
 mod redirects;
 mod requests;
+mod secrets;
 mod server;
 mod tls;

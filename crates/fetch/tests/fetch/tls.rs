@@ -9,14 +9,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tgp_contract::Code;
 use tgp_fetch::{FetchClient, FetchLimits};
 
-use crate::server::{ScriptedResolver, get, list, refused};
+use crate::server::{ScriptedResolver, get, list, ok, refused};
 
-const ROOT: &[u8] = include_bytes!("fixtures/root.pem");
+pub const ROOT: &[u8] = include_bytes!("fixtures/root.pem");
 const CERTIFICATE: &[u8] = include_bytes!("fixtures/server.pem");
 const KEY: &[u8] = include_bytes!("fixtures/server.key");
 
-/// Answers each connection once; a handshake that fails ends that connection only.
-fn serve() -> SocketAddr {
+/// Answers each connection once, with what `answer` makes of the server's name and the request; a handshake that fails
+/// ends that connection only.
+pub fn serve_with(answer: impl Fn(&str, &str) -> Vec<u8> + Send + 'static) -> SocketAddr {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -37,17 +38,21 @@ fn serve() -> SocketAddr {
                 (stream.unwrap(), rustls::ServerConnection::new(Arc::clone(&config)).unwrap());
             let mut tls = rustls::Stream::new(&mut tls, &mut stream);
             let mut request = [0; 4096];
-            if tls.read(&mut request).is_ok() {
+            if let Ok(length) = tls.read(&mut request) {
                 let name = tls.conn.server_name().unwrap_or("none").to_owned();
-                let head =
-                    format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", name.len());
-                let _ = tls.write_all(format!("{head}{name}").as_bytes());
+                let request = String::from_utf8_lossy(&request[..length]).into_owned();
+                let _ = tls.write_all(&answer(&name, &request));
                 tls.conn.send_close_notify();
                 let _ = tls.flush();
             }
         }
     });
     address
+}
+
+/// Answers with the server's name.
+fn serve() -> SocketAddr {
+    serve_with(|name, _| ok(name))
 }
 
 fn client(entry: &str) -> FetchClient {

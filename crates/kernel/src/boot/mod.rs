@@ -9,7 +9,6 @@ mod options;
 use std::sync::Arc;
 
 use tgp_builtins::{kernel_tools, process_tools, project_tools};
-use tgp_fetch::{AllowList, FetchClient, FetchLimits};
 use tgp_router::{Router, Workspace, gates::TokenAuthority};
 use tgp_tool_runtime::ToolLibrary;
 
@@ -58,8 +57,7 @@ impl Kernel {
         .with_session_files(config.jail.session_files);
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
-        let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
-        let fetch = Arc::new(FetchClient::new(allow_list, FetchLimits::default()));
+        let fetch = settings::fetch_client(config, project, &options.environment);
         let mut tools = kernel_tools(&forge, &fetch, &library)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);

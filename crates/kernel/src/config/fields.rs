@@ -151,6 +151,33 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A value of any kind.
+    pub(super) fn value(&mut self, name: &'static str) -> Option<Value> {
+        self.take(name)
+    }
+
+    /// Something is wrong with the object as a whole.
+    pub(super) fn wrong_itself(&mut self, message: &str) {
+        let path = self.path.clone();
+        self.problems.push(ConfigProblem { path, message: message.to_owned() });
+    }
+
+    /// The entries of an object whose names the user has chosen.
+    pub(super) fn entries<T>(
+        &mut self,
+        name: &'static str,
+        read: impl Fn(&str, Fields<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let entries = self.object(name).unwrap_or_default();
+        let path = self.path_of(name);
+        let mut found = Vec::new();
+        for (key, value) in &entries {
+            let fields = Fields::new(&format!("{path}.{key}"), value, self.problems);
+            found.extend(read(key, fields));
+        }
+        found
+    }
+
     pub(super) fn section(&mut self, name: &'static str) -> Option<Fields<'_>> {
         let value = self.take(name)?;
         let path = self.path_of(name);

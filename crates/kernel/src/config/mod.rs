@@ -10,6 +10,7 @@ mod llm;
 mod load;
 mod registry;
 mod sandbox;
+mod secrets;
 
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
@@ -26,6 +27,7 @@ pub use llm::{LlmConfig, LlmPatience};
 pub(crate) use load::{ConfigSource, find, kept_files};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
+pub use secrets::{SecretConfig, SecretOrigin};
 
 /// The configuration of one kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +38,7 @@ pub struct Config {
     pub fs: FsConfig,
     pub allowed_imports: Vec<String>,
     pub allowed_fetch_urls: Vec<String>,
+    pub secrets: Vec<SecretConfig>,
     pub sandbox: SandboxConfig,
     pub db: DatabaseConfig,
     pub registry: RegistryConfig,
@@ -84,6 +87,7 @@ impl Default for Config {
             fs: FsConfig::default(),
             allowed_imports: ["@tgp/std", "zod", "date-fns"].map(str::to_owned).to_vec(),
             allowed_fetch_urls: Vec::new(),
+            secrets: Vec::new(),
             sandbox: SandboxConfig::default(),
             db: DatabaseConfig::default(),
             registry: RegistryConfig::default(),
@@ -175,6 +179,7 @@ impl Config {
             fs: defaults.fs,
             allowed_imports: root.texts("allowedImports").unwrap_or(defaults.allowed_imports),
             allowed_fetch_urls: root.texts("allowedFetchUrls").unwrap_or_default(),
+            secrets: root.entries("secrets", secrets::read),
             sandbox: defaults.sandbox,
             db: defaults.db,
             registry: defaults.registry,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tgp_net::secret_forms;
 
 use crate::boot::Environment;
-use crate::config::Config;
+use crate::config::{Config, SecretOrigin};
 use crate::trust::is_secret_setting;
 
 /// The variables in which providers' keys usually are.
@@ -34,7 +34,12 @@ pub(crate) fn secrets(config: &Config, environment: &Environment) -> Vec<String>
         addresses.into_iter().filter_map(|(address, user)| Some(secrets_of_address(address?, user)));
     let variables = MODEL_KEYS.iter().copied().chain(config.llm.key_variable.as_deref());
     let plain = token.into_iter().chain(key).chain(variables.filter_map(|name| environment(name)));
-    let named = config.audit.redact_environment.iter().filter_map(|name| environment(name));
+    let of_requests = config.secrets.iter().filter_map(|secret| match &secret.from {
+        SecretOrigin::Env(name) => Some(name),
+        SecretOrigin::File(_) | SecretOrigin::Command(_) => None,
+    });
+    let named =
+        config.audit.redact_environment.iter().chain(of_requests).filter_map(|name| environment(name));
     let mut in_body = Vec::new();
     secrets_in(&Value::Object(config.llm.body.clone()), false, &mut in_body);
     let all = plain.chain(named).chain(in_body).chain(carried.flatten());

@@ -73,6 +73,12 @@ pub(super) fn of(
             (!config.allowed_fetch_urls.is_empty()).then(|| json!(config.allowed_fetch_urls)),
         ),
         field(
+            "secrets",
+            "sends these secrets to these hosts, and runs the commands that print them",
+            |config| config.secrets.clear(),
+            secrets(config),
+        ),
+        field(
             "db.url",
             if config.db.url.as_deref().is_some_and(has_secret) {
                 "opens this database for exec_sql, and sends its server the password"
@@ -161,6 +167,11 @@ impl SensitiveField {
         (self.withhold)(config);
         config.ignored.push(self.name);
     }
+}
+
+fn secrets(config: &Config) -> Option<Value> {
+    let shown = config.secrets.iter().map(|secret| (secret.name.clone(), secret.shown()));
+    (!config.secrets.is_empty()).then(|| Value::Object(shown.collect()))
 }
 
 /// A directory of the project counts as well, unless it has the usual name: what is in it is judged as tools, and not as

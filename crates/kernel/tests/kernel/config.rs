@@ -113,6 +113,31 @@ fn every_wrong_field_is_named() {
         ),
         (json!({ "allowedImports": ["zod", 5, ""] }), vec!["allowedImports[1]", "allowedImports[2]"]),
         (json!({ "allowedFetchUrls": ["https://a.com", "not a url"] }), vec!["allowedFetchUrls[1]"]),
+        (json!({ "secrets": [] }), vec!["secrets"]),
+        (
+            json!({ "secrets": { "A": {}, "B C": { "from": { "env": "X" }, "hosts": ["a.example"], "as": "bearer" } } }),
+            vec!["secrets.A.from", "secrets.A.as", "secrets.B C"],
+        ),
+        (
+            json!({ "secrets": { "A": { "from": { "env": "X", "file": "/x" }, "hosts": ["a.example"], "as": "basic" } } }),
+            vec!["secrets.A.from", "secrets.A.as"],
+        ),
+        (
+            json!({ "secrets": { "A": { "from": { "file": "key.txt" }, "hosts": ["a.example"], "as": "bearer" } } }),
+            vec!["secrets.A.from.file"],
+        ),
+        (
+            json!({ "secrets": { "A": { "from": { "command": "gh auth token" }, "hosts": ["a.example"], "as": { "header": "X", "query": "y" } } } }),
+            vec!["secrets.A.from.command", "secrets.A.from", "secrets.A.as"],
+        ),
+        (
+            json!({ "secrets": { "A": { "from": { "env": "X" }, "hosts": ["https://a.example"], "as": "bearer", "host": "b" } } }),
+            vec!["secrets.A", "secrets.A.host"],
+        ),
+        (
+            json!({ "secrets": { "A": { "from": { "env": "X" }, "hosts": [], "as": "bearer" } } }),
+            vec!["secrets.A"],
+        ),
         (json!({ "git": { "provider": "svn" } }), vec!["git.provider"]),
         (json!({ "git": { "provider": "github" } }), vec!["git.repo"]),
         (json!({ "git": { "provider": "github", "repo": "noslash" } }), vec!["git.repo"]),

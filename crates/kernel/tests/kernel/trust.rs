@@ -194,6 +194,11 @@ fn sensitive() -> Vec<SensitiveField> {
         ("allowedFetchUrls", json!({ "allowedFetchUrls": ["https://evil.example"] }), |config| {
             config.allowed_fetch_urls.is_empty()
         }),
+        (
+            "secrets",
+            json!({ "secrets": { "KEY": { "from": { "command": ["touch", "evil"] }, "hosts": ["evil.example"], "as": "bearer" } } }),
+            |config| config.secrets.is_empty(),
+        ),
         ("db.url", json!({ "db": { "url": "postgres://u:s3cret@evil.example/x" } }), |config| {
             config.db.url.is_none()
         }),

@@ -5,6 +5,7 @@ use tgp_contract::{Access, Actor, Effect, LimitRequest, RelativePath, Root, Targ
 
 use super::reader::{Fields, Reader};
 use crate::history::{AutomatonState, replayed};
+use crate::named;
 use crate::pattern;
 use crate::rule::{Rule, Sequence};
 use crate::selector::{Prepared, Test};
@@ -189,7 +190,8 @@ impl Reader<'_> {
     }
 
     fn target(&mut self, node: &Node) -> Option<Target> {
-        let known = ["file", "access", "root", "sql", "kinds", "host", "network", "command", "limits"];
+        let known =
+            ["file", "access", "root", "sql", "kinds", "host", "network", "command", "limits", "target"];
         let fields = self.fields(node, "a target", &known)?;
         let given: Vec<&str> = known.into_iter().filter(|key| fields.get(key).is_some()).collect();
         match given.as_slice() {
@@ -211,9 +213,19 @@ impl Reader<'_> {
                 Some(Target::Command { command: command.to_owned() })
             }
             ["limits"] => self.limits_target(fields.get("limits")?),
+            ["target"] => {
+                let node = fields.get("target")?;
+                let text = self.text(node, "`target`")?;
+                let found = named::target_of(text);
+                if found.is_none() {
+                    let message = format!("`{}` names no target", text.escape_debug());
+                    self.wrong(node.spot, message, "write `secret:NAME`, `mcp:SERVER/TOOL` or `host:NAME`");
+                }
+                found
+            }
             _ => {
                 let help = "write `{file, access}` with `root` where needed, `{sql, kinds}`, `{host}`, \
-                            `{network: true}`, `{command}` or `{limits}`";
+                            `{network: true}`, `{command}`, `{limits}` or `{target}`";
                 self.wrong(node.spot, "the target is none that is known", help);
                 None
             }

@@ -5,6 +5,7 @@ use tgp_contract::{Access, Root, TddMode, TddState};
 use super::reader::{Fields, Reader};
 use crate::arguments::{ArgumentMatcher, ArgumentTest, MAX_SEGMENTS};
 use crate::limits::{self, LimitMatcher, LimitRange};
+use crate::named::NamedMatcher;
 use crate::pattern::{self, ActorPatterns, HostPattern, MatchBias, PathGlobs, ToolPatterns};
 use crate::selector::{CommandMatcher, PathMatcher, Selector, StatementMatcher};
 use crate::yaml::{Entry, Node, Yaml};
@@ -117,7 +118,7 @@ impl Reader<'_> {
     }
 
     fn conditions(&mut self, node: &Node, selector: &mut Selector, leaning: MatchBias) {
-        let known = ["path", "statement", "host", "command", "limits", "arguments"];
+        let known = ["path", "statement", "host", "command", "limits", "target", "arguments"];
         let Some(fields) = self.fields(node, "`where`", &known) else { return };
         if fields.is_empty() {
             self.wrong(fields.spot, "`where` says nothing", "name what has to hold, or leave it out");
@@ -137,6 +138,9 @@ impl Reader<'_> {
         }
         if let Some(node) = fields.get("limits") {
             selector.limits = self.all(node, "`limits`", Self::limits);
+        }
+        if let Some(node) = fields.get("target") {
+            selector.named = self.all(node, "`target`", Self::named);
         }
         if let Some(node) = fields.get("arguments") {
             let entries = self.entries(node, "`arguments`").unwrap_or_default();
@@ -209,6 +213,11 @@ impl Reader<'_> {
             Yaml::Text(text) => Some(CommandMatcher::Exact(text.clone())),
             _ => self.expression(node, "`command`", leaning, AnyCase::No).map(CommandMatcher::Text),
         }
+    }
+
+    fn named(&mut self, node: &Node) -> Option<NamedMatcher> {
+        let word = self.text(node, "`target`")?;
+        NamedMatcher::new(word).map_err(|error| self.bad_pattern(node, word, &error)).ok()
     }
 
     fn limits(&mut self, node: &Node) -> Option<LimitMatcher> {

@@ -594,3 +594,61 @@ fn only_rules_with_a_path_restrict_a_file_of_a_running_call() {
     };
     assert!(below("notes") && below("logs/old") && !below("target"));
 }
+
+#[test]
+fn named_targets_are_matched_and_a_secret_has_to_be_named() {
+    let secret = |name: &str| Target::Secret { name: name.to_owned() };
+    let upstream =
+        |server: &str, tool: &str| Target::UpstreamTool { server: server.to_owned(), tool: tool.to_owned() };
+    let of_host = |name: &str| Target::HostTool { name: name.to_owned() };
+    let fetch = |targets: Vec<Target>| call("fetch", Effect::Network, targets);
+    let api = || host("api.example");
+    let cases: Vec<(&str, PastCall, &str)> = vec![
+        ("effect: allow, tools: [fetch]", fetch(vec![api()]), "allow r"),
+        ("effect: allow, tools: [fetch]", fetch(vec![api(), secret("KEY")]), "ask default/secret"),
+        (
+            "effect: allow, where: {host: api.example}",
+            fetch(vec![api(), secret("KEY")]),
+            "ask default/secret",
+        ),
+        ("effect: allow, where: {target: secret:KEY}", fetch(vec![api(), secret("KEY")]), "allow r"),
+        ("effect: allow, where: {target: \"*\"}", fetch(vec![api(), secret("KEY")]), "allow r"),
+        (
+            "effect: allow, where: {target: \"secret:K*\"}",
+            fetch(vec![secret("KEY"), secret("OTHER")]),
+            "ask default/secret",
+        ),
+        (
+            "effect: deny, where: {target: secret:OTHER}",
+            fetch(vec![secret("KEY"), secret("OTHER")]),
+            "deny r",
+        ),
+        ("effect: deny, where: {target: secret:key}", fetch(vec![secret("KEY")]), "ask default/secret"),
+        ("effect: deny, where: {target: secret:KEY}", fetch(vec![api()]), "ask default/network"),
+        (
+            "effect: deny, where: {target: \"mcp:linear/*\"}",
+            fetch(vec![upstream("linear", "create_issue")]),
+            "deny r",
+        ),
+        (
+            "effect: deny, where: {target: mcp:linear/get}",
+            fetch(vec![upstream("linear", "create")]),
+            "ask default/network",
+        ),
+        ("effect: allow, where: {target: host:mail}", fetch(vec![of_host("mail")]), "allow r"),
+        ("effect: deny, where: {target: \"host:*\"}", fetch(vec![secret("host:mail")]), "ask default/secret"),
+    ];
+    for (rule, call, expected) in cases {
+        assert_eq!(judged(&rules(&format!("  - {{id: r, {rule}}}")), &call), expected, "{rule}");
+    }
+    let both = "  - {id: limits, effect: allow, tools: [fetch], where: {limits: \"*\"}}\n  - {id: key, effect: allow, where: \
+                {target: secret:KEY}}";
+    let asked = tgp_contract::LimitRequest { cpu_ms: Some(5_000), ..Default::default() };
+    let limited = fetch(vec![secret("KEY"), Target::Limits(asked)]);
+    assert_eq!(judged(&rules(both), &limited), "allow limits");
+    assert_eq!(judged(&rules(both.lines().next().unwrap()), &limited), "ask default/secret");
+    for wrong in ["KEY", "secrets:KEY", "\"\""] {
+        let text = format!("version: 1\nrules:\n  - {{id: r, effect: deny, where: {{target: {wrong}}}}}\n");
+        assert!(try_load(&text).is_err(), "{wrong}");
+    }
+}

@@ -170,6 +170,8 @@ interface RequestInit {
   body?: BodyInit | null;
   redirect?: 'follow' | 'manual' | 'error';
   signal?: AbortSignal | null;
+  /** A name of `secrets` in the configuration: the kernel inserts its value, the tool never sees it. */
+  secret?: string;
 }
 interface ResponseInit { status?: number; statusText?: string; headers?: HeadersInit }
 interface Body {

@@ -88,6 +88,14 @@ declare module '@tgp/core' {
     fs?: { allowedDirs?: string[]; readDirs?: string[]; blockUpwardTraversal?: boolean };
     allowedImports?: string[];
     allowedFetchUrls?: string[];
+    /** Keys that requests use by name, `tgp.fetch(url, { secret: 'NAME' })`, and that no tool sees. */
+    secrets?: Record<string, {
+      from: { env: string } | { file: string } | { command: string[] };
+      hosts: string[];
+      methods?: string[];
+      paths?: string[];
+      as: 'bearer' | { header: string } | { query: string };
+    }>;
     db?: {
       url?: string;
       readOnly?: boolean;

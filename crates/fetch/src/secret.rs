@@ -1,0 +1,280 @@
+//! Secrets that requests use by name. The value is inserted here, where the request leaves, and nowhere else: a tool, a
+//! record and a message know the name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use percent_encoding::percent_decode_str;
+use reqwest::Method;
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderName, HeaderValue};
+use tgp_contract::{Code, ToolError};
+use tgp_net::{Secret, SecretRedaction};
+use url::Url;
+
+use super::AllowList;
+use super::failure::{excerpt, shown};
+use super::request::Prepared;
+
+/// A shorter value occurs in ordinary answers, so it could not be kept out of them.
+const MIN_SECRET_BYTES: usize = 8;
+const MAX_SECRET_BYTES: usize = 16 << 10;
+
+/// Where a value is inserted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretPlace {
+    /// `Authorization: Bearer …`
+    Bearer,
+    Header(String),
+    /// A parameter of the query.
+    Query(String),
+}
+
+/// One secret: the requests that may use it, and where its value is inserted.
+#[derive(Clone, Debug)]
+pub struct SecretBinding {
+    name: String,
+    places: AllowList,
+    /// Empty for every method.
+    methods: Vec<Method>,
+    insertion: Insertion,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Insertion {
+    Header { name: HeaderName, is_bearer: bool },
+    Query(String),
+}
+
+impl SecretBinding {
+    /// A secret for these hosts over https, below these paths (all of them if none is named), with these methods.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence for the one who wrote it.
+    pub fn new(
+        name: &str,
+        hosts: &[String],
+        paths: &[String],
+        methods: &[String],
+        place: &SecretPlace,
+    ) -> Result<Self, String> {
+        if hosts.is_empty() {
+            return Err("`hosts` names no host, so it could be used nowhere".to_owned());
+        }
+        let mut entries = Vec::new();
+        for host in hosts {
+            if host.contains("://") || host.contains('/') {
+                return Err(format!("`{}` is not a host; leave scheme and path out", excerpt(host)));
+            }
+            if paths.is_empty() {
+                entries.push(format!("https://{host}"));
+            }
+            for path in paths {
+                if !path.starts_with('/') {
+                    return Err(format!("the path `{}` has to begin with `/`", excerpt(path)));
+                }
+                entries.push(format!("https://{host}{path}"));
+            }
+        }
+        let places = AllowList::parse(&entries)
+            .map_err(|error| format!("`{}` {}", excerpt(error.entry()), error.problem()))?;
+        let methods = methods
+            .iter()
+            .map(|method| super::request::method(method).map_err(|error| error.message))
+            .collect::<Result<_, _>>()?;
+        let insertion = match place {
+            SecretPlace::Bearer => Insertion::Header { name: AUTHORIZATION, is_bearer: true },
+            SecretPlace::Header(header) => {
+                let name = HeaderName::from_bytes(header.as_bytes()).ok();
+                let name = name.filter(|name| !super::request::is_reserved(name.as_str()));
+                let name = name.ok_or_else(|| format!("`{}` cannot be a header", excerpt(header)))?;
+                Insertion::Header { name, is_bearer: false }
+            }
+            SecretPlace::Query(parameter) if parameter.is_empty() => {
+                return Err("the parameter of the query has no name".to_owned());
+            }
+            SecretPlace::Query(parameter) => Insertion::Query(parameter.clone()),
+        };
+        Ok(Self { name: name.to_owned(), places, methods, insertion })
+    }
+
+    fn covers(&self, method: &Method, url: &Url) -> bool {
+        let is_method = self.methods.is_empty() || self.methods.contains(method);
+        is_method && url.scheme() == "https" && self.places.allows(url.as_str())
+    }
+}
+
+/// Gives the values of secrets.
+#[async_trait]
+pub trait SecretSource: Send + Sync {
+    /// # Errors
+    /// Why the value cannot be had. It never holds the value.
+    async fn value(&self, name: &str) -> Result<Secret, ToolError>;
+}
+
+/// The secrets of a kernel, by their names.
+#[derive(Clone)]
+pub struct SecretBroker {
+    bindings: BTreeMap<String, Arc<SecretBinding>>,
+    source: Arc<dyn SecretSource>,
+}
+
+impl fmt::Debug for SecretBroker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.bindings.keys()).finish()
+    }
+}
+
+impl SecretBroker {
+    #[must_use]
+    pub fn new(bindings: Vec<SecretBinding>, source: Arc<dyn SecretSource>) -> Self {
+        let bindings = bindings.into_iter().map(|binding| (binding.name.clone(), Arc::new(binding)));
+        Self { bindings: bindings.collect(), source }
+    }
+
+    /// The secret for a request that may use it.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` for an unknown name, `ESECURITY` for a request that it is not for, `ECONFIG` for a value that cannot be
+    /// used; what the source says.
+    pub(super) async fn bound(
+        &self,
+        name: &str,
+        request: &Prepared,
+        url: &Url,
+    ) -> Result<BoundSecret, ToolError> {
+        let Some(binding) = self.bindings.get(name) else { return Err(self.unknown(name)) };
+        if !binding.covers(&request.method, url) {
+            let message =
+                format!("the secret `{name}` is not for {} `{}`", request.method, shown(url.as_str()));
+            return Err(ToolError::new(Code::Security, message).help(
+                "a secret is sent over https to the `hosts`, `paths` and `methods` that `secrets` in the configuration binds it to",
+            ));
+        }
+        check_request(binding, request, url)?;
+        let value = self.source.value(name).await?;
+        let unusable = |why: &str| {
+            ToolError::new(Code::Config, format!("the value of the secret `{name}` cannot be used: {why}"))
+                .help("correct the variable, file or command that `secrets` in the configuration names")
+        };
+        match value.expose().len() {
+            length if length < MIN_SECRET_BYTES => {
+                return Err(unusable(&format!("it has less than {MIN_SECRET_BYTES} bytes")));
+            }
+            length if length > MAX_SECRET_BYTES => {
+                return Err(unusable(&format!("it has more than {MAX_SECRET_BYTES} bytes")));
+            }
+            _ => {}
+        }
+        let header = header_value(binding, &value).map_err(unusable)?;
+        let redaction = SecretRedaction::new(&value).ok_or_else(|| unusable("it cannot be looked for"))?;
+        Ok(BoundSecret { binding: Arc::clone(binding), value, header, redaction })
+    }
+
+    fn unknown(&self, name: &str) -> ToolError {
+        let names: Vec<&str> = self.bindings.keys().map(String::as_str).collect();
+        let help = match tgp_text::did_you_mean(name, names.iter().copied()) {
+            Some(help) => help,
+            None if names.is_empty() => {
+                "`secrets` in the configuration names none, or `tgp trust` has not confirmed it".to_owned()
+            }
+            None => format!("`secrets` in the configuration has: {}", names.join(", ")),
+        };
+        ToolError::new(Code::NotFound, format!("unknown secret `{}`", excerpt(name))).help(help)
+    }
+}
+
+/// What the request says itself must not compete with what is inserted, and the answer has to be readable here.
+fn check_request(binding: &SecretBinding, request: &Prepared, url: &Url) -> Result<(), ToolError> {
+    let taken = match &binding.insertion {
+        Insertion::Header { name, .. } if request.headers.contains_key(name) => {
+            format!("the header `{name}`")
+        }
+        Insertion::Query(name) if url.query_pairs().any(|(own, _)| own == name.as_str()) => {
+            format!("the parameter `{name}`")
+        }
+        _ if request.headers.contains_key(ACCEPT_ENCODING) => "the header `accept-encoding`".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(ToolError::new(
+        Code::Fetch,
+        format!("a request with the secret `{}` cannot have {taken}", binding.name),
+    )
+    .help("leave it out: the kernel sets it"))
+}
+
+fn header_value(binding: &SecretBinding, value: &Secret) -> Result<Option<HeaderValue>, &'static str> {
+    let Insertion::Header { is_bearer, .. } = &binding.insertion else { return Ok(None) };
+    let text = if *is_bearer { format!("Bearer {}", value.expose()) } else { value.expose().to_owned() };
+    let mut header = HeaderValue::from_str(&text).map_err(|_| "it has a letter that no header may have")?;
+    header.set_sensitive(true);
+    Ok(Some(header))
+}
+
+/// A secret in a request that is being sent.
+pub(super) struct BoundSecret {
+    binding: Arc<SecretBinding>,
+    value: Secret,
+    header: Option<HeaderValue>,
+    redaction: SecretRedaction,
+}
+
+impl BoundSecret {
+    /// Inserts the value into a request that is about to leave.
+    pub(super) fn insert(&self, request: &mut reqwest::Request) {
+        match (&self.binding.insertion, &self.header) {
+            (Insertion::Header { name, .. }, Some(value)) => {
+                request.headers_mut().insert(name.clone(), value.clone());
+            }
+            (Insertion::Query(name), _) => {
+                request.url_mut().query_pairs_mut().append_pair(name, self.value.expose());
+            }
+            (Insertion::Header { .. }, None) => {}
+        }
+    }
+
+    /// Whether the next stop of a redirect gets it as well: the same origin, and a request that it is for.
+    pub(super) fn follows(&self, method: &Method, from: &Url, to: &Url) -> bool {
+        from.origin() == to.origin() && self.binding.covers(method, to)
+    }
+
+    /// The address of a redirect without the value, which a server may have copied from the query.
+    ///
+    /// # Errors
+    /// `ESECURITY` when it is in another part of the address.
+    pub(super) fn strip(&self, target: Url) -> Result<Url, ToolError> {
+        if !self.is_in(&target) {
+            return Ok(target);
+        }
+        let mut stripped = target.clone();
+        let kept: Vec<(String, String)> = target
+            .query_pairs()
+            .filter(|(_, value)| value != self.value.expose())
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect();
+        stripped.set_query(None);
+        if !kept.is_empty() {
+            stripped.query_pairs_mut().extend_pairs(kept);
+        }
+        if self.is_in(&stripped) {
+            let name = &self.binding.name;
+            return Err(ToolError::new(
+                Code::Security,
+                format!("the server redirects to an address that holds the secret `{name}`"),
+            )
+            .help("nothing was sent there; the fault is with the server"));
+        }
+        Ok(stripped)
+    }
+
+    /// Whether an address holds the value, however much of it is percent-encoded.
+    fn is_in(&self, url: &Url) -> bool {
+        let decoded: Vec<u8> = percent_decode_str(url.as_str()).collect();
+        self.redaction.finds(url.as_str().as_bytes()) || self.redaction.finds(&decoded)
+    }
+
+    pub(super) fn redaction(&self) -> &SecretRedaction {
+        &self.redaction
+    }
+}

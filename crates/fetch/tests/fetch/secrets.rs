@@ -1,0 +1,240 @@
+//! Secrets that requests use by name: where their value goes, and where it does not.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tgp_contract::{Code, ToolError};
+use tgp_fetch::{
+    FetchClient, FetchLimits, FetchRequest, FetchResponse, Hop, HopJudge, Redirects, SecretBinding,
+    SecretBroker, SecretPlace, SecretSource,
+};
+use tgp_net::Secret;
+
+use crate::server::{ScriptedResolver, list, refused};
+use crate::tls::{ROOT, serve_with};
+
+const VALUE: &str = "s3cr+t/v4lue=";
+
+struct Fixed;
+
+#[async_trait]
+impl SecretSource for Fixed {
+    async fn value(&self, name: &str) -> Result<Secret, ToolError> {
+        Ok(Secret::new(match name {
+            "SHORT" => "1234567",
+            "LINES" => "two\nlines-of-it",
+            _ => VALUE,
+        }))
+    }
+}
+
+/// A server that answers with the request, and leads elsewhere from some paths.
+struct Place {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Place {
+    fn start() -> Self {
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let requests = Arc::clone(&seen);
+        let address = serve_with(move |_, request| {
+            requests.lock().unwrap().push(request.to_owned());
+            let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            let to = |location: &str| {
+                format!(
+                    "HTTP/1.1 302 Found\r\nLocation: {location}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                )
+            };
+            let with = |headers: &str, body: &str| {
+                let length = body.len();
+                format!(
+                    "HTTP/1.1 200 OK\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+                )
+            };
+            let answer = match path.split('?').next().unwrap_or_default() {
+                "/v1/same" => to("/v1/end"),
+                "/v1/outside" => to("/v2/end"),
+                "/v1/copied" => {
+                    to(&format!("/v1/end?{}", path.split_once('?').map_or("", |(_, query)| query)))
+                }
+                "/v1/in-path" => to(&format!("/v1/{}", VALUE.replace('/', "%2F").replace('+', "%2B"))),
+                "/v1/encoded" => with("", &STANDARD.encode(format!("x:{VALUE}"))),
+                "/v1/header" => with(&format!("X-Echo: {VALUE}\r\n"), ""),
+                "/v1/brotli" => with("Content-Encoding: br\r\n", "???"),
+                _ => with("", request),
+            };
+            answer.into_bytes()
+        });
+        Self { address, seen }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.address.port())
+    }
+
+    /// A client whose secret `KEY` is for this place, below `/v1`, with GET.
+    fn client(&self, place: &SecretPlace) -> FetchClient {
+        let host = format!("localhost:{}", self.address.port());
+        let binding = |name: &str| {
+            let (paths, methods) = (["/v1".to_owned()], ["GET".to_owned()]);
+            SecretBinding::new(name, std::slice::from_ref(&host), &paths, &methods, place).unwrap()
+        };
+        let broker = SecretBroker::new(["KEY", "SHORT", "LINES"].map(binding).to_vec(), Arc::new(Fixed));
+        FetchClient::new(list(&[&self.url("/"), "http://localhost:1"]), FetchLimits::default())
+            .with_resolver(ScriptedResolver::new(&[&["127.0.0.1"]]))
+            .with_extra_roots(ROOT)
+            .with_secrets(broker)
+    }
+
+    fn last(&self) -> String {
+        self.seen.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+
+    fn count(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+}
+
+fn using(name: &str, url: String) -> FetchRequest {
+    FetchRequest { secret: Some(name.to_owned()), ..FetchRequest::new(url) }
+}
+
+/// What a tool can see of an answer.
+fn shown(response: &FetchResponse) -> String {
+    serde_json::to_string(response).unwrap()
+}
+
+#[track_caller]
+fn assert_hidden(text: &str) {
+    for form in [VALUE, "s3cr%2Bt", "s3cr%2bt", "v4lue"] {
+        assert!(!text.contains(form), "{form} is in {text}");
+    }
+    assert!(!text.contains(&STANDARD.encode(VALUE)[..12]), "{text}");
+}
+
+#[tokio::test]
+async fn the_value_is_inserted_where_the_request_leaves_and_kept_out_of_the_answer() {
+    for (place, sent) in [
+        (SecretPlace::Bearer, format!("authorization: Bearer {VALUE}")),
+        (SecretPlace::Header("X-Api-Key".to_owned()), format!("x-api-key: {VALUE}")),
+        (SecretPlace::Query("key".to_owned()), "/v1/a?b=1&key=s3cr%2Bt%2Fv4lue%3D ".to_owned()),
+    ] {
+        let here = Place::start();
+        let answer = here.client(&place).fetch(using("KEY", here.url("/v1/a?b=1"))).await.unwrap();
+        assert!(here.last().contains(&sent), "{place:?}: {}", here.last());
+        assert!(shown(&answer).contains("[secret]"), "{}", shown(&answer));
+        assert_hidden(&shown(&answer));
+        assert_hidden(&format!("{answer:?}"));
+        for path in ["/v1/encoded", "/v1/header"] {
+            let answer = here.client(&place).fetch(using("KEY", here.url(path))).await.unwrap();
+            assert!(shown(&answer).contains("[secret]"), "{path}: {}", shown(&answer));
+            assert_hidden(&shown(&answer));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_sent_to_what_it_is_bound_to_and_to_nothing_else() {
+    let (here, other) = (Place::start(), Place::start());
+    let client = here.client(&SecretPlace::Bearer);
+    let post = |mut request: FetchRequest| {
+        request.method = "POST".to_owned();
+        request
+    };
+    let with = |mut request: FetchRequest, name: &str, value: &str| {
+        request.headers.push((name.to_owned(), value.to_owned()));
+        request
+    };
+    for (request, code, words) in [
+        (using("KEY", here.url("/v2/a")), Code::Security, "is not for GET"),
+        (using("KEY", here.url("/v1/../v2/a")), Code::Security, "is not for GET"),
+        (using("KEY", here.url("/v10")), Code::Security, "is not for GET"),
+        (post(using("KEY", here.url("/v1/a"))), Code::Security, "is not for POST"),
+        (using("KEY", other.url("/v1/a")), Code::Security, ""),
+        (using("KEY", "http://localhost:1/v1/a".to_owned()), Code::Security, "is not for GET"),
+        (using("KEZ", here.url("/v1/a")), Code::NotFound, "unknown secret `KEZ`"),
+        (using("SHORT", here.url("/v1/a")), Code::Config, "less than 8 bytes"),
+        (using("LINES", here.url("/v1/a")), Code::Config, "no header may have"),
+        (with(using("KEY", here.url("/v1/a")), "Authorization", "mine"), Code::Fetch, "`authorization`"),
+        (with(using("KEY", here.url("/v1/a")), "Accept-Encoding", "br"), Code::Fetch, "`accept-encoding`"),
+    ] {
+        refused(client.fetch(request).await, code, words);
+    }
+    assert_eq!((here.count(), other.count()), (0, 0), "nothing was sent");
+    refused(client.fetch(using("KEY", here.url("/v1/brotli"))).await, Code::Fetch, "hides whether it holds");
+    let query = here.client(&SecretPlace::Query("key".to_owned()));
+    refused(query.fetch(using("KEY", here.url("/v1/a?key=mine"))).await, Code::Fetch, "`key`");
+    // A client without secrets knows none.
+    let bare = FetchClient::new(list(&[&here.url("/")]), FetchLimits::default());
+    refused(bare.fetch(using("KEY", here.url("/v1/a"))).await, Code::NotFound, "unknown secret");
+}
+
+/// Keeps what a judge of redirects sees, which ends in records.
+#[derive(Default)]
+struct Judge(Mutex<Vec<String>>);
+
+#[async_trait]
+impl HopJudge for Judge {
+    async fn judge(&self, hop: Hop<'_>) -> Result<(), ToolError> {
+        let headers: Vec<_> = hop.headers().collect();
+        self.0.lock().unwrap().push(format!("{} {headers:?}", hop.url));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_keeps_the_secret_on_its_place_and_out_of_the_record() {
+    for place in [SecretPlace::Bearer, SecretPlace::Query("key".to_owned())] {
+        let here = Place::start();
+        let client = here.client(&place);
+        let judge = Judge::default();
+        for (path, keeps) in [("/v1/same", true), ("/v1/outside", false), ("/v1/copied?b=1", true)] {
+            let answer = client.fetch_judged(using("KEY", here.url(path)), &judge).await.unwrap();
+            let has_it = here.last().contains(VALUE) || here.last().contains("s3cr%2Bt");
+            assert_eq!(has_it, keeps, "{place:?} {path}: {}", here.last());
+            assert_eq!(
+                here.last().matches("key=").count(),
+                usize::from(keeps && place != SecretPlace::Bearer)
+            );
+            assert_hidden(&shown(&answer));
+        }
+        assert_hidden(&judge.0.lock().unwrap().join("\n"));
+        let before = here.count();
+        refused(
+            client.fetch(using("KEY", here.url("/v1/in-path"))).await,
+            Code::Security,
+            "holds the secret",
+        );
+        assert_eq!(here.count(), before + 1);
+        // A redirect that the tool wants to see itself.
+        let manual = FetchRequest { redirect: Redirects::Manual, ..using("KEY", here.url("/v1/copied?b=1")) };
+        assert_hidden(&shown(&client.fetch(manual).await.unwrap()));
+    }
+}
+
+#[test]
+fn a_binding_that_would_bind_nothing_is_refused() {
+    let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for (hosts, paths, methods, place, words) in [
+        (&[][..], &[][..], &[][..], SecretPlace::Bearer, "names no host"),
+        (&["https://a.example"], &[], &[], SecretPlace::Bearer, "is not a host"),
+        (&["a.example/x"], &[], &[], SecretPlace::Bearer, "is not a host"),
+        (&["*"], &[], &[], SecretPlace::Bearer, "`*`"),
+        (&["*.com"], &[], &[], SecretPlace::Bearer, "top-level domain"),
+        (&["user@a.example"], &[], &[], SecretPlace::Bearer, "credentials"),
+        (&["a.example"], &["v1"], &[], SecretPlace::Bearer, "begin with `/`"),
+        (&["a.example"], &["/a/../b"], &[], SecretPlace::Bearer, "dot segments"),
+        (&["a.example"], &[], &["FROB"], SecretPlace::Bearer, "FROB"),
+        (&["a.example"], &[], &[], SecretPlace::Header("Host".to_owned()), "cannot be a header"),
+        (&["a.example"], &[], &[], SecretPlace::Header("a b".to_owned()), "cannot be a header"),
+        (&["a.example"], &[], &[], SecretPlace::Query(String::new()), "has no name"),
+    ] {
+        let made = SecretBinding::new("KEY", &texts(hosts), &texts(paths), &texts(methods), &place);
+        let problem = made.err().unwrap_or_default();
+        assert!(problem.contains(words), "{hosts:?} {paths:?} {methods:?} {place:?}: {problem}");
+    }
+}
