@@ -73,16 +73,14 @@ pub struct FetchArgs {
     pub url: String,
     /// Default: GET.
     pub method: Option<String>,
-    /// Names and values, as an object or as pairs.
     pub headers: Option<HeaderArgs>,
     pub body: Option<String>,
-    /// How `body` is written.
     #[serde(default)]
     pub body_encoding: BodyEncoding,
     #[serde(default)]
     #[schemars(default)]
     pub redirect: Redirects,
-    /// A name of `secrets` in the configuration; the kernel inserts its value.
+    // Every word of a description is a token of every prompt: the page about secrets explains it.
     pub secret: Option<String>,
 }
 

@@ -130,8 +130,10 @@ pub async fn interview(
             ("m" | "more", _) => rest.by_ref().take(next).for_each(|row| push(&mut text, &row)),
             ("?" | "h" | "help", _) => text.push_str(&explanation(offer)),
             (other, _) => {
-                if let Some(words) = words_after_no(&line) {
-                    return Answer::No { reason: format!("{SAID_NO}: {words}") };
+                match words_after_no(&line) {
+                    Some(words) if words.is_empty() => return Answer::no(SAID_NO),
+                    Some(words) => return Answer::No { reason: format!("{SAID_NO}: {words}") },
+                    None => {}
                 }
                 let other = short_line(other, ECHO_COLUMNS, manner.charset.dots());
                 text.push_str(&format!("  `{other}` is none of the answers.\n"));
@@ -175,7 +177,7 @@ fn words_after_no(line: &str) -> Option<String> {
     let (answer, words) = line.trim().split_once(is_between)?;
     let words = words.trim_start_matches(is_between);
     let is_no = answer.eq_ignore_ascii_case("n") || answer.eq_ignore_ascii_case("no");
-    (is_no && !words.is_empty()).then(|| short_line(words, MAX_WORDS, "..."))
+    is_no.then(|| short_line(words, MAX_WORDS, "..."))
 }
 
 fn explanation(offer: &Offer) -> String {

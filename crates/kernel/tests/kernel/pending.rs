@@ -290,12 +290,16 @@ async fn a_denial_is_told_and_stays() {
         assert!(!error(&answer).details.contains_key("needs_approval"));
         assert!(error(&answer).help_of().unwrap().contains("do without it"), "{answer:?}");
     }
-    // What is answered cannot be answered again, and what was never asked cannot be answered.
+    assert_eq!(place.rows().await, json!(0));
+    // A person may change a denial; what is granted cannot be answered again, and what was never asked not at all.
     let question = place.approvals().find(&id(&first)).unwrap();
+    let granted = ApprovalDecision::Granted { by: "ada".to_owned(), times: 1, spent: 0 };
+    place.approvals().decide(&question.id, question.hash(), granted).unwrap();
     let again = place.approvals().decide(&question.id, question.hash(), denied.clone()).unwrap_err();
     assert_eq!(again.code, Code::Conflict);
     assert_eq!(place.approvals().decide("000000000000", "00", denied).unwrap_err().code, Code::NotFound);
-    assert_eq!(place.rows().await, json!(0));
+    assert!(ask().await.is_ok());
+    assert_eq!(place.rows().await, json!(1));
     place.kernel.shutdown().await;
 }
 
