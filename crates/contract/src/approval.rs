@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    Actor, ApprovalOrigin, ApprovalReason, CallContext, Target, ToolCall, ToolDefinition, ToolError,
-    ToolResult, canonical,
+    Actor, ApprovalOrigin, ApprovalReason, CallContext, ClientId, Target, ToolCall, ToolDefinition,
+    ToolError, ToolResult, canonical,
 };
 
 /// What a person is shown before an effect: the exact bytes, not a summary.
@@ -80,14 +80,20 @@ pub struct RunIdentity {
 }
 
 impl RunIdentity {
-    /// Of a call that no other call has made.
+    /// Of a call that no other call has made. A client is who its token says: the names that it chooses for itself and its
+    /// sessions make it no other caller.
     #[must_use]
     pub fn of(call: &ToolCall, context: &CallContext) -> Self {
+        let identity = |id: &str| ClientId::parse(id).map_or(id, |client| client.identity).to_owned();
+        let actor = match &context.actor {
+            Actor::Agent(id) => Actor::Agent(identity(id)),
+            Actor::Person(_) | Actor::Tool(_) => context.actor.clone(),
+        };
         Self {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
-            actor: context.actor.clone(),
-            session: context.session.clone(),
+            actor,
+            session: identity(&context.session),
             dry_run: context.dry_run,
         }
     }
@@ -194,6 +200,12 @@ pub trait ApprovalStore: Send + Sync {
     /// # Errors
     /// When the store cannot be written; then it must not happen.
     fn spend(&self, run: &RunIdentity, hash: &str) -> Result<(), ToolError>;
+
+    /// Forgets a denial: a person has agreed to the same at another place.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn lift(&self, run: &RunIdentity, hash: &str) -> Result<(), ToolError>;
 
     /// Forgets a run with all its questions and grants: it takes effect, or has ended. Denials stay.
     ///

@@ -33,7 +33,7 @@ pub enum UrlRefusal {
     Scheme(String),
     #[error("it carries a user name or a password")]
     Credentials,
-    #[error("no URL is allowed: `allowedFetchUrls` is empty")]
+    #[error("no URL is allowed: `allowedFetchUrls` is empty, or waits for `tgp trust` by a person")]
     EmptyList,
     #[error("its origin is not in `allowedFetchUrls`")]
     Origin,

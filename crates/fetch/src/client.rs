@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderValue, LOCATION, TRANSFER_ENCODING};
 use tgp_contract::{ToolError, background};
 use tgp_net::{BodyError, Transport, build_client, client_builder, read_body};
 use tokio::sync::OnceCell;
@@ -51,6 +52,26 @@ impl Progress {
             Self::Answered => error.after_effect(),
         }
     }
+}
+
+/// A request on its way.
+struct Journey {
+    start: Url,
+    request: Prepared,
+    redirects: Redirects,
+    secret: Option<BoundSecret>,
+    clock: Clock,
+}
+
+/// Why an answer cannot be searched for a secret.
+fn unsearchable(response: &reqwest::Response) -> Option<&'static str> {
+    let headers = response.headers();
+    let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    if codings(headers).is_none() || !headers.get_all(TRANSFER_ENCODING).iter().all(is_chunked) {
+        return Some("it is encoded in a way that hides whether it holds the secret");
+    }
+    let is_part = response.status() == StatusCode::PARTIAL_CONTENT;
+    is_part.then_some("it is a part of an answer, which hides whether it holds the secret")
 }
 
 /// Carries out the fetches of tools under one allow list.
@@ -156,17 +177,33 @@ impl FetchClient {
         let mut clock = Clock::new(&request.url, self.limits.timeout);
         let start = self.admit(&request.url, None)?;
         let (redirects, named) = (request.redirect, request.secret.clone());
-        let mut request = request.prepare(&self.limits)?;
-        let mut url = start.clone();
+        let request = request.prepare(&self.limits)?;
         let secret = match named {
             None => None,
-            Some(name) => Some(clock.run(self.bound(&name, &request, &url)).await?),
+            Some(name) => Some(clock.run(self.bound(&name, &request, &start)).await?),
         };
+        let mut journey = Journey { start, request, redirects, secret, clock };
+        let walked = self.walk(&mut journey, judge, progress).await;
+        walked.map_err(|error| match &journey.secret {
+            Some(secret) => secret.clean(error),
+            None => error,
+        })
+    }
+
+    async fn walk(
+        &self,
+        journey: &mut Journey,
+        judge: &dyn HopJudge,
+        progress: &mut Progress,
+    ) -> Result<FetchResponse, ToolError> {
+        let Journey { start, request, redirects, secret, clock } = journey;
+        let (secret, redirects) = (secret.as_ref(), *redirects);
+        let mut url = start.clone();
         // Where it is not sent any more it may still be sent back.
         let mut is_sent = secret.is_some();
         for hops in 0..=self.limits.max_redirects {
-            let inserted = secret.as_ref().filter(|_| is_sent);
-            let response = clock.run(self.send(&request, &url, inserted, progress)).await?;
+            let inserted = secret.filter(|_| is_sent);
+            let response = clock.run(self.send(request, &url, inserted, progress)).await?;
             let status = response.status();
             if status.is_informational() {
                 return Err(bad_response(&url, "the server switched to another protocol"));
@@ -174,20 +211,22 @@ impl FetchClient {
             let location = response.headers().get(LOCATION).filter(|_| is_redirect(status));
             let Some(location) = location.filter(|_| redirects != Redirects::Manual) else {
                 progress.answered();
-                return clock.run(self.receive(response, &url, hops > 0, secret.as_ref())).await;
+                if let Some(problem) = secret.and_then(|_| unsearchable(&response)) {
+                    return Err(bad_response(&url, problem));
+                }
+                return clock.run(self.receive(response, &url, hops > 0)).await;
             };
             if redirects == Redirects::Error {
                 return Err(failure::unwanted_redirect(&url));
             }
-            let target = self.redirect_target(&url, location)?;
-            let target = secret.as_ref().map_or(Ok(target.clone()), |secret| secret.strip(target))?;
+            let target = self.redirect_target(&url, location, secret)?;
             drop(response);
-            rewrite(&mut request, status, &url, &target);
-            is_sent &= secret.as_ref().is_some_and(|secret| secret.follows(&request.method, &url, &target));
-            judge.judge(Hop::new(&url, &target, &request, is_sent)).await?;
+            rewrite(request, status, &url, &target);
+            is_sent &= secret.is_some_and(|secret| secret.follows(&request.method, &url, &target));
+            judge.judge(Hop::new(&url, &target, request, is_sent)).await?;
             url = target;
         }
-        Err(failure::too_many_redirects(&start, self.limits.max_redirects))
+        Err(failure::too_many_redirects(start, self.limits.max_redirects))
     }
 
     async fn bound(&self, name: &str, request: &Prepared, url: &Url) -> Result<BoundSecret, ToolError> {
@@ -223,7 +262,12 @@ impl FetchClient {
         }
     }
 
-    fn redirect_target(&self, from: &Url, location: &HeaderValue) -> Result<Url, ToolError> {
+    fn redirect_target(
+        &self,
+        from: &Url,
+        location: &HeaderValue,
+        secret: Option<&BoundSecret>,
+    ) -> Result<Url, ToolError> {
         // Non-ASCII is sent as UTF-8 by the servers that send it at all.
         let location = std::str::from_utf8(location.as_bytes())
             .map_err(|_| bad_response(from, "it redirects to a Location that is not text"))?;
@@ -233,6 +277,11 @@ impl FetchClient {
         let target = from.join(location).map_err(|error| {
             bad_response(from, &format!("it redirects to something that is not a URL ({error})"))
         })?;
+        // First: what the list refuses is named in messages and records.
+        let target = match secret {
+            Some(secret) => secret.strip(target)?,
+            None => target,
+        };
         self.admit(target.as_str(), Some(from))
     }
 
@@ -281,17 +330,12 @@ impl FetchClient {
         mut response: reqwest::Response,
         url: &Url,
         redirected: bool,
-        secret: Option<&BoundSecret>,
     ) -> Result<FetchResponse, ToolError> {
         let limit = self.limits.max_response_bytes;
         let body = read_body(&mut response, limit).await.map_err(|error| match error {
             BodyError::Transport(error) => transport(&error, url),
             BodyError::TooLarge(_) | BodyError::Compressed(_) => too_large("response body", limit, "bytes"),
         })?;
-        // What cannot be unpacked here cannot be searched for the secret either.
-        if secret.is_some() && codings(response.headers()).is_none() {
-            return Err(bad_response(url, "it is encoded in a way that hides whether it holds the secret"));
-        }
         let body = self.decoded(body, response.headers(), url).await?;
         let status = response.status();
         let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
@@ -307,10 +351,12 @@ impl FetchClient {
             body,
             redirected,
         };
-        Ok(match secret {
-            Some(secret) => received.without(secret.redaction()),
-            None => received,
-        })
+        let secrets = self.secrets.as_ref().map(SecretBroker::redactions).unwrap_or_default();
+        if secrets.is_empty() {
+            return Ok(received);
+        }
+        let hidden = bad_response(url, "it holds a secret in a form that cannot be removed");
+        background::run(move || received.without(&secrets).ok_or(hidden)).await
     }
 
     /// Tools do not ask for compression, and some servers compress all the same. The headers stay as they were sent, as

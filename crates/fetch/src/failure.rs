@@ -75,8 +75,11 @@ pub(super) fn refused(url: &str, refusal: &UrlRefusal, via: Option<&Url>) -> Too
 
 /// A request names a secret, and the kernel has none.
 pub(super) fn no_secrets(name: &str) -> ToolError {
-    ToolError::new(Code::NotFound, format!("unknown secret `{}`", excerpt(name)))
-        .help("`secrets` in the configuration names none, or `tgp trust` has not confirmed it")
+    let message = format!(
+        "unknown secret `{}`: `secrets` in the configuration names none, or waits for `tgp trust` by a person",
+        excerpt(name)
+    );
+    ToolError::new(Code::NotFound, message).help("ask the user to add it, and to confirm it with `tgp trust`")
 }
 
 /// The host has no address that a tool may connect to.

@@ -71,7 +71,6 @@ pub struct FetchArgs {
     /// An absolute http or https URL.
     #[schemars(length(min = 1))]
     pub url: String,
-    /// Default: GET.
     pub method: Option<String>,
     pub headers: Option<HeaderArgs>,
     pub body: Option<String>,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,19 +32,31 @@ pub struct FetchResponse {
 }
 
 impl FetchResponse {
-    /// The same without a secret, wherever the server has sent it back.
-    pub(super) fn without(mut self, secret: &SecretRedaction) -> Self {
-        if let Some(clean) = secret.clean(&self.body) {
-            self.body = clean;
-        }
-        let texts = self.headers.iter_mut().flat_map(|(name, value)| [name, value]);
-        for text in texts.chain([&mut self.url]) {
-            // The letters of a header are its bytes.
-            if let Some(clean) = secret.clean(text.as_bytes()) {
-                *text = String::from_utf8_lossy(&clean).into_owned();
+    /// The same without secrets, wherever the server has sent them back; `None` when one is hidden in it. The address of a
+    /// request that was not redirected is the caller's own.
+    pub(super) fn without(mut self, secrets: &[Arc<SecretRedaction>]) -> Option<Self> {
+        for secret in secrets {
+            if let Some(clean) = secret.clean(&self.body) {
+                self.body = clean;
+            }
+            let mut is_hidden = secret.hides_in(&self.body);
+            let url = self.redirected.then_some(&mut self.url);
+            let texts = self.headers.iter_mut().flat_map(|(name, value)| [name, value]);
+            for text in texts.chain(url) {
+                // The letters of a header are its bytes, which may be those of longer letters.
+                let bytes: Vec<u8> =
+                    text.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect();
+                if let Some(clean) = secret.clean(&bytes) {
+                    *text = clean.iter().map(|byte| char::from(*byte)).collect();
+                } else {
+                    is_hidden |= secret.hides_in(&bytes);
+                }
+            }
+            if is_hidden {
+                return None;
             }
         }
-        self
+        Some(self)
     }
 }
 

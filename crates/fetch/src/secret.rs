@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use percent_encoding::percent_decode_str;
 use reqwest::Method;
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderName, HeaderValue};
-use tgp_contract::{Code, ToolError};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderName, HeaderValue, IF_RANGE, RANGE};
+use tgp_contract::{Code, ToolError, background};
 use tgp_net::{Secret, SecretRedaction};
 use url::Url;
 
@@ -20,6 +20,8 @@ use super::request::Prepared;
 /// A shorter value occurs in ordinary answers, so it could not be kept out of them.
 const MIN_SECRET_BYTES: usize = 8;
 const MAX_SECRET_BYTES: usize = 16 << 10;
+/// Values that are looked for in answers: more than a kernel has, also when they change now and then.
+const MAX_KNOWN: usize = 64;
 
 /// Where a value is inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct SecretBinding {
     /// Empty for every method.
     methods: Vec<Method>,
     insertion: Insertion,
+    /// What it is for, in words.
+    shown: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +83,7 @@ impl SecretBinding {
         }
         let places = AllowList::parse(&entries)
             .map_err(|error| format!("`{}` {}", excerpt(error.entry()), error.problem()))?;
-        let methods = methods
+        let methods: Vec<Method> = methods
             .iter()
             .map(|method| super::request::method(method).map_err(|error| error.message))
             .collect::<Result<_, _>>()?;
@@ -96,13 +100,19 @@ impl SecretBinding {
             }
             SecretPlace::Query(parameter) => Insertion::Query(parameter.clone()),
         };
-        Ok(Self { name: name.to_owned(), places, methods, insertion })
+        let verbs = if methods.is_empty() { "any method".to_owned() } else { names(&methods) };
+        let shown = excerpt(&format!("{verbs} to {}", entries.join(", ")));
+        Ok(Self { name: name.to_owned(), places, methods, insertion, shown })
     }
 
     fn covers(&self, method: &Method, url: &Url) -> bool {
         let is_method = self.methods.is_empty() || self.methods.contains(method);
         is_method && url.scheme() == "https" && self.places.allows(url.as_str())
     }
+}
+
+fn names(methods: &[Method]) -> String {
+    methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Gives the values of secrets.
@@ -113,11 +123,16 @@ pub trait SecretSource: Send + Sync {
     async fn value(&self, name: &str) -> Result<Secret, ToolError>;
 }
 
+/// A value that was used, and what finds it in answers.
+type KnownValue = (Secret, Arc<SecretRedaction>);
+
 /// The secrets of a kernel, by their names.
 #[derive(Clone)]
 pub struct SecretBroker {
     bindings: BTreeMap<String, Arc<SecretBinding>>,
     source: Arc<dyn SecretSource>,
+    /// The values that were used so far, each with what finds it in answers.
+    known: Arc<Mutex<Vec<KnownValue>>>,
 }
 
 impl fmt::Debug for SecretBroker {
@@ -130,7 +145,32 @@ impl SecretBroker {
     #[must_use]
     pub fn new(bindings: Vec<SecretBinding>, source: Arc<dyn SecretSource>) -> Self {
         let bindings = bindings.into_iter().map(|binding| (binding.name.clone(), Arc::new(binding)));
-        Self { bindings: bindings.collect(), source }
+        Self { bindings: bindings.collect(), source, known: Arc::default() }
+    }
+
+    /// What finds the values that were used so far, in the answer to whatever request.
+    pub(super) fn redactions(&self) -> Vec<Arc<SecretRedaction>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(_, redaction)| Arc::clone(redaction)).collect()
+    }
+
+    /// Made once for each value: a long one takes its time.
+    async fn redaction(&self, value: &Secret) -> Option<Arc<SecretRedaction>> {
+        let known = |broker: &Self| {
+            let known = broker.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.iter().find(|(other, _)| other == value).map(|(_, redaction)| Arc::clone(redaction))
+        };
+        if let Some(redaction) = known(self) {
+            return Some(redaction);
+        }
+        let secret = value.clone();
+        let made = background::run(move || Ok(SecretRedaction::new(&secret))).await.ok()?.map(Arc::new)?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_KNOWN {
+            known.remove(0);
+        }
+        known.push((value.clone(), Arc::clone(&made)));
+        Some(made)
     }
 
     /// The secret for a request that may use it.
@@ -146,14 +186,15 @@ impl SecretBroker {
     ) -> Result<BoundSecret, ToolError> {
         let Some(binding) = self.bindings.get(name) else { return Err(self.unknown(name)) };
         if !binding.covers(&request.method, url) {
+            let (method, place) = (&request.method, shown(url.as_str()));
             let message =
-                format!("the secret `{name}` is not for {} `{}`", request.method, shown(url.as_str()));
-            return Err(ToolError::new(Code::Security, message).help(
-                "a secret is sent over https to the `hosts`, `paths` and `methods` that `secrets` in the configuration binds it to",
-            ));
+                format!("the secret `{name}` is not for {method} `{place}`: it is for {}", binding.shown);
+            return Err(ToolError::new(Code::Security, message)
+                .help("use it there, or ask the user to change `secrets` in the configuration"));
         }
         check_request(binding, request, url)?;
         let value = self.source.value(name).await?;
+        let value = Secret::new(value.expose().trim());
         let unusable = |why: &str| {
             ToolError::new(Code::Config, format!("the value of the secret `{name}` cannot be used: {why}"))
                 .help("correct the variable, file or command that `secrets` in the configuration names")
@@ -168,7 +209,7 @@ impl SecretBroker {
             _ => {}
         }
         let header = header_value(binding, &value).map_err(unusable)?;
-        let redaction = SecretRedaction::new(&value).ok_or_else(|| unusable("it cannot be looked for"))?;
+        let redaction = self.redaction(&value).await.ok_or_else(|| unusable("it cannot be looked for"))?;
         Ok(BoundSecret { binding: Arc::clone(binding), value, header, redaction })
     }
 
@@ -176,9 +217,6 @@ impl SecretBroker {
         let names: Vec<&str> = self.bindings.keys().map(String::as_str).collect();
         let help = match tgp_text::did_you_mean(name, names.iter().copied()) {
             Some(help) => help,
-            None if names.is_empty() => {
-                "`secrets` in the configuration names none, or `tgp trust` has not confirmed it".to_owned()
-            }
             None => format!("`secrets` in the configuration has: {}", names.join(", ")),
         };
         ToolError::new(Code::NotFound, format!("unknown secret `{}`", excerpt(name))).help(help)
@@ -194,8 +232,12 @@ fn check_request(binding: &SecretBinding, request: &Prepared, url: &Url) -> Resu
         Insertion::Query(name) if url.query_pairs().any(|(own, _)| own == name.as_str()) => {
             format!("the parameter `{name}`")
         }
-        _ if request.headers.contains_key(ACCEPT_ENCODING) => "the header `accept-encoding`".to_owned(),
-        _ => return Ok(()),
+        // A part of the answer could hold a part of the value.
+        _ => match [ACCEPT_ENCODING, RANGE, IF_RANGE].iter().find(|name| request.headers.contains_key(*name))
+        {
+            Some(name) => format!("the header `{name}`"),
+            None => return Ok(()),
+        },
     };
     Err(ToolError::new(
         Code::Fetch,
@@ -217,10 +259,26 @@ pub(super) struct BoundSecret {
     binding: Arc<SecretBinding>,
     value: Secret,
     header: Option<HeaderValue>,
-    redaction: SecretRedaction,
+    redaction: Arc<SecretRedaction>,
 }
 
 impl BoundSecret {
+    /// An error without the value, wherever a server has put it.
+    pub(super) fn clean(&self, mut error: ToolError) -> ToolError {
+        let clean = |text: &str| {
+            let clean = self.redaction.clean(text.as_bytes());
+            clean.map(|clean| String::from_utf8_lossy(&clean).into_owned())
+        };
+        if let Some(message) = clean(&error.message) {
+            error.message = message;
+        }
+        let details = serde_json::to_string(&error.details).unwrap_or_default();
+        if let Some(details) = clean(&details) {
+            error.details = serde_json::from_str(&details).unwrap_or_default();
+        }
+        error
+    }
+
     /// Inserts the value into a request that is about to leave.
     pub(super) fn insert(&self, request: &mut reqwest::Request) {
         match (&self.binding.insertion, &self.header) {
@@ -272,9 +330,5 @@ impl BoundSecret {
     fn is_in(&self, url: &Url) -> bool {
         let decoded: Vec<u8> = percent_decode_str(url.as_str()).collect();
         self.redaction.finds(url.as_str().as_bytes()) || self.redaction.finds(&decoded)
-    }
-
-    pub(super) fn redaction(&self) -> &SecretRedaction {
-        &self.redaction
     }
 }

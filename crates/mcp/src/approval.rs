@@ -126,6 +126,11 @@ const TESTS: &str = "test_run";
 /// What the router says of a call that a person has denied.
 const DENIED: &str = "denied_by";
 
+/// Whether a person has denied the call.
+pub(crate) fn is_denied(error: &ToolError) -> bool {
+    error.details.contains_key(DENIED)
+}
+
 /// The id of the question that a failed call waits for.
 pub(crate) fn pending_id(error: &ToolError) -> Option<&str> {
     if error.code != Code::Approval {
@@ -150,8 +155,7 @@ pub(crate) fn explain(shared: &Shared, tool: &str, error: ToolError) -> ToolErro
             "{help}; this server cannot run the project's tests: the user can start it with `tgp mcp --files --shell`"
         ));
     }
-    let is_denied = error.details.contains_key(DENIED);
-    if error.code != Code::Approval || is_denied || pending_id(&error).is_some() {
+    if error.code != Code::Approval || is_denied(&error) || pending_id(&error).is_some() {
         return error;
     }
     error.help(format!(

@@ -2,7 +2,7 @@
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use crate::Secret;
 use crate::secret::PLACEHOLDER;
@@ -10,6 +10,10 @@ use crate::secret_forms::secret_forms;
 
 /// A part of a base64 text that is shorter occurs in others by chance.
 const MIN_BASE64_CHARS: usize = 6;
+/// A part of a secret that is shorter is no secret of its own, such as the scheme before a token.
+const MIN_PART_BYTES: usize = 8;
+/// How often an encoding is undone when it is looked below: `%252F` is `%2F` is `/`.
+const MAX_ROUNDS: usize = 3;
 
 /// Finds a secret as it is, URL-encoded, in JSON, and in base64 at any position of a longer text.
 #[derive(Clone, Debug)]
@@ -19,10 +23,17 @@ impl SecretRedaction {
     /// `None` for an empty secret, and one that is too long to be looked for.
     #[must_use]
     pub fn new(secret: &Secret) -> Option<Self> {
-        let mut forms = secret_forms(secret.expose());
-        forms.extend(base64_forms(secret.expose().as_bytes()));
+        let mut forms = Vec::new();
+        for part in parts(secret.expose()) {
+            forms.extend(secret_forms(&part));
+            forms.extend(base64_forms(part.as_bytes()));
+        }
         forms.retain(|form| !form.is_empty());
-        let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
+        forms.sort();
+        forms.dedup();
+        // Hosts come back in lower case, and digits of escapes in either.
+        let mut builder = AhoCorasick::builder();
+        let found = builder.match_kind(MatchKind::LeftmostLongest).ascii_case_insensitive(true).build(&forms);
         found.ok().filter(|_| !forms.is_empty()).map(Self)
     }
 
@@ -30,6 +41,26 @@ impl SecretRedaction {
     #[must_use]
     pub fn finds(&self, text: &[u8]) -> bool {
         self.0.is_match(text)
+    }
+
+    /// Whether the secret is in there once escapes are undone, as they are in JSON, addresses and HTML, and once the breaks
+    /// of lines and the zeros of wide letters are left out.
+    #[must_use]
+    pub fn hides_in(&self, text: &[u8]) -> bool {
+        let mut plain = text.to_vec();
+        for _ in 0..MAX_ROUNDS {
+            let undone = unescaped(&plain);
+            if undone == plain {
+                break;
+            }
+            plain = undone;
+            if self.finds(&plain) {
+                return true;
+            }
+        }
+        let is_letter = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+        let dense: Vec<u8> = plain.iter().copied().filter(is_letter).collect();
+        dense.len() != plain.len() && self.finds(&dense)
     }
 
     /// The same without the secret; `None` where it is not in there.
@@ -45,6 +76,74 @@ impl SecretRedaction {
         });
         Some(clean)
     }
+}
+
+/// A secret, its words where it has several (`token …`), and what `Basic …` stands for.
+fn parts(secret: &str) -> Vec<String> {
+    let mut parts = vec![secret.to_owned()];
+    for word in secret.split_whitespace().filter(|word| word.len() >= MIN_PART_BYTES) {
+        parts.push(word.to_owned());
+        let decoded = STANDARD.decode(word).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some((_, password)) = decoded.as_deref().and_then(|pair| pair.split_once(':')) else { continue };
+        if secret.len() > word.len() && password.len() >= MIN_PART_BYTES {
+            parts.push(password.to_owned());
+        }
+    }
+    parts
+}
+
+/// The bytes with one layer of escapes undone: `%2F`, `\u002F`, `\/` and `&#x2F;`.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let (letter, left) = match first {
+            b'%' => (number(after, 2, 16), after.get(2..)),
+            b'\\' if after.first() == Some(&b'u') => {
+                let digits = after.get(1..).unwrap_or_default();
+                (number(digits, 4, 16), digits.get(4..))
+            }
+            b'\\' => (after.first().map(|byte| u32::from(*byte)), after.get(1..)),
+            b'&' if after.starts_with(b"#") => entity(after),
+            _ => (None, None),
+        };
+        match (letter.and_then(char::from_u32), left) {
+            (Some(letter), Some(left)) if u32::from(letter) < 0x80 || *first != b'%' => {
+                plain.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = left;
+            }
+            // A byte of a longer letter.
+            (Some(letter), Some(left)) => {
+                plain.push(u8::try_from(u32::from(letter)).unwrap_or_default());
+                rest = left;
+            }
+            _ => {
+                plain.push(*first);
+                rest = after;
+            }
+        }
+    }
+    plain
+}
+
+/// The number that so many digits write.
+fn number(text: &[u8], digits: usize, radix: u32) -> Option<u32> {
+    let digits = text.get(..digits).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+}
+
+/// The letter of a numeric entity, after its `&`, and what follows it.
+fn entity(after: &[u8]) -> (Option<u32>, Option<&[u8]>) {
+    const LONGEST: usize = 10;
+    let end = after.iter().take(LONGEST).position(|byte| *byte == b';');
+    let Some(end) = end else { return (None, None) };
+    let digits = after.get(1..end).unwrap_or_default();
+    let letter = match digits.split_first() {
+        Some((b'x' | b'X', hex)) => number(hex, hex.len(), 16),
+        Some(_) => number(digits, digits.len(), 10),
+        None => None,
+    };
+    (letter, after.get(end + 1..))
 }
 
 /// What the secret looks like inside a base64 text, in which it may begin at each of three positions. The letters that
@@ -100,7 +199,49 @@ mod tests {
         assert!(SecretRedaction::new(&Secret::new("")).is_none());
     }
 
+    #[test]
+    fn a_secret_behind_escapes_is_noticed() {
+        let secret = "s3cr3t-t0ken/of+the=test";
+        let redaction = SecretRedaction::new(&Secret::new(secret)).unwrap();
+        let wide: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let encoded = STANDARD.encode(format!("some words before {secret} and some after it"));
+        let broken: String = encoded
+            .as_bytes()
+            .chunks(20)
+            .map(|line| format!("{}\r\n", String::from_utf8_lossy(line)))
+            .collect();
+        for text in [
+            secret.replace('/', "\\/").into_bytes(),
+            secret.replace('/', "\\u002F").replace('+', "\\u002b").into_bytes(),
+            secret.replace('-', "%2D").into_bytes(),
+            secret.replace('/', "%252F").into_bytes(),
+            secret.replace('/', "&#x2F;").replace('=', "&#61;").into_bytes(),
+            broken.into_bytes(),
+            wide,
+        ] {
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            assert!(!redaction.finds(&text) && redaction.hides_in(&text), "{shown}");
+        }
+        assert!(redaction.finds(secret.to_uppercase().as_bytes()));
+        for text in ["", "%", "%zz", "\\", "\\u12", "&#;", "&#xZ;", "&#99999999999;", "nothing of it"] {
+            assert!(!redaction.hides_in(text.as_bytes()), "{text}");
+        }
+        for (value, part) in [
+            ("token ghp_s3cr3tabcdef", "ghp_s3cr3tabcdef"),
+            ("Basic dXNlcjpwYXNzd29yZDEyMw==", "password123"),
+        ] {
+            let redaction = SecretRedaction::new(&Secret::new(value)).unwrap();
+            assert!(redaction.finds(part.as_bytes()), "{value}");
+            assert!(!redaction.finds(b"token Basic user"), "{value}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn no_bytes_are_too_strange(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = SecretRedaction::new(&Secret::new("s3cr3t-value")).unwrap().hides_in(&text);
+        }
+
         #[test]
         fn no_position_in_base64_hides_a_secret(
             secret in "[a-zA-Z0-9_/+-]{12,40}", before in "[ -~]{0,9}", after in "[ -~]{0,9}",

@@ -10,7 +10,9 @@ use super::{done, shown_time};
 use crate::approval;
 use crate::arguments::Global;
 use crate::candidates;
-use crate::conversation::{Answer, ApprovalQuestion, Offer, is_unanswered};
+use crate::conversation::{
+    Answer, ApprovalQuestion, Offer, Output, StandardError, is_unanswered, key_arguments,
+};
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
@@ -31,7 +33,7 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "TEXT", requires = "deny")]
     reason: Option<String>,
     /// How often the run may make exactly this call.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "deny",
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "deny", requires = "id",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TIMES)))]
     times: u32,
 }
@@ -61,8 +63,16 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
                 .help(format!("run `tgp approve {}` in a terminal; `--deny` needs none", question.id));
         return Err(error.into());
     }
-    if let Some(run) = around(&question) {
-        printer.lines(&run);
+    match around(&question) {
+        Some(run) => printer.lines(&run),
+        None if arguments.times > 1 => {
+            let message =
+                format!("`{}` is a call of its own, which is made once for each answer", question.id);
+            return Err(ToolError::new(Code::Validation, message)
+                .help("leave `--times` out; it is for calls that a run makes several times")
+                .into());
+        }
+        None => {}
     }
     if let Some(ApprovalDecision::Denied { by, reason }) = &question.answer {
         printer.note(&format!("denied before by {}: {}", single_line(by), single_line(reason)));
@@ -81,8 +91,12 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
             let granted = ApprovalDecision::Granted { by, times, spent: 0 };
             approvals.decide(&question.id, question.hash(), granted)?;
             let often = if times == 1 { String::new() } else { format!(", up to {times} times in this run") };
+            let next = match question.has_lost_its_caller() {
+                true => "its connection has ended, so a new one asks again",
+                false => "the caller can make the call again now",
+            };
             say(
-                &format!("approved {}{often}; the caller can make the call again now", question.id),
+                &format!("approved {}{often}; {next}", question.id),
                 json!({ "id": question.id, "state": "approved", "times": times }),
                 printer,
             );
@@ -92,6 +106,8 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
     }
 }
 
+/// Columns of what a call is about, in the list.
+const ABOUT_COLUMNS: usize = 40;
 /// What becomes of an answer to a question whose host has gone.
 const LOST: &str =
     "the connection that asked this has ended: a host that has connected anew asks again under another id";
@@ -103,9 +119,10 @@ fn find(approvals: Approvals, id: &str, printer: &Printer) -> Result<(Approvals,
         Err(error) if error.code == Code::NotFound => error,
         Err(error) => return Err(error.into()),
     };
-    let has_it = |ids: &[String]| !id.is_empty() && ids.iter().any(|waiting| waiting.starts_with(id));
-    let mut others =
-        approvals.elsewhere()?.into_iter().filter(|(_, ids)| has_it(ids)).map(|(store, _)| store);
+    let has_it =
+        |open: &[KeptQuestion]| !id.is_empty() && open.iter().any(|question| question.id.starts_with(id));
+    let elsewhere = approvals.elsewhere()?.into_iter();
+    let mut others = elsewhere.filter(|(_, open)| has_it(open)).map(|(store, _)| store);
     let (Some(other), None) = (others.next(), others.next()) else { return Err(missing.into()) };
     let question = other.find(id)?;
     printer.note(&format!("in the project {}:", visible(&other.project().display().to_string())));
@@ -146,19 +163,25 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
         printer.document(&done(json!({ "approvals": all })));
         return Ok(());
     }
-    let pending = questions.iter().filter(|question| question.state() == ApprovalState::Pending).count();
+    let waits = |question: &&KeptQuestion| {
+        question.state() == ApprovalState::Pending && !question.has_lost_its_caller()
+    };
+    let pending = questions.iter().filter(waits).count();
     for question in &questions {
         let asked = ApprovalQuestion::new(&question.request());
-        let why = asked.reasons.first().map(|reason| reason.reason.as_str()).unwrap_or_default();
+        let about =
+            key_arguments(&asked.tool, &asked.arguments, ABOUT_COLUMNS, StandardError::new().manner());
+        let by_rule = (!question.request().is_default()).then_some(asked.reasons.first()).flatten();
+        let why = by_rule.map(|reason| format!(" ({})", single_line(&reason.reason))).unwrap_or_default();
         let lost = if question.has_lost_its_caller() { " (its connection has ended)" } else { "" };
         printer.line(&format!(
-            "{}  {:<8}  {}  {}  by {}: {}{lost}",
+            "{}  {:<8}  {}  {}  {}  by {}{why}{lost}",
             question.id,
             word(question.state()),
             shown_time(question.asked_ms),
             visible(&asked.tool),
+            single_line(&about),
             single_line(&asked.actor),
-            single_line(why),
         ));
     }
     match pending {
@@ -168,9 +191,13 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
             count(pending, "question")
         )),
     }
-    for (other, ids) in approvals.elsewhere()? {
+    for (other, open) in approvals.elsewhere()? {
         let project = visible(&other.project().display().to_string());
-        let waiting = count(ids.len(), "question");
+        let waiting = open.iter().filter(waits).count();
+        if waiting == 0 {
+            continue;
+        }
+        let waiting = count(waiting, "question");
         printer.note(&format!("{waiting} in {project}: `tgp -C {} approve`", shell_word(&project)));
     }
     Ok(())

@@ -101,7 +101,7 @@ impl ServeMcpArgs {
 pub async fn run(arguments: McpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     match arguments.command {
         Some(McpCommand::Install(arguments)) => {
-            check_installable(arguments.server_options(), global, printer).await?;
+            check_installable(&arguments.server_words(), global, printer).await?;
             super::mcp_install::install(&arguments, global, printer).await
         }
         Some(McpCommand::Uninstall(arguments)) => {
@@ -117,8 +117,10 @@ async fn check_installable(words: &[String], global: &Global, printer: &Printer)
     let parsed =
         command.try_get_matches_from(words).and_then(|matches| ServeMcpArgs::from_arg_matches(&matches));
     let arguments = parsed.map_err(|error| {
+        // The first paragraph says what is wrong; the rest is usage.
         let text = error.to_string();
-        let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let words: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+        let why = words.join(" ").trim_start_matches("error: ").to_owned();
         ToolError::new(Code::Validation, format!("the options after `--` are not those of `tgp mcp`: {why}"))
             .help("`tgp mcp --help` lists them")
     })?;

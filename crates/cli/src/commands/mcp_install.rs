@@ -21,6 +21,8 @@ use crate::text::visible;
 
 /// What the copy of a file before the first change is called.
 const BACKUP: &str = "tgp-backup";
+/// What is said of a host that has the server now.
+const INSTALLED: &str = "installed";
 /// A configuration that is larger is not one.
 const MAX_BYTES: u64 = 16 << 20;
 /// Others may read a new configuration as little as the hosts let them.
@@ -50,8 +52,8 @@ pub struct InstallArgs {
 
 impl InstallArgs {
     /// What the server is started with besides the project.
-    pub fn server_options(&self) -> &[String] {
-        &self.options
+    pub fn server_words(&self) -> Vec<String> {
+        self.forms.then(|| "--forms".to_owned()).into_iter().chain(self.options.iter().cloned()).collect()
     }
 }
 
@@ -131,7 +133,11 @@ pub async fn install(arguments: &InstallArgs, global: &Global, printer: &Printer
         let backup = if known.is_some() { Backup::Keep } else { Backup::Write };
         changes.push(PlannedChange { host, file, before, after: Some(after), backup });
     }
-    apply(arguments, &changes, "installed", printer).await
+    for change in changes.iter().filter(|change| change.backup == Backup::Keep && change.is_needed()) {
+        let (name, file) = (&arguments.name, change.file.display());
+        printer.note(&format!("replaces the server `{name}` in {file}; `--name NAME` keeps both"));
+    }
+    apply(arguments, &changes, INSTALLED, printer).await
 }
 
 pub async fn uninstall(arguments: &InstallArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
@@ -189,8 +195,7 @@ fn entry(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Server
         ),
         Scope::Project => ("tgp".to_owned(), vec!["mcp".to_owned()]),
     };
-    words.extend(arguments.forms.then(|| "--forms".to_owned()));
-    words.extend(arguments.options.iter().cloned());
+    words.extend(arguments.server_words());
     Ok(ServerEntry { name: arguments.name.clone(), command, arguments: words })
 }
 
@@ -261,6 +266,10 @@ async fn apply(
         printer.document(&done(json!({ "hosts": report })));
     } else if changes.is_empty() {
         printer.note("the server is in none of the configurations");
+    } else if done_word == INSTALLED && !needed.is_empty() {
+        printer.note(
+            "restart the host; a call that changes something waits until you answer it with `tgp approve`",
+        );
     }
     Ok(())
 }
@@ -308,7 +317,7 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
     let wrong = |reason: String| {
         Failure::from(
             ToolError::new(Code::Config, format!("`{}` cannot be read: {reason}", file.display()))
-                .help("check the file, or leave its host out with --host"),
+                .help("check the file, or name the other hosts: --host NAME, more than once"),
         )
     };
     match fs::metadata(file) {

@@ -87,6 +87,7 @@ async fn confirm_fields(
     agree(&text, "Confirm these fields?", yes, printer).await?;
     store.confirm_fields(&request.project, &request.fields)?;
     say(&format!("confirmed {}", count(request.unconfirmed.len(), "field")), document, printer);
+    printer.note("a server that runs already (`tgp mcp`, `tgp serve`) takes it up when it is started again");
     Ok(())
 }
 

@@ -26,6 +26,13 @@ const BOUND: [&str; 2] = ["found", "dry_run"];
 /// Arguments that hold what is written, in part.
 const NEW_TEXTS: [&str; 2] = ["replace", "edits"];
 
+/// Tools that run programs, and what else is agreed to with them.
+const RUNS: [&str; 3] = ["exec_code", "exec_tool", "test_tool"];
+const COVERED: &str =
+    "what it calls meanwhile: the database, listed addresses, secrets; rules ask for themselves";
+/// Kinds of statements whose effect is not counted in rows.
+const UNCOUNTED: [&str; 4] = ["alter", "create", "drop", "truncate"];
+
 /// A question ready to be shown.
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalView {
@@ -52,7 +59,13 @@ impl ApprovalView {
             _ => sheet.anything(asked, &tool),
         };
         sheet.title = format!("`{who}` wants to {what}");
+        if asked.dry_run {
+            sheet.facts.push(("as", "a dry run: what it changes is shown and undone".to_owned()));
+        }
         sheet.touches(asked);
+        if RUNS.contains(&asked.tool.as_str()) {
+            sheet.facts.push(("covers", COVERED.to_owned()));
+        }
         sheet.reach(asked);
         sheet.reasons(asked);
         sheet
@@ -133,7 +146,12 @@ impl ApprovalView {
         }
         self.other_arguments(asked, &["sql"]);
         let tried = |name: &str| asked.previewed(name).and_then(Value::as_u64);
-        if let Some(changed) = tried("changed") {
+        let is_uncounted = |target: &Target| match target {
+            Target::Statement { kinds, .. } => kinds.iter().any(|kind| UNCOUNTED.contains(&kind.as_str())),
+            _ => false,
+        };
+        let counts = !asked.targets.iter().any(is_uncounted);
+        if let Some(changed) = tried("changed").filter(|changed| counts || *changed > 0) {
             self.facts.push((
                 "changes",
                 format!(

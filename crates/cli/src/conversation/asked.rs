@@ -18,6 +18,8 @@ pub struct ApprovalQuestion {
     pub no_preview: Option<String>,
     /// Who uses what is about to change.
     pub reach: Option<Value>,
+    /// It shows what would happen, and undoes it.
+    pub dry_run: bool,
 }
 
 impl ApprovalQuestion {
@@ -37,6 +39,7 @@ impl ApprovalQuestion {
             preview: request.preview.clone(),
             no_preview: request.no_preview.clone(),
             reach: request.reach.clone(),
+            dry_run: request.context.dry_run,
         }
     }
 

@@ -27,6 +27,7 @@ pub use approver::{ApprovalMode, Question, approver};
 pub use asked::ApprovalQuestion;
 pub use call_line::was_answered;
 pub use interrupts::{InterruptState, Interrupts};
+pub use key::key_arguments;
 pub use keyboard::{Keyboard, TerminalKeyboard};
 pub use output::{Output, StandardError, StandardOutput, TextStyle};
 pub use session_renderer::follow;

@@ -65,6 +65,12 @@ impl Place {
                 "/v1/encoded" => with("", &STANDARD.encode(format!("x:{VALUE}"))),
                 "/v1/header" => with(&format!("X-Echo: {VALUE}\r\n"), ""),
                 "/v1/brotli" => with("Content-Encoding: br\r\n", "???"),
+                "/v1/refused" => to(&format!("https://other.example/{VALUE}/x")),
+                "/v1/scheme" => to(&format!("ftp://localhost/{VALUE}")),
+                "/v1/host" => to("https://V4lue.example/"),
+                "/v1/php" => with("", &VALUE.replace('/', "\\/")),
+                "/v1/part" => with("", "").replace("200 OK", "206 Partial Content"),
+                "/v2/later" => with("", &format!("before it was {VALUE}")),
                 _ => with("", request),
             };
             answer.into_bytes()
@@ -210,10 +216,31 @@ async fn a_redirect_keeps_the_secret_on_its_place_and_out_of_the_record() {
             "holds the secret",
         );
         assert_eq!(here.count(), before + 1);
+        // What the list refuses is not named with the value in it.
+        for path in ["/v1/refused", "/v1/scheme"] {
+            let error = client.fetch(using("KEY", here.url(path))).await.unwrap_err();
+            assert_hidden(&format!("{error:?}"));
+        }
         // A redirect that the tool wants to see itself.
         let manual = FetchRequest { redirect: Redirects::Manual, ..using("KEY", here.url("/v1/copied?b=1")) };
         assert_hidden(&shown(&client.fetch(manual).await.unwrap()));
     }
+}
+
+#[tokio::test]
+async fn bug_a_value_came_back_in_other_forms_and_in_other_answers() {
+    let here = Place::start();
+    let client = here.client(&SecretPlace::Bearer);
+    refused(client.fetch(using("KEY", here.url("/v1/php"))).await, Code::Fetch, "cannot be removed");
+    refused(client.fetch(using("KEY", here.url("/v1/part"))).await, Code::Fetch, "a part of an answer");
+    for header in ["Range", "If-Range"] {
+        let mut request = using("KEY", here.url("/v1/a"));
+        request.headers.push((header.to_owned(), "bytes=3-9".to_owned()));
+        refused(client.fetch(request).await, Code::Fetch, &header.to_lowercase());
+    }
+    // A server that remembers it tells it to a request without it.
+    let later = client.fetch(FetchRequest::new(here.url("/v2/later"))).await.unwrap();
+    assert_eq!(later.body, b"before it was [secret]");
 }
 
 #[test]

@@ -30,7 +30,7 @@ const MAX_STORE_BYTES: u64 = 64 << 20;
 /// A draft that is older belongs to a process that was killed.
 const DRAFT_LIFETIME: Duration = Duration::from_secs(600);
 /// Projects whose questions are looked at.
-const MAX_STORES: usize = 200;
+const MAX_STORES: usize = 1000;
 /// Entries of the directory that are looked at: runs, their leases and drafts.
 const MAX_FILES: usize = 1000;
 /// Bytes of a file that are read: the journal of a run, and what its questions show.
@@ -95,11 +95,11 @@ impl Approvals {
         found.ok_or_else(|| ToolError::new(Code::NotFound, format!("the pending approval `{id}` has ended")))
     }
 
-    /// The stores of this user's other projects in which a question waits, with the ids of those questions.
+    /// The stores of this user's other projects in which questions wait or were denied, with those questions.
     ///
     /// # Errors
     /// When the directory of the stores cannot be read.
-    pub fn elsewhere(&self) -> Result<Vec<(Self, Vec<String>)>, ToolError> {
+    pub fn elsewhere(&self) -> Result<Vec<(Self, Vec<KeptQuestion>)>, ToolError> {
         let Some(stores) = self.directory.parent() else { return Ok(Vec::new()) };
         let entries = match std::fs::read_dir(stores) {
             Ok(entries) => entries,
@@ -116,13 +116,11 @@ impl Approvals {
                 continue;
             };
             let questions = records.into_iter().flat_map(|(_, record)| record.questions);
-            let waiting: Vec<String> = questions
-                .filter(|question| question.state() == ApprovalState::Pending)
-                .map(|question| question.id)
-                .collect();
+            let open: Vec<KeptQuestion> =
+                questions.filter(|question| question.state() != ApprovalState::Approved).collect();
             let named = stores.join(canonical::sha256_hex(project.as_os_str().as_bytes()));
-            if !waiting.is_empty() {
-                found.push((Self { project, directory: named }, waiting));
+            if !open.is_empty() {
+                found.push((Self { project, directory: named }, open));
             }
         }
         found.sort_by(|(one, _), (other, _)| one.project.cmp(&other.project));
@@ -246,7 +244,10 @@ impl Approvals {
                 usage.runs += 1;
                 usage.bytes += metadata.len();
                 let name = entry.file_name();
-                usage.of_session += usize::from(name.as_bytes().starts_with(own.as_bytes()));
+                if name.as_bytes().starts_with(own.as_bytes()) {
+                    usage.of_session += 1;
+                    usage.bytes_of_session += metadata.len();
+                }
             }
         }
         Ok(usage)
@@ -263,6 +264,16 @@ impl Approvals {
         let runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_run).collect();
         runs.iter().try_for_each(|path| remove(path))?;
         Ok(runs.len())
+    }
+
+    /// Removes runs of connections that have ended: no answer would be of use to them.
+    fn remove_lost(&self) -> Result<(), ToolError> {
+        for (path, record) in self.records()? {
+            if record.questions.iter().all(KeptQuestion::has_lost_its_caller) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
     }
 
     fn change(
@@ -282,8 +293,9 @@ impl Approvals {
 #[derive(Default)]
 struct Usage {
     runs: usize,
-    of_session: usize,
     bytes: u64,
+    of_session: usize,
+    bytes_of_session: u64,
 }
 
 impl Usage {
@@ -296,7 +308,9 @@ impl Usage {
                 bytes >> 20,
                 MAX_STORE_BYTES >> 20
             ),
-            Self { of_session, .. } if *of_session >= MAX_RUNS_OF_SESSION => {
+            Self { of_session, bytes_of_session, .. }
+                if *of_session >= MAX_RUNS_OF_SESSION || *bytes_of_session >= MAX_STORE_BYTES / 2 =>
+            {
                 format!("{of_session} calls of this session wait for an approval already, which are the most")
             }
             Self { .. } => return Ok(()),
@@ -351,8 +365,9 @@ impl ApprovalStore for Approvals {
         let path = self.path(run);
         let asked = KeptQuestion::new(run, question, tgp_text::now_ms());
         let known = self.record(&path)?;
-        if known.is_none() {
-            usage.check()?;
+        if known.is_none() && usage.check().is_err() {
+            self.remove_lost()?;
+            self.sweep(run)?.check()?;
         }
         let mut record = known.unwrap_or_else(|| RunRecord {
             project: self.project.display().to_string(),
@@ -410,6 +425,13 @@ impl ApprovalStore for Approvals {
             None => Err(ToolError::new(Code::Approval, "the approval has expired")
                 .help("nothing was changed; make the call again")),
         }
+    }
+
+    fn lift(&self, run: &RunIdentity, hash: &str) -> Result<(), ToolError> {
+        let _turn = self.turn()?;
+        let is_lifted =
+            |question: &KeptQuestion| question.hash() == hash && question.state() == ApprovalState::Denied;
+        self.change(run, |record| record.questions.retain(|question| !is_lifted(question))).map(drop)
     }
 
     fn finish(&self, run: &RunIdentity) -> Result<(), ToolError> {

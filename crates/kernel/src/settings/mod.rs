@@ -4,6 +4,7 @@ mod commands;
 mod credentials;
 mod memory;
 mod policy;
+mod secret_command;
 mod secret_values;
 mod unconfirmed_database;
 

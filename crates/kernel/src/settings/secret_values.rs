@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,17 +12,17 @@ use tgp_contract::{Code, ToolError, background};
 use tgp_fetch::{AllowList, FetchClient, FetchLimits, SecretBroker, SecretSource};
 use tgp_fs::real_place;
 use tgp_net::Secret;
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 use tokio::sync::Mutex;
 
+use super::secret_command::SecretCommand;
 use crate::boot::Environment;
 use crate::config::{Config, SecretConfig, SecretOrigin};
 
 /// Longer than any key.
-const MAX_BYTES: u64 = 64 << 10;
-/// How long a program may take to print a secret, and how long its answer is used.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const MAX_BYTES: u64 = 64 << 10;
+/// How long a failure is remembered, so that many requests do not start a program that fails many times.
+const FAILURE_LIFETIME: Duration = Duration::from_secs(5);
+/// How long what a program has printed is used.
 const LIFETIME: Duration = Duration::from_secs(300);
 
 /// The client of `fetch` with the secrets of the configuration.
@@ -35,43 +34,51 @@ pub(crate) fn fetch_client(config: &Config, project: &Path, environment: &Enviro
     }
     // The configuration has checked them.
     let bindings = config.secrets.iter().filter_map(|secret| secret.binding().ok()).collect();
-    let origin = |secret: &SecretConfig| (secret.name.clone(), secret.from.clone());
+    let entry = |secret: &SecretConfig| {
+        (secret.name.clone(), SecretEntry { from: secret.from.clone(), printed: Mutex::default() })
+    };
+    let directories = config.fs.allowed_dirs.iter().map(|directory| real_place(&project.join(directory)));
+    let root = real_place(&project.join(&config.root_dir));
     let values = SecretValues {
-        origins: config.secrets.iter().map(origin).collect(),
-        project: project.to_owned(),
+        entries: config.secrets.iter().map(entry).collect(),
+        writable: [project.to_owned(), root].into_iter().chain(directories).collect(),
         environment: Arc::clone(environment),
-        printed: Mutex::default(),
     };
     Arc::new(client.with_secrets(SecretBroker::new(bindings, Arc::new(values))))
 }
 
 struct SecretValues {
-    origins: BTreeMap<String, SecretOrigin>,
-    project: PathBuf,
+    entries: BTreeMap<String, SecretEntry>,
+    /// Where agents and tools write: nothing there says what a secret is.
+    writable: Vec<PathBuf>,
     environment: Environment,
-    /// What programs have printed. Held while one runs, so that many requests start it once.
-    printed: Mutex<BTreeMap<String, (Instant, Secret)>>,
+}
+
+struct SecretEntry {
+    from: SecretOrigin,
+    /// What its program has printed, or why it did not. Held while it runs, so that many requests start it once.
+    printed: Mutex<Option<(Instant, Result<Secret, String>)>>,
 }
 
 #[async_trait]
 impl SecretSource for SecretValues {
     async fn value(&self, name: &str) -> Result<Secret, ToolError> {
-        match self.origins.get(name) {
-            Some(SecretOrigin::Env(variable)) => {
+        let Some(entry) = self.entries.get(name) else { return Err(unusable(name, "it is not configured")) };
+        match &entry.from {
+            SecretOrigin::Env(variable) => {
                 let value = (self.environment)(variable).filter(|value| !value.is_empty());
                 let missing = || unusable(name, &format!("the variable `{variable}` is not set"));
                 value.map(Secret::new).ok_or_else(missing)
             }
-            Some(SecretOrigin::File(path)) => {
-                let (path, project, name) = (self.path(path), self.project.clone(), name.to_owned());
+            SecretOrigin::File(path) => {
+                let (path, writable, name) = (self.path(path), self.writable.clone(), name.to_owned());
                 background::run(move || {
-                    read(&path, &project)
+                    read(&path, &writable)
                         .map_err(|why| unusable(&name, &format!("the file `{}` {why}", path.display())))
                 })
                 .await
             }
-            Some(SecretOrigin::Command(words)) => self.printed(name, words).await,
-            None => Err(unusable(name, "it is not configured")),
+            SecretOrigin::Command(words) => self.printed(name, words, &entry.printed).await,
         }
     }
 }
@@ -84,58 +91,53 @@ impl SecretValues {
         }
     }
 
-    async fn printed(&self, name: &str, words: &[String]) -> Result<Secret, ToolError> {
-        let mut printed = self.printed.lock().await;
-        if let Some((since, value)) = printed.get(name)
-            && since.elapsed() < LIFETIME
-        {
-            return Ok(value.clone());
-        }
-        let home = (self.environment)("HOME").map(PathBuf::from).filter(|home| home.is_dir());
-        let run = tokio::time::timeout(PATIENCE, run(words, home.as_deref()));
+    async fn printed(
+        &self,
+        name: &str,
+        words: &[String],
+        printed: &Mutex<Option<(Instant, Result<Secret, String>)>>,
+    ) -> Result<Secret, ToolError> {
+        let mut printed = printed.lock().await;
+        let is_fresh = |since: &Instant, value: &Result<Secret, String>| {
+            since.elapsed() < if value.is_ok() { LIFETIME } else { FAILURE_LIFETIME }
+        };
+        let value = match printed.as_ref().filter(|(since, value)| is_fresh(since, value)) {
+            Some((_, value)) => value.clone(),
+            None => {
+                let order = SecretCommand::new(words, &self.writable, &self.environment);
+                let value = match order {
+                    Ok(order) => order.run().await,
+                    Err(why) => Err(why),
+                };
+                *printed = Some((Instant::now(), value.clone()));
+                value
+            }
+        };
         let program = words.first().map(String::as_str).unwrap_or_default();
-        let value = run.await.unwrap_or_else(|_| Err(format!("took longer than {} s", PATIENCE.as_secs())));
-        let value = value.map_err(|why| unusable(name, &format!("the command `{program}` {why}")))?;
-        printed.insert(name.to_owned(), (Instant::now(), value.clone()));
-        Ok(value)
+        value.map_err(|why| unusable(name, &format!("the command `{program}` {why}")))
     }
 }
 
-/// What a program prints. Dropping the future ends it.
-async fn run(words: &[String], directory: Option<&Path>) -> Result<Secret, String> {
-    let Some((program, arguments)) = words.split_first() else { return Err("is empty".to_owned()) };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    command.kill_on_drop(true).current_dir(directory.unwrap_or(Path::new("/")));
-    let mut child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
-    let mut text = Vec::new();
-    if let Some(output) = child.stdout.take() {
-        let read = output.take(MAX_BYTES + 1).read_to_end(&mut text).await;
-        read.map_err(|error| format!("cannot be read: {error}"))?;
-    }
-    if text.len() as u64 > MAX_BYTES {
-        return Err(format!("prints more than {} KiB", MAX_BYTES >> 10));
-    }
-    let status = child.wait().await.map_err(|error| format!("cannot be waited for: {error}"))?;
-    if !status.success() {
-        return Err(format!("ends with {status}"));
-    }
-    trimmed(text).map_err(str::to_owned)
-}
-
-/// The value in a file that its owner alone can have written, outside the project, where agents write.
-fn read(path: &Path, project: &Path) -> Result<Secret, String> {
-    if real_place(path).starts_with(project) {
-        return Err("is inside the project, where agents write".to_owned());
+/// The value in a file of this user, outside of where agents write.
+fn read(path: &Path, writable: &[PathBuf]) -> Result<Secret, String> {
+    const INSIDE: &str = "is where agents and tools write";
+    let is_inside = |path: &Path| writable.iter().any(|place| path.starts_with(place));
+    // A link there may be changed there, wherever it leads.
+    if is_inside(path) {
+        return Err(INSIDE.to_owned());
     }
     let flags = nix::libc::O_NONBLOCK;
     let file = std::fs::File::options().read(true).custom_flags(flags).open(path);
     let file = file.map_err(|error| format!("cannot be read: {error}"))?;
     let metadata = file.metadata().map_err(|error| format!("cannot be read: {error}"))?;
+    if is_inside(&real_place(path)) || metadata.nlink() > 1 {
+        return Err(INSIDE.to_owned());
+    }
     if !metadata.is_file() || metadata.len() > MAX_BYTES {
         return Err(format!("is not a file of at most {} KiB", MAX_BYTES >> 10));
     }
-    if metadata.mode() & 0o022 != 0 {
+    let owners = [nix::unistd::geteuid().as_raw(), 0];
+    if metadata.mode() & 0o022 != 0 || !owners.contains(&metadata.uid()) {
         return Err("can be written by other users".to_owned());
     }
     let mut text = Vec::new();
@@ -144,7 +146,7 @@ fn read(path: &Path, project: &Path) -> Result<Secret, String> {
 }
 
 /// The text without the end of its line.
-fn trimmed(text: Vec<u8>) -> Result<Secret, &'static str> {
+pub(super) fn trimmed(text: Vec<u8>) -> Result<Secret, &'static str> {
     let text = String::from_utf8(text).map_err(|_| "holds what is not text")?;
     let value = text.trim_end_matches(['\n', '\r']);
     if value.is_empty() { Err("is empty") } else { Ok(Secret::new(value)) }
@@ -159,7 +161,6 @@ fn unusable(name: &str, why: &str) -> ToolError {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::collections::BTreeMap;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
@@ -167,7 +168,7 @@ mod tests {
     use tgp_fetch::SecretSource;
     use tokio::sync::Mutex;
 
-    use super::SecretValues;
+    use super::{SecretEntry, SecretValues};
     use crate::config::SecretOrigin;
 
     #[tokio::test]
@@ -181,6 +182,20 @@ mod tests {
             SecretOrigin::File(path.display().to_string())
         };
         let command = |script: &str| SecretOrigin::Command(["sh", "-c", script].map(str::to_owned).to_vec());
+        let link = |target: &std::path::Path, link: &std::path::Path| {
+            std::os::unix::fs::symlink(target, link).unwrap();
+            SecretOrigin::File(link.display().to_string())
+        };
+        let hard_link = |target: &std::path::Path, link: &std::path::Path| {
+            std::fs::hard_link(target, link).unwrap();
+            SecretOrigin::File(link.display().to_string())
+        };
+        // An agent has put a program where PATH leads.
+        std::fs::create_dir(project.join("bin")).unwrap();
+        std::fs::write(project.join("bin/planted"), "#!/bin/sh\necho planted-value\n").unwrap();
+        std::fs::set_permissions(project.join("bin/planted"), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
+        let planted = project.join("bin").display().to_string();
         let marks = place.path().join("marks");
         let counted = format!("echo x >> {}; echo counted-value", marks.display());
         let cases = [
@@ -189,7 +204,14 @@ mod tests {
             ("file", write(&place.path().join("key"), 0o600), Ok("from-a-file")),
             ("home", SecretOrigin::File("~/key".to_owned()), Ok("from-a-file")),
             ("shared", write(&place.path().join("shared"), 0o666), Err("other users")),
-            ("inside", write(&project.join("key"), 0o600), Err("inside the project")),
+            ("inside", write(&project.join("key"), 0o600), Err("where agents and tools write")),
+            (
+                "linked",
+                link(&project.join("key"), &place.path().join("link")),
+                Err("where agents and tools write"),
+            ),
+            ("link-inside", link(&place.path().join("key"), &project.join("link")), Err("where agents")),
+            ("hard", hard_link(&project.join("key"), &place.path().join("hard")), Err("where agents")),
             ("missing", SecretOrigin::File("/none/here".to_owned()), Err("cannot be read")),
             ("device", SecretOrigin::File("/dev/zero".to_owned()), Err("is not a file")),
             ("command", command("printf 'printed-value\\n'; echo noise >&2"), Ok("printed-value")),
@@ -198,17 +220,27 @@ mod tests {
             ("floods", command("yes"), Err("prints more than")),
             ("silent", command("true"), Err("is empty")),
             ("binary", command("printf '\\377\\376'"), Err("not text")),
+            ("child", command("sleep 300 & echo value-of-leader"), Ok("value-of-leader")),
+            ("script", command(&format!("{}/bin/id", project.display())), Err("names a place where agents")),
+            ("relative", SecretOrigin::Command(vec!["./id".to_owned()]), Err("has to be absolute")),
+            ("planted", SecretOrigin::Command(vec!["planted".to_owned()]), Err("is not in PATH")),
+            (
+                "path",
+                SecretOrigin::Command(["printenv", "PATH"].map(str::to_owned).to_vec()),
+                Ok("/usr/bin:/bin"),
+            ),
         ];
         let home = place.path().display().to_string();
+        let entry = |from: &SecretOrigin| SecretEntry { from: from.clone(), printed: Mutex::default() };
         let values = SecretValues {
-            origins: cases.iter().map(|(name, from, _)| ((*name).to_owned(), from.clone())).collect(),
-            project,
+            entries: cases.iter().map(|(name, from, _)| ((*name).to_owned(), entry(from))).collect(),
+            writable: vec![project],
             environment: Arc::new(move |name| match name {
                 "SET" => Some("from-a-variable".to_owned()),
                 "HOME" => Some(home.clone()),
+                "PATH" => Some(format!("{planted}:/usr/bin:/bin")),
                 _ => None,
             }),
-            printed: Mutex::new(BTreeMap::new()),
         };
         for (name, _, expected) in &cases {
             match (values.value(name).await, expected) {

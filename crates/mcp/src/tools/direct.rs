@@ -39,7 +39,7 @@ impl DirectTool {
     /// found when the list is asked for again.
     ///
     /// # Errors
-    /// `ENOTFOUND` for a tool that does not exist, `EVALIDATION` for two tools whose names are the same to a host.
+    /// `ENOTFOUND` for a kernel tool that does not exist, `EVALIDATION` for two tools whose names are the same to a host.
     pub(crate) async fn selected(caller: &Caller, only: &[String]) -> Result<Vec<Arc<Self>>, ToolError> {
         let index = match only.iter().any(|name| is_forged(name)) {
             true => indexed_tools(caller).await?,
@@ -47,9 +47,12 @@ impl DirectTool {
         };
         let mut selected: BTreeMap<String, Arc<Self>> = BTreeMap::new();
         for tool in only {
-            let direct = match is_forged(tool) {
-                true => Self::forged(find(&index, tool)?),
-                false => Self::kernel(caller, tool)?,
+            let direct = match (is_forged(tool), find(&index, tool)) {
+                (true, Ok(known)) => Self::forged(known),
+                // It may be forged yet, and must not take the others away.
+                (true, Err(error)) if error.code == Code::NotFound => continue,
+                (true, Err(error)) => return Err(error),
+                (false, _) => Self::kernel(caller, tool)?,
             };
             if let Some(other) = selected.insert(direct.name.clone(), Arc::new(direct)) {
                 let message = format!("`{tool}` and `{}` are the same name to a host", other.tool);

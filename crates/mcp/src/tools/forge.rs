@@ -1,7 +1,7 @@
 //! `forge`: a tool with its test, in the order that test-driven work has: test, red, source, green.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError, canonical};
@@ -58,7 +58,19 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
             caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Red))?
         }
     };
-    if failed(&red) == 0 {
+    if let Some(broken) = broken_test(&red, &test_file) {
+        progress.forget(&wanted);
+        return Err(at(Step::Red)(
+            ToolError::new(
+                Code::State,
+                format!("the test of `{name}` cannot run, so it shows nothing: {broken}"),
+            )
+            .detail("tests", red)
+            .help("correct the test, and forge again; the source was not stored"),
+        ));
+    }
+    // A source that was stored and never was green has been seen to fail.
+    if failed(&red) == 0 && !progress.is_unproven(&path) {
         progress.forget(&wanted);
         let message =
             format!("the test of `{name}` passes before the source was stored, so it shows nothing new");
@@ -82,13 +94,14 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
     let check = caller.ask("check_tool", json!({ "path": path })).await.map_err(at(Step::Check))?;
     let green = caller.ask("test_tool", json!({ "path": test_file })).await.map_err(at(Step::Green))?;
     progress.forget(&wanted);
+    progress.prove(&path, failed(&green) == 0);
     if failed(&green) > 0 {
         let message = format!("the test of `{name}` does not pass with the new source");
         return Err(at(Step::Green)(
             ToolError::new(Code::State, message)
                 .detail("tests", green)
                 .detail("check", check)
-                .help("the source is stored and not green; correct it, and forge again with the same test"),
+                .help("the source is stored and not green; correct the source or the test, and forge again"),
         ));
     }
     Ok(json!({
@@ -105,7 +118,8 @@ pub(super) async fn forge(caller: &Caller, arguments: ForgeArgs) -> Result<Value
 /// A name that can be typed and imported without quoting.
 fn check_name(name: &str) -> Result<(), ToolError> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./".contains(letter);
-    if !name.is_empty() && name.chars().all(is_plain) {
+    let is_inside = name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
+    if name.chars().all(is_plain) && is_inside {
         return Ok(());
     }
     let message = format!("`{}` is not a name of a tool", tgp_text::one_line(name, MAX_NAME_CHARS));
@@ -128,10 +142,17 @@ fn similar(error: ToolError, test_file: &str) -> ToolError {
 
 /// Says of a step that waits for an approval that the steps before it are done.
 fn waiting(step: Step, error: ToolError) -> ToolError {
-    let Some(id) = approval::pending_id(&error).map(str::to_owned) else { return error };
     if matches!(step, Step::WriteTest) {
         return error;
     }
+    let Some(id) = approval::pending_id(&error).map(str::to_owned) else {
+        return match approval::is_denied(&error) {
+            true => {
+                error.help("what the steps before have stored stays; a person has decided: do without it")
+            }
+            false => error,
+        };
+    };
     error.help(format!(
         "what the steps before `{}` have stored stays; when a person has agreed with `tgp approve {id}` at a terminal, make \
          the same call again, and it goes on from here",
@@ -141,6 +162,8 @@ fn waiting(step: Step, error: ToolError) -> ToolError {
 
 /// Work of `forge` that waits for approvals at a time.
 const MAX_FORGING: usize = 16;
+/// Sources that are remembered as not green.
+const MAX_UNPROVEN: usize = 64;
 
 /// How far a call of `forge` has come.
 #[derive(Clone, Debug, Default)]
@@ -150,27 +173,67 @@ struct Forged {
     written: Option<Value>,
 }
 
-/// The calls of a connection to `forge` that have not ended, by what they want.
+/// The work of a connection's calls to `forge` that have not ended.
 #[derive(Debug, Default)]
-pub(crate) struct Forging(Mutex<BTreeMap<String, Forged>>);
+pub(crate) struct Forging(Mutex<ForgingState>);
+
+#[derive(Debug, Default)]
+struct ForgingState {
+    /// By what they want.
+    begun: BTreeMap<String, Forged>,
+    /// The paths of sources that were stored and have not passed their test.
+    unproven: BTreeSet<String>,
+}
 
 impl Forging {
+    fn state(&self) -> MutexGuard<'_, ForgingState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn of(&self, wanted: &str) -> Forged {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(wanted).cloned().unwrap_or_default()
+        self.state().begun.get(wanted).cloned().unwrap_or_default()
     }
 
     fn note(&self, wanted: &str, forged: Forged) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_FORGING && !all.contains_key(wanted) {
+        let mut state = self.state();
+        if state.begun.len() >= MAX_FORGING && !state.begun.contains_key(wanted) {
             // The others begin again.
-            all.clear();
+            state.begun.clear();
         }
-        all.insert(wanted.to_owned(), forged);
+        state.begun.insert(wanted.to_owned(), forged);
     }
 
     fn forget(&self, wanted: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(wanted);
+        self.state().begun.remove(wanted);
     }
+
+    fn is_unproven(&self, path: &str) -> bool {
+        self.state().unproven.contains(path)
+    }
+
+    fn prove(&self, path: &str, is_green: bool) {
+        let mut state = self.state();
+        if is_green || state.unproven.len() >= MAX_UNPROVEN {
+            state.unproven.remove(path);
+        } else {
+            state.unproven.insert(path.to_owned());
+        }
+    }
+}
+
+/// Why a test shows nothing: it does not compile, throws by itself, or declares no test. A test whose tool is not there
+/// yet fails as it should.
+fn broken_test(report: &Value, test_file: &str) -> Option<String> {
+    let file = report.get("files")?.as_array()?.first()?;
+    let error = file.get("error").filter(|error| !error.is_null())?;
+    let has_tests = file.get("tests").and_then(Value::as_array).is_some_and(|tests| !tests.is_empty());
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let waits_for_tool = text(error.get("code")) == Code::NotFound.as_str();
+    let place = text(
+        error.get("details").and_then(|details| details.get("place")).and_then(|place| place.get("file")),
+    );
+    let is_own = place.is_empty() || place == test_file;
+    (!has_tests && !waits_for_tool && is_own).then(|| text(error.get("message")))
 }
 
 fn failed(report: &Value) -> u64 {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{Code, LimitRequest, ToolError, ToolResult};
+use tgp_text::did_you_mean;
 
 use super::describe::find;
 use super::indexed_tools;
@@ -54,6 +55,7 @@ pub(super) async fn run_tool(
     if !is_missing || is_forged(tool) {
         return result;
     }
+    let known_names = || shared.kernel.definitions().map(|known| known.name.as_str());
     // A bare name is looked up in the folders.
     let Ok(index) = indexed_tools(caller).await else { return result };
     match find(&index, tool) {
@@ -62,7 +64,10 @@ pub(super) async fn run_tool(
             if known == path { result } else { exec(known).await }
         }
         Err(error) if error.code == Code::Validation => ToolResult::Failed(error),
-        Err(_) => result,
+        Err(_) => match (did_you_mean(tool, known_names()), result) {
+            (Some(hint), ToolResult::Failed(error)) => ToolResult::Failed(error.help(hint)),
+            (_, result) => result,
+        },
     }
 }
 

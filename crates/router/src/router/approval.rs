@@ -294,8 +294,12 @@ impl Router {
                 }
             }
         };
-        if let (ApprovalAnswer::Later { .. }, Some((by, reason))) = (&answer, denial) {
-            return Err(denied(&by, &reason, definition, requirements, verdicts));
+        match (&answer, denial) {
+            (ApprovalAnswer::Later { .. }, Some((by, reason))) => {
+                return Err(denied(&by, &reason, definition, requirements, verdicts));
+            }
+            (ApprovalAnswer::Approved { .. }, Some(_)) => run.lift(&shown.hash)?,
+            _ => {}
         }
         let mut pending = None;
         let reason = match answer {

@@ -199,6 +199,15 @@ impl ApprovalRun {
         self.state().stop(error, true);
     }
 
+    /// A person has agreed to what was denied before.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) fn lift(&self, hash: &str) -> Result<(), ToolError> {
+        let (Some(store), Some(run)) = (self.store(), self.identity.get()) else { return Ok(()) };
+        store.lift(run, hash)
+    }
+
     /// Counts the use of a grant that cannot be rolled back.
     ///
     /// # Errors

@@ -164,6 +164,7 @@ fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> 
         preview: None,
         no_preview: None,
         reach: None,
+        dry_run: false,
     }
 }
 

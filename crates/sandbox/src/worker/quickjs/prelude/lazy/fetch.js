@@ -223,7 +223,8 @@ async function fetch(input, init = undefined) {
   const signal = init?.signal ?? (isRequest(input) ? input.signal : undefined);
   const message = { __proto__: null, url: request.url, method: request.method, headers: [...request.headers] };
   if (init?.redirect !== undefined || isRequest(input)) message.redirect = request.redirect;
-  if (init?.secret !== undefined) message.secret = `${init.secret}`;
+  if (init?.secrets !== undefined) throw new TypeError("'secrets' is not an option of fetch; did you mean 'secret'?");
+  if (init?.secret !== undefined && init.secret !== null) message.secret = `${init.secret}`;
   if (hasBody(request)) {
     const { text, bytes } = await wholeBody(request);
     message.body = text ?? host.base64Encode(bytes);
