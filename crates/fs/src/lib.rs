@@ -25,6 +25,7 @@ mod overlay;
 mod places;
 mod plain;
 mod rename;
+mod search_path;
 mod stamp;
 mod sync;
 
@@ -40,5 +41,6 @@ pub use memory::MemoryFs;
 pub use overlay::OverlayFs;
 pub use places::{links_and_place, real_place};
 pub use plain::{first_special_file, open_plain, read_plain, replace_plain};
+pub use search_path::{search_path, search_variable};
 pub use stamp::{Stamp, since_epoch};
 pub use sync::sync_file_system;

@@ -176,6 +176,34 @@ fn a_host_forges_a_tool_and_runs_it_by_its_name() {
 }
 
 #[test]
+fn bug_a_test_that_cannot_run_trapped_forge() {
+    let mut host = McpHost::start(Project::initialised(), &["--yes"]);
+    for (broken, words) in [
+        (TEST.replace("toBe(4));", "toBe(4);"), "expected"),
+        ("x\n".to_owned(), "x is not defined"),
+        ("export const y = 1;\n".to_owned(), "has no tests"),
+    ] {
+        let error = host.error("forge", &json!({ "name": "math/double", "test": broken, "source": SOURCE }));
+        assert_eq!((&error["code"], &error["details"]["step"]), (&json!("ESTATE"), &json!("red")), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+        assert!(!host.project.file(".tgp/tools/math/double.ts").exists(), "the source was stored");
+    }
+    // A wrong test is corrected over a source that is right.
+    let wrong = TEST.replace("toBe(4)", "toBe(5)");
+    let error = host.error("forge", &json!({ "name": "math/double", "test": wrong, "source": SOURCE }));
+    assert_eq!(error["details"]["step"], "green", "{error}");
+    let forged = host.done("forge", &json!({ "name": "math/double", "test": TEST, "source": SOURCE }));
+    assert_eq!(forged["green"], json!({ "passed": 1, "failed": 0 }), "{forged}");
+    for name in ["../double", "/double", "math/../../double", "math//double", ".hidden"] {
+        let error = host.error("forge", &json!({ "name": name, "test": TEST, "source": SOURCE }));
+        assert_eq!(error["code"], "EVALIDATION", "{name}: {error}");
+    }
+    let error = host.error("run", &json!({ "tool": "exec_sq", "args": {} }));
+    assert!(error["details"]["help"].as_str().unwrap().contains("did you mean `exec_sql`"), "{error}");
+    host.close();
+}
+
+#[test]
 fn a_program_runs_without_being_stored() {
     let mut host = McpHost::start(Project::with_fixtures(), &["--yes"]);
     let ran = host.done("run", &json!({ "code": "return args.a + 1;", "args": { "a": 41 } }));
@@ -392,7 +420,8 @@ fn the_other_modes_have_their_own_tools() {
 
     let project = Project::initialised();
     project.run_with_input(&["write", "tools/math/double.ts"], SOURCE).expect_code(0);
-    let mut host = McpHost::start(project, &["--mode", "direct", "--only", "math/double,exec_sql", "--yes"]);
+    let only = "math/double,exec_sql,not/there/yet";
+    let mut host = McpHost::start(project, &["--mode", "direct", "--only", only, "--yes"]);
     assert_eq!(names(&mut host), ["wait", "approval", "exec_sql", "math_double"]);
     let ran = host.done("math_double", &json!({ "n": 4 }));
     assert_eq!(ran["result"], 8, "{ran}");

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tgp_fs::{real_place, search_variable};
+
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 use tgp_registry::Index;
@@ -139,12 +141,13 @@ impl Work<'_> {
             self.done.kept.push(label);
             return Ok(());
         }
+        let (search, project) = (std::env::var_os("PATH").unwrap_or_default(), real_place(&self.path(".")));
         // Started with nothing of the user's own git: no template, no hooks, no configuration.
         let made = Command::new("git")
             .args(["init", "--quiet", "--initial-branch=main", "--template=", "--", "."])
             .current_dir(self.path(name))
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", search_variable(&search, |entry| entry.starts_with(&project)))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .stdin(Stdio::null())

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{Code, Database, ToolError};
-use tgp_fs::{first_special_file, real_place};
+use tgp_fs::{first_special_file, real_place, search_variable};
 use tgp_git::{Author, GeneratedFile, GitEnv, Provider, Remote, Strategy, ToolRepoOptions};
 use tgp_net::Secret;
 use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
@@ -100,7 +100,7 @@ pub(crate) fn git_options(
     let auth = config.map_or(&defaults, |config| &config.auth);
     let author = Author { name: auth.user.clone(), email: auth.email.clone() };
     let mut options = ToolRepoOptions::new(root, author, derived);
-    options.surroundings = surroundings(environment);
+    options.surroundings = surroundings(environment, project);
     if let Some(config) = config {
         options.remote = remote(config, project);
         options.branch.clone_from(&config.branch);
@@ -145,8 +145,8 @@ fn beside(url: &str, project: &Path) -> String {
     path.display().to_string()
 }
 
-/// What git needs of this machine, and nothing else of the environment.
-fn surroundings(environment: &Environment) -> GitEnv {
+/// What git needs of this machine, and nothing else of the environment. Programs of the project are not found.
+fn surroundings(environment: &Environment, project: &Path) -> GitEnv {
     let mut surroundings = GitEnv {
         home: environment("HOME").map(PathBuf::from),
         ssh_auth_sock: environment("SSH_AUTH_SOCK").map(Into::into),
@@ -155,7 +155,7 @@ fn surroundings(environment: &Environment) -> GitEnv {
         ..GitEnv::default()
     };
     if let Some(path) = environment("PATH") {
-        surroundings.path = path.into();
+        surroundings.path = search_variable(path.as_ref(), |entry| entry.starts_with(project));
     }
     surroundings
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tgp_fs::real_place;
+use tgp_fs::{real_place, search_path};
 use tgp_net::Secret;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
@@ -40,8 +40,7 @@ impl SecretCommand {
         let Some((program, arguments)) = words.split_first() else { return Err("is empty".to_owned()) };
         let is_writable = |path: &Path| writable.iter().any(|place| real_place(path).starts_with(place));
         let search = environment("PATH").unwrap_or_default();
-        let kept = std::env::split_paths(&search).filter(|entry| entry.is_absolute() && !is_writable(entry));
-        let kept: Vec<PathBuf> = kept.collect();
+        let kept = search_path(search.as_ref(), is_writable);
         let found = match program.contains('/') {
             true if !program.starts_with('/') => return Err("has to be absolute, or a name".to_owned()),
             true => PathBuf::from(program),

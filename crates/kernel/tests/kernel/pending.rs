@@ -482,7 +482,9 @@ async fn bug_one_approval_sent_a_request_as_often_as_its_run_was_cancelled() {
     if second.is_ok() {
         assert_eq!(result(&second), json!("0"));
     } else {
-        assert!(error(&second).message.contains("was interrupted"), "{second:?}");
+        let message = &error(&second).message;
+        let is_told = message.contains("was interrupted") || message.contains("had sent something");
+        assert!(is_told, "{second:?}");
     }
     place.kernel.shutdown().await;
 }

@@ -20,8 +20,8 @@ pub(super) fn rows(directory: &Path) -> Vec<Row> {
     vec![
         kernel_row(),
         jail_row(),
-        git_row(),
-        node_row(),
+        git_row(directory),
+        node_row(directory),
         types_row(directory),
         keys_row(),
         cache_row(directory),
@@ -56,8 +56,13 @@ fn jail_row() -> Row {
 }
 
 /// The first line of what a program says of its version. One that hangs is ended, and one that talks on is not listened to.
-fn version_of(program: &str) -> Option<String> {
+/// Programs of the project are not found.
+fn version_of(program: &str, project: &Path) -> Option<String> {
+    let project = tgp::files::real_place(project);
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let search = tgp::files::search_variable(&search, |entry| entry.starts_with(&project));
     let mut child = Command::new(program)
+        .env("PATH", search)
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -82,8 +87,8 @@ fn version_of(program: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-fn git_row() -> Row {
-    match version_of("git") {
+fn git_row(directory: &Path) -> Row {
+    match version_of("git", directory) {
         Some(text) => Row { name: "git", health: Health::Good, text },
         None => {
             let text = "not found, or silent: tools are kept here alone and cannot be synced with a remote (install git)".to_owned();
@@ -92,8 +97,8 @@ fn git_row() -> Row {
     }
 }
 
-fn node_row() -> Row {
-    match version_of("node") {
+fn node_row(directory: &Path) -> Row {
+    match version_of("node", directory) {
         Some(text) => Row { name: "node", health: Health::Good, text },
         None => {
             let text = "not found, or silent: nothing needs it but npm packages and TypeScript 7 (install Node 20 or newer)";

@@ -211,6 +211,26 @@ fn only_a_clear_yes_is_one() {
 }
 
 #[test]
+fn bug_a_dropped_table_was_shown_as_no_change_and_a_dry_run_as_a_real_one() {
+    let drop = ApprovalQuestion {
+        targets: vec![Target::Statement {
+            sql: "DROP TABLE a".to_owned(),
+            kinds: vec!["drop".to_owned()],
+            reads: false,
+        }],
+        preview: Some(json!({ "changed": 0, "rows": 0 })),
+        ..asked("exec_sql", Effect::Write, json!({ "sql": "DROP TABLE a" }), Vec::new())
+    };
+    let (_, shown) = asked_at(TERMINAL, &drop, &["n"]);
+    assert!(
+        shown.contains("DROP TABLE a") && !shown.contains("0 rows") && !shown.contains("dry run"),
+        "{shown}"
+    );
+    let (_, shown) = asked_at(TERMINAL, &ApprovalQuestion { dry_run: true, ..drop }, &["n"]);
+    assert!(shown.contains("a dry run"), "{shown}");
+}
+
+#[test]
 fn a_no_with_words_tells_the_caller_why() {
     for (line, reason) in [
         ("n use the other file", "the answer at the terminal was no: use the other file"),
