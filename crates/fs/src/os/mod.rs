@@ -1,17 +1,11 @@
-//! Writing to the disk what the operating system still has in memory.
+//! Calls of the operating system that only Linux has, and what takes their place elsewhere.
 
-use std::fs::File;
-use std::io;
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "other.rs"]
+mod platform;
 
-/// Writes everything of the file system that has this file. Systems without such a call write all file systems.
-pub fn sync_file_system(file: &File) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(file)?;
-    #[cfg(not(target_os = "linux"))]
-    {
-        // The call reports no failure, so the file itself is asked too.
-        rustix::fs::sync();
-        file.sync_all()?;
-    }
-    Ok(())
-}
+pub(crate) use platform::open_beneath;
+pub use platform::sync_file_system;
