@@ -16,6 +16,7 @@ mod run;
 mod setup;
 mod sources;
 mod test_output;
+mod test_times;
 mod tidy;
 
 use std::path::PathBuf;
@@ -113,7 +114,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
-    run::cargo_test(root, &["test", "--workspace", "--quiet", "--no-fail-fast"], &environment)?;
+    run::cargo_test(root, &["test", "--workspace", "--no-fail-fast"], &environment)?;
     // With the programs that the tests have built; another build would have other features and take minutes.
     bench_smoke(root, &environment)?;
     ratchet::check(root, None)

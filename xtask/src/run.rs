@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::test_output::TestOutput;
+use crate::test_times::TestTimes;
 
 /// Runs cargo in the workspace and fails when it fails.
 pub fn cargo(root: &Path, arguments: &[&str], environment: &[(String, String)]) -> Result<()> {
@@ -74,7 +75,8 @@ fn wait_within(patience: Duration, child: &mut Child) -> Option<ExitStatus> {
     }
 }
 
-/// Runs the tests, shows their progress and failures, and closes with the number of tests and the skipped ones.
+/// Runs the tests, shows their progress and failures, and closes with the number of tests, the skipped ones and the slowest
+/// programs. Cargo itself is not quiet, since it names the programs; the programs are.
 pub fn cargo_test(root: &Path, arguments: &[&str], environment: &[(String, String)]) -> Result<()> {
     println!("xtask: cargo {}", arguments.join(" "));
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -84,7 +86,7 @@ pub fn cargo_test(root: &Path, arguments: &[&str], environment: &[(String, Strin
     }
     let mut child = command
         .args(arguments)
-        .args(["--", "--show-output"])
+        .args(["--", "--quiet", "--show-output"])
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .stdout(Stdio::piped())
@@ -99,11 +101,13 @@ pub fn cargo_test(root: &Path, arguments: &[&str], environment: &[(String, Strin
     }
     output.end().iter().for_each(|line| println!("{line}"));
     let status = child.wait().context("cannot wait for cargo")?;
-    for reason in errors.and_then(|errors| errors.join().ok()).unwrap_or_default() {
+    let (reasons, mut times) = errors.and_then(|errors| errors.join().ok()).unwrap_or_default();
+    times.end(Instant::now());
+    for reason in reasons {
         output.skipped.add(None, &reason);
     }
     println!("{} passed, {} failed", output.passed, output.failed);
-    for line in output.skipped.report() {
+    for line in output.skipped.report().into_iter().chain(times.report()) {
         println!("{line}");
     }
     if !status.success() || output.passed == 0 {
@@ -112,17 +116,21 @@ pub fn cargo_test(root: &Path, arguments: &[&str], environment: &[(String, Strin
     Ok(())
 }
 
-/// Shows the standard error of the tests, and gives the reasons of those that say there that they were skipped.
-fn forward_errors(errors: impl Read) -> Vec<String> {
+/// Shows the standard error of cargo and of the tests without progress. Gives the reasons of the tests that report there
+/// that they were skipped, and the times of the programs.
+fn forward_errors(errors: impl Read) -> (Vec<String>, TestTimes) {
     let mut reasons = Vec::new();
+    let mut times = TestTimes::default();
     let read = for_each_line(errors, |line| {
-        eprintln!("{line}");
+        if !times.line(line, Instant::now()) {
+            eprintln!("{line}");
+        }
         reasons.extend(line.strip_prefix("skipped: ").map(str::to_owned));
     });
     if let Err(error) = read {
         eprintln!("xtask: {error:#}");
     }
-    reasons
+    (reasons, times)
 }
 
 /// Tests may print any bytes, so lines are not always text.

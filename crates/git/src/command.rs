@@ -11,7 +11,7 @@ use rustix::process::Resource;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-use crate::GitFetchLimits;
+use crate::{GitFetchLimits, os};
 
 /// `ls-remote` and `push` answer in lines for a handful of references.
 const MAX_STDOUT_BYTES: usize = 1 << 20;
@@ -78,8 +78,11 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     let mut group = Group(leader);
     // Its own children inherit the limits; it starts them only when it has got an answer from the remote.
-    limit(leader, Resource::Fsize, invocation.most.received_bytes)?;
-    limit(leader, Resource::Data, invocation.most.memory_bytes)?;
+    for (resource, most) in
+        [(Resource::Fsize, invocation.most.received_bytes), (Resource::Data, invocation.most.memory_bytes)]
+    {
+        os::limit(leader, resource, most).map_err(CommandError::Start)?;
+    }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let work = async {
         let (stdout, stderr) = tokio::join!(bounded(stdout), tail(stderr));
@@ -95,26 +98,6 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
         group.0 = None;
     }
     finished
-}
-
-/// Limits a process that was just started. One that is gone already needs no limit.
-#[cfg(target_os = "linux")]
-fn limit(leader: Option<Pid>, resource: Resource, most: u64) -> Result<(), CommandError> {
-    let Some(process) = leader.and_then(|leader| rustix::process::Pid::from_raw(leader.as_raw())) else {
-        return Ok(());
-    };
-    let limits = rustix::process::Rlimit { current: Some(most), maximum: Some(most) };
-    match rustix::process::prlimit(Some(process), resource, limits) {
-        Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(CommandError::Start(error.into())),
-    }
-}
-
-/// A remote must not fill the disk or the memory, so a process that cannot be limited does not go on.
-#[cfg(not(target_os = "linux"))]
-fn limit(_leader: Option<Pid>, _resource: Resource, _most: u64) -> Result<(), CommandError> {
-    let message = "this system cannot limit a process that was started; remotes need Linux";
-    Err(CommandError::Start(std::io::Error::new(std::io::ErrorKind::Unsupported, message)))
 }
 
 async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> Result<String, CommandError> {

@@ -30,6 +30,7 @@ mod memory;
 mod network;
 mod offline;
 mod options;
+mod os;
 mod persist;
 mod provider;
 mod pull_request;

@@ -21,6 +21,7 @@ mod ignored;
 mod json;
 mod knowledge;
 mod logging;
+mod machine;
 mod mcp;
 mod mcp_clients;
 mod mcp_hosts;

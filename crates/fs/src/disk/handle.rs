@@ -10,6 +10,7 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 
 use super::{HardLinks, SECOND_NAME, not_a_plain_file};
+use crate::os;
 
 const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
@@ -79,18 +80,10 @@ pub(crate) fn directory(root: impl AsFd, path: &RelativePath) -> Result<Result<O
     }
 }
 
-/// The directory, in one call of the system, which follows no link on the way either. `None` for the root.
-#[cfg(target_os = "linux")]
+/// The directory, in one call of the system. `None` for the root, and where the system has no such call.
 fn open_at_once(root: impl AsFd, path: &RelativePath) -> Option<Result<OwnedFd, Errno>> {
-    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
     path.name()?;
-    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
-    Some(openat2(root, path.as_str(), OpenHow::new().flags(DIRECTORY | OFlag::O_NOFOLLOW).resolve(resolve)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_at_once(_: impl AsFd, _: &RelativePath) -> Option<Result<OwnedFd, Errno>> {
-    None
+    os::open_beneath(root, path.as_str(), DIRECTORY | OFlag::O_NOFOLLOW)
 }
 
 /// Opens the directory `name` in `directory`; `at` names it in errors.

@@ -46,6 +46,7 @@ pub async fn run(_arguments: &DemoArgs, printer: &Printer, interrupts: Interrupt
 }
 
 async fn story(printer: &Printer, stop: StopSignal) -> Result<(), Failure> {
+    check_machine()?;
     let folder = tempfile::Builder::new().prefix("tgp-demo-").tempdir().map_err(|error| {
         ToolError::new(Code::Internal, format!("cannot make a temporary folder: {error}"))
     })?;
@@ -59,6 +60,19 @@ async fn story(printer: &Printer, stop: StopSignal) -> Result<(), Failure> {
         printer.line("\nAll of it in a temporary folder that is gone now. `tgp init` starts your own.");
     }
     Ok(())
+}
+
+/// Almost every chapter runs a tool, so a machine on which none runs is named before the first one.
+fn check_machine() -> Result<(), Failure> {
+    let report = tgp::sandbox::probe_jail();
+    if report.seccomp {
+        return Ok(());
+    }
+    let message = format!(
+        "the demo runs forged tools, and this machine cannot lock their process: {}",
+        report.missing.join(" ")
+    );
+    Err(ToolError::new(Code::Security, message).help("`tgp doctor` shows what this machine lacks").into())
 }
 
 fn cannot_write(error: &std::io::Error) -> Failure {
