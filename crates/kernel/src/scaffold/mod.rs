@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tgp_fs::{real_place, search_variable};
+use tgp_fs::search_variable;
 
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
@@ -141,7 +141,8 @@ impl Work<'_> {
             self.done.kept.push(label);
             return Ok(());
         }
-        let (search, project) = (std::env::var_os("PATH").unwrap_or_default(), real_place(&self.path(".")));
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let project = fs::canonicalize(&self.project).map_err(self.wrong(name))?;
         // Started with nothing of the user's own git: no template, no hooks, no configuration.
         let made = Command::new("git")
             .args(["init", "--quiet", "--initial-branch=main", "--template=", "--", "."])

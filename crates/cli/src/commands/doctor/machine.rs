@@ -58,7 +58,7 @@ fn jail_row() -> Row {
 /// The first line of what a program says of its version. One that hangs is ended, and one that talks on is not listened to.
 /// Programs of the project are not found.
 fn version_of(program: &str, project: &Path) -> Option<String> {
-    let project = tgp::files::real_place(project);
+    let project = project.canonicalize().ok()?;
     let search = std::env::var_os("PATH").unwrap_or_default();
     let search = tgp::files::search_variable(&search, |entry| entry.starts_with(&project));
     let mut child = Command::new(program)
