@@ -142,7 +142,7 @@ impl Work<'_> {
             return Ok(());
         }
         let search = std::env::var_os("PATH").unwrap_or_default();
-        let project = fs::canonicalize(&self.project).map_err(self.wrong(name))?;
+        let project = fs::canonicalize(self.project).map_err(self.wrong(name))?;
         // Started with nothing of the user's own git: no template, no hooks, no configuration.
         let made = Command::new("git")
             .args(["init", "--quiet", "--initial-branch=main", "--template=", "--", "."])
