@@ -171,10 +171,19 @@ fn bug_doctor_waited_for_programs_that_hang_and_kept_all_they_print() {
     for (script, leaves) in
         [("sleep 100", true), ("echo git version 1; sleep 100 &", false), ("yes | head -c 50000000", false)]
     {
-        for name in ["git", "node"] {
-            project.write(&format!("hang/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        // Beside the project: programs in it are not found at all.
+        let (inside, beside) = (project.file("hang"), project.path("tmp/hang"));
+        for folder in [&inside, &beside] {
+            std::fs::create_dir_all(folder).unwrap();
+            for name in ["git", "node"] {
+                let mark = if folder == &inside { "touch planted" } else { script };
+                std::fs::write(folder.join(name), format!("#!/bin/sh\n{mark}\n")).unwrap();
+            }
         }
-        let ran = project.shell("chmod +x hang/*; PATH=$PWD/hang:$PATH timeout 60 tgp doctor").expect_code(0);
+        let search = format!("{}:{}", inside.display(), beside.display());
+        let command = format!("chmod +x hang/* ../tmp/hang/*; PATH={search}:$PATH timeout 60 tgp doctor");
+        let ran = project.shell(&command).expect_code(0);
+        assert!(!project.file("planted").exists(), "a program of the project was run");
         assert_eq!(ran.stdout.contains("not found, or silent"), leaves, "{script}: {ran:?}");
         assert!(ran.stdout.len() < 10_000, "{script}: {} bytes", ran.stdout.len());
     }

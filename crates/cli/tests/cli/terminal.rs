@@ -37,8 +37,8 @@ fn a_call_that_is_denied_leaves_no_trace() {
     // The first start makes the kernel's own state.
     project.run(&["list"]).expect_code(0);
     let before = project.contents();
-    // No, anything else, nothing, and the end of the input.
-    for answer in ["n\n", "maybe\n", "\n", "\u{4}"] {
+    // No, no with words, nothing, and the end of the input.
+    for answer in ["n\n", "no, not that\n", "\n", "\u{4}"] {
         let mut terminal = at_terminal(&project, CALL);
         terminal.wait_for("Allow it? [y/N] ");
         terminal.type_keys(answer);
