@@ -172,7 +172,7 @@ fn bug_doctor_waited_for_programs_that_hang_and_kept_all_they_print() {
         [("sleep 100", true), ("echo git version 1; sleep 100 &", false), ("yes | head -c 50000000", false)]
     {
         // Beside the project: programs in it are not found at all.
-        let (inside, beside) = (project.file("hang"), project.path("tmp/hang"));
+        let (inside, beside) = (project.file("hang"), project.path("hang"));
         for folder in [&inside, &beside] {
             std::fs::create_dir_all(folder).unwrap();
             for name in ["git", "node"] {
@@ -181,7 +181,7 @@ fn bug_doctor_waited_for_programs_that_hang_and_kept_all_they_print() {
             }
         }
         let search = format!("{}:{}", inside.display(), beside.display());
-        let command = format!("chmod +x hang/* ../tmp/hang/*; PATH={search}:$PATH timeout 60 tgp doctor");
+        let command = format!("chmod +x hang/* ../hang/*; PATH={search}:$PATH timeout 60 tgp doctor");
         let ran = project.shell(&command).expect_code(0);
         assert!(!project.file("planted").exists(), "a program of the project was run");
         assert_eq!(ran.stdout.contains("not found, or silent"), leaves, "{script}: {ran:?}");
