@@ -214,7 +214,7 @@ impl FetchClient {
                 if let Some(problem) = secret.and_then(|_| unsearchable(&response)) {
                     return Err(bad_response(&url, problem));
                 }
-                return clock.run(self.receive(response, &url, hops > 0)).await;
+                return clock.run(self.receive(response, &url, hops > 0, secret)).await;
             };
             if redirects == Redirects::Error {
                 return Err(failure::unwanted_redirect(&url));
@@ -330,6 +330,7 @@ impl FetchClient {
         mut response: reqwest::Response,
         url: &Url,
         redirected: bool,
+        secret: Option<&BoundSecret>,
     ) -> Result<FetchResponse, ToolError> {
         let limit = self.limits.max_response_bytes;
         let body = read_body(&mut response, limit).await.map_err(|error| match error {
@@ -351,7 +352,9 @@ impl FetchClient {
             body,
             redirected,
         };
-        let secrets = self.secrets.as_ref().map(SecretBroker::redactions).unwrap_or_default();
+        let mut secrets = self.secrets.as_ref().map(SecretBroker::redactions).unwrap_or_default();
+        // Of many values the oldest are forgotten; the one that was sent is looked for in any case.
+        secrets.extend(secret.map(BoundSecret::redaction));
         if secrets.is_empty() {
             return Ok(received);
         }

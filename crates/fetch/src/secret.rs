@@ -279,6 +279,10 @@ impl BoundSecret {
         error
     }
 
+    pub(super) fn redaction(&self) -> Arc<SecretRedaction> {
+        Arc::clone(&self.redaction)
+    }
+
     /// Inserts the value into a request that is about to leave.
     pub(super) fn insert(&self, request: &mut reqwest::Request) {
         match (&self.binding.insertion, &self.header) {

@@ -10,7 +10,7 @@ use crate::secret_forms::secret_forms;
 
 /// A part of a base64 text that is shorter occurs in others by chance.
 const MIN_BASE64_CHARS: usize = 6;
-/// A part of a secret that is shorter is no secret of its own, such as the scheme before a token.
+/// A shorter part of a secret is not looked for by itself: it may be the scheme before a token.
 const MIN_PART_BYTES: usize = 8;
 /// How often an encoding is undone when it is looked below: `%252F` is `%2F` is `/`.
 const MAX_ROUNDS: usize = 3;

@@ -87,7 +87,7 @@ fn a_tool_uses_a_secret_and_sees_nothing_of_it() {
     let (mut server, mut other) = (TlsServer::start(), TlsServer::start());
     let project = with_secret(&server, &other, &json!({ "env": "THE_KEY" }), &json!("bearer"));
     let url = format!("https://localhost:{}/v1/a", server.port);
-    // Without a confirmation there is no secret, nor an address.
+    // Neither the secret nor the address counts before a person has confirmed them.
     let ignored = probe(&project, &url);
     assert_ne!(ignored.code, Some(0), "{ignored:?}");
     run(&project, &["trust", "--yes"]).expect_code(0);

@@ -66,7 +66,7 @@ impl SecretCommand {
     /// What it prints. When this ends, however it ends, so does everything that the program has started.
     ///
     /// # Errors
-    /// Why there is no value, as a sentence after its name.
+    /// Why it gives no value, as a sentence after its name.
     pub(super) async fn run(&self) -> Result<Secret, String> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).env("PATH", &self.path).current_dir(&self.directory);
