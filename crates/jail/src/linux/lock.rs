@@ -2,10 +2,12 @@
 
 use std::os::fd::OwnedFd;
 
+use nix::errno::Errno;
 use nix::sched::CloneFlags;
 
 use super::filter::Program;
 use super::limits::RlimitSet;
+use super::loopback::ListenerSender;
 use super::mounts::MountView;
 use super::{Refusal, files, filter, namespaces, privileges, supervise};
 use crate::{FileAccess, JailError, Profile, ResourceLimits, SyscallFilter};
@@ -22,6 +24,8 @@ pub(crate) struct Lock {
     map_ids: bool,
     mounts: MountView,
     keep_capabilities: privileges::Kept,
+    /// For commands only.
+    listener: Option<ListenerSender>,
 }
 
 impl Lock {
@@ -44,7 +48,14 @@ impl Lock {
                 SyscallFilter::Compute | SyscallFilter::Template => privileges::Kept::None,
                 SyscallFilter::Process | SyscallFilter::Unfiltered => privileges::Kept::FileOwnership,
             },
+            listener: None,
         })
+    }
+
+    /// A child that is locked with this opens the listener in its network, or ends.
+    pub(crate) fn with_listener(mut self, listener: ListenerSender) -> Self {
+        self.listener = Some(listener);
+        self
     }
 
     pub(crate) fn landlock_abi(&self) -> Option<u32> {
@@ -75,6 +86,14 @@ impl Lock {
             privileges::leave_session()?;
         }
         let entered = self.enter()?;
+        if let Some(listener) = &self.listener {
+            // In the caller's network it would be a listener for every program of the machine.
+            if !entered.contains(CloneFlags::CLONE_NEWNET) {
+                return Err(Refusal { step: "enter a network namespace", errno: Errno::EPERM });
+            }
+            // Before the forks: the supervisor and the first process close every copy that they inherit.
+            listener.open_and_send()?;
+        }
         if entered.contains(CloneFlags::CLONE_NEWPID) {
             supervise::move_to_new_pid_namespace(None)?;
             if entered.contains(CloneFlags::CLONE_NEWNS) {
