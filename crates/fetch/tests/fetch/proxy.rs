@@ -162,7 +162,7 @@ fn bad_entries_are_named() {
         ("api.example.com:*", "invalid port"),
         ("::1", "brackets"),
         ("fd00::7:443", "brackets"),
-        ("[::1", "invalid port"),
+        ("[::1", "not a host"),
         ("[::g]", "not a host"),
         ("1.2.3.4.5", "not a host"),
         ("*", "`*`"),
@@ -380,11 +380,7 @@ async fn a_second_request_is_not_served() {
     let proxy = RunningProxy::start(ConnectProxy::new(hosts(&[server.to_string()]))).await;
     for first in [connect("evil.test:443"), "GET / HTTP/1.1\r\n\r\n".to_owned(), connect("a@b:1")] {
         let answer = proxy.exchange(format!("{first}{}", connect(&server.to_string())).as_bytes()).await;
-        assert_eq!(
-            answer.matches("HTTP/1.1 ").count() - answer.matches("port HTTP/1.1`").count(),
-            1,
-            "{answer}"
-        );
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     }
     assert_eq!(proxy.events().len(), 3);
 }

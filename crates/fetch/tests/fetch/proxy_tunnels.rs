@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tgp_fetch::{ConnectProxy, proxy_environment};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,7 +32,8 @@ async fn bytes_flow_in_both_directions() {
         let sent: Vec<u8> = (0..bytes.len()).map(|place| (place % 251) as u8 ^ round).collect();
         let (mut from, mut to) = client.split();
         let (written, read) = tokio::join!(to.write_all(&sent), from.read_exact(&mut bytes));
-        (written.unwrap(), read.unwrap());
+        written.unwrap();
+        read.unwrap();
         assert!(bytes == sent, "round {round}");
     }
     client.shutdown().await.unwrap();
@@ -75,6 +75,35 @@ async fn a_head_in_pieces_is_understood() {
     client.shutdown().await.unwrap();
     let answer = read_all(&mut client).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+}
+
+/// One odd byte at every place of a head: it is refused, or it leads to the same host.
+#[tokio::test]
+async fn an_odd_byte_does_not_lead_elsewhere() {
+    let server = echo().await;
+    let proxy = RunningProxy::start(ConnectProxy::new(hosts(&[server.to_string()]))).await;
+    let head = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n\r\n");
+    let line = head.find("\r\n").unwrap();
+    // An absolute name, which is the same name.
+    let final_dot = head.find(':').unwrap();
+    for place in 0..=head.len() - 4 {
+        for odd in [" ", "\t", "\r", "\n", "\r\n", "\0", "@", ":", "%", "/", "\\", ".", ",", "#", "0", "é"] {
+            let (before, after) = head.split_at(place);
+            let mut client = TcpStream::connect(proxy.address).await.unwrap();
+            client.write_all(format!("{before}{odd}{after}").as_bytes()).await.unwrap();
+            client.shutdown().await.unwrap();
+            let answer = read_all(&mut client).await.unwrap();
+            let is_open = answer.starts_with("HTTP/1.1 200 ");
+            assert!(is_open || answer.starts_with("HTTP/1.1 40"), "{place} {odd:?} {answer}");
+            // An empty line ends the head, and the rest is for the host.
+            let may_open = place > line || [(final_dot, "."), (line, "\r\n")].contains(&(place, odd));
+            assert!(may_open || !is_open, "{place} {odd:?} {answer}");
+        }
+    }
+    let opened = format!("127.0.0.1 {} opened", server.port());
+    let events = proxy.events();
+    assert!(events.contains(&opened));
+    assert!(events.iter().all(|event| !event.ends_with(" opened") || *event == opened), "{events:?}");
 }
 
 /// The end of one direction is passed on, and the other one goes on.
@@ -250,7 +279,6 @@ async fn check_program(program: &str, arguments: &[&str]) {
         return;
     };
     assert!(is_fine && text.contains("hello from localhost"), "{program}: {text}");
-    tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(proxy.events()[0], format!("localhost {port} opened"), "{program}");
     let refused = run(program, arguments, &proxy, "https://evil.test/").await.unwrap();
     assert!(!refused.0, "{program}: {}", refused.1);
