@@ -55,6 +55,11 @@ impl Pin {
         self.tools.get(&tool.name).is_some_and(|pinned| pinned.hash() == tool.hash())
     }
 
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&UpstreamTool> {
+        self.tools.get(name)
+    }
+
     pub fn tools(&self) -> impl Iterator<Item = &UpstreamTool> {
         self.tools.values()
     }
@@ -73,6 +78,7 @@ mod tests {
             description: Some(description.to_owned()),
             input_schema: json!({ "type": "object" }),
             output_schema: None,
+            hints: None,
         }
     }
 
