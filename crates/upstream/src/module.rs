@@ -32,8 +32,15 @@ impl UpstreamModule {
     pub fn types(&self) -> String {
         let mut text = format!("declare module '{SPECIFIER}{}' {{\n", self.server);
         for (name, tool) in self.functions() {
-            if let Some(description) = tool.description.as_deref().filter(|text| !text.trim().is_empty()) {
-                let _ = writeln!(text, "  /** The server says: \"{}\" */", comment(description));
+            let said = tool.description.as_deref().filter(|text| !text.trim().is_empty());
+            let mut remarks: Vec<String> =
+                said.map(|said| format!("The server says: \"{}\"", comment(said))).into_iter().collect();
+            let claims = tool.claims();
+            if !claims.is_empty() {
+                remarks.push(format!("It claims: {}.", claims.join(", ")));
+            }
+            if !remarks.is_empty() {
+                let _ = writeln!(text, "  /** {} */", remarks.join(" "));
             }
             let parameters = type_of(&tool.input_schema);
             let result = tool.output_schema.as_ref().map_or_else(|| UNKNOWN.to_owned(), type_of);

@@ -177,7 +177,15 @@ fn joined(types: &[String], sign: &str) -> String {
 
 /// Whether a type is one word, or one pair of braces, so that it needs no brackets.
 fn is_word(text: &str) -> bool {
-    !text.contains([' ', '|', '&']) || (text.starts_with("{ ") && text.find('}') == Some(text.len() - 1))
+    is_literal(text)
+        || !text.contains([' ', '|', '&'])
+        || (text.starts_with("{ ") && text.find('}') == Some(text.len() - 1))
+}
+
+/// Whether a type is one text between its quotes.
+fn is_literal(text: &str) -> bool {
+    let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    inner.is_some_and(|inner| !inner.replace("\\\\", "").replace("\\'", "").contains('\''))
 }
 
 /// A value as a type. Numbers that JavaScript cannot hold, and structures, are wider.
@@ -239,6 +247,7 @@ mod tests {
             (json!({ "type": ["string", "null"] }), "string | null"),
             (json!({ "enum": ["a", "it's", 1, null] }), "'a' | 'it\\'s' | 1 | null"),
             (json!({ "const": "\u{202e}x*/" }), "'\\u202ex*/'"),
+            (json!({ "enum": ["New York", "it's | 'x'"] }), "'New York' | 'it\\'s | \\'x\\''"),
             (json!({ "type": "array" }), "unknown[]"),
             (json!({ "type": "array", "items": { "type": "string" } }), "string[]"),
             (json!({ "type": "array", "items": { "enum": ["a", "b"] } }), "('a' | 'b')[]"),

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, canonical};
 use tgp_fs::append_log::at;
-use tgp_fs::private_record;
+use tgp_fs::{Stamp, private_record};
 
 use crate::definition::{check_server_name, is_server_name};
 use crate::{Pin, ServerDefinition};
@@ -62,6 +62,25 @@ impl UpstreamStore {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// Changes with every change of a server; `None` when there is none. Nothing is read for it.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn stamp(&self) -> Result<Option<String>, ToolError> {
+        let names = self.names()?;
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let mut seen = Vec::new();
+        for name in names {
+            for path in [self.file(&name, DEFINITION), self.file(&name, PIN)] {
+                let stamp = std::fs::metadata(&path).ok().map(|metadata| Stamp::of(&metadata));
+                seen.push(format!("{name} {stamp:?}"));
+            }
+        }
+        Ok(Some(canonical::sha256_hex(seen.join("\n").as_bytes())))
     }
 
     /// The definition of a server, when there is one.

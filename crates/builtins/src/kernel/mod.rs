@@ -111,7 +111,7 @@ async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -
 const TOOL_FOLDERS: [&str; 7] = ["tools", "bin", "lib", "policy", "types", "data", "docs"];
 
 /// Files of a tool repository that the kernel writes: they say what tools have, and another text would not change that.
-const GENERATED_FILES: [&str; 2] = ["tgp.d.ts", "tsconfig.json"];
+const GENERATED_FILES: [&str; 3] = ["tgp.d.ts", "tsconfig.json", "upstream.d.ts"];
 
 /// Refuses a path that looks like one of the project's files, where in the tool repository it would be another file, and
 /// what the kernel generates. The gates have judged it by then, so that a protected path is refused as such.

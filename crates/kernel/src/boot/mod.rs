@@ -73,6 +73,7 @@ impl Kernel {
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
         opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
         scaffold::refresh(root);
+        scaffold::refresh_upstream(root, &upstream);
         let approver = approvals::keeping(&options, project);
         let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
@@ -96,6 +97,7 @@ impl Kernel {
             environment: options.environment,
             trust: options.trust,
             knowledge,
+            upstream,
         }))
     }
 }

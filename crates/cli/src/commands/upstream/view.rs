@@ -33,10 +33,6 @@ pub(super) fn server(name: &str, definition: &ServerDefinition, pin: &Pin) -> St
         }
         ServerDefinition::Http(server) => listed(&mut text, "headers", &values(server.headers.iter()), ""),
     }
-    let claims: Vec<String> = pin.tools().filter_map(claim).collect();
-    if !claims.is_empty() {
-        let _ = writeln!(text, "  {:<10}{}", "it claims", claims.join(", "));
-    }
     let _ = write!(text, "\n{}", visible(&UpstreamModule::new(name, pin.clone()).types()));
     text
 }
@@ -58,12 +54,6 @@ fn values<'v>(sources: impl Iterator<Item = (&'v String, &'v ValueSource)>) -> V
         ValueSource::Secret(secret) => single_line(&format!("{name} (the secret {secret})")),
     };
     sources.map(one).collect()
-}
-
-/// What the server says of the effects of a tool; a claim, and no more.
-fn claim(tool: &UpstreamTool) -> Option<String> {
-    let claims = tool.claims();
-    (!claims.is_empty()).then(|| format!("{} {}", single_line(&tool.name), claims.join(" and ")))
 }
 
 /// How a server is started or reached, on one line.
