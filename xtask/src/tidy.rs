@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::sources::{parsed, rust_files};
 
 /// Each crate's folder and layer. A crate imports only from layers below its own.
-const LAYERS: [(&str, u32); 30] = [
+const LAYERS: [(&str, u32); 31] = [
     ("contract", 0),
     ("fs", 0),
     ("text", 0),
@@ -39,6 +39,7 @@ const LAYERS: [(&str, u32); 30] = [
     ("router", 2),
     ("tool-runtime", 2),
     ("builtins", 2),
+    ("upstream", 2),
     ("agent", 3),
     ("guardian", 3),
     ("aql", 3),
@@ -50,9 +51,9 @@ const LAYERS: [(&str, u32); 30] = [
 ];
 
 /// The imports within a layer: the base builds on the contract, the sandbox locks its workers with the jail, a graph
-/// server copies the embedded graph, built-in tools run tools and all of them pass the router, and the command line
+/// server copies the embedded graph, built-in tools run tools, call upstream servers and all of them pass the router, and the command line
 /// serves the other front ends.
-const ALLOWED_IMPORTS: [(&str, &str); 11] = [
+const ALLOWED_IMPORTS: [(&str, &str); 12] = [
     ("fs", "contract"),
     ("text", "contract"),
     ("net", "contract"),
@@ -62,6 +63,7 @@ const ALLOWED_IMPORTS: [(&str, &str); 11] = [
     ("tool-runtime", "router"),
     ("builtins", "router"),
     ("builtins", "tool-runtime"),
+    ("builtins", "upstream"),
     ("cli", "ipc"),
     ("cli", "mcp"),
 ];

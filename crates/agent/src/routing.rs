@@ -47,6 +47,8 @@ impl RecoverableBy {
             | Code::Git
             | Code::Sql
             | Code::Fetch
+            | Code::Upstream
+            | Code::Pin
             | Code::Provider
             | Code::Budget
             | Code::Config => Self::Model,

@@ -16,7 +16,7 @@ pub use project::{project_tools, testing};
 pub mod results {
     pub use crate::kernel::{
         DryRunChange, ExecToolResult, SearchResult, SqlResult, TestFile, TestNotRun, TestToolResult, ToolHit,
-        ToolWrite, ToolWritePreview,
+        ToolWrite, ToolWritePreview, UpstreamResult,
     };
     pub use crate::knowledge::{ChronicleAppendResult, ChroniclePage, GraphIngestResult, GraphQueryResult};
     pub use crate::process::{

@@ -150,6 +150,8 @@ pub enum Command {
     Serve(commands::serve::ServeArgs),
     /// Serve the tools to MCP hosts, and enter them there.
     Mcp(commands::mcp::McpArgs),
+    /// Let tools call MCP servers of others: add, show and pin them.
+    Upstream(commands::upstream::UpstreamArgs),
     /// Explain what this machine offers and what is missing.
     Doctor(commands::doctor::DoctorArgs),
     /// Print a completion script for a shell.

@@ -47,7 +47,9 @@ pub fn exit_code(failure: &Failure) -> u8 {
 fn of(code: Code) -> u8 {
     match code {
         Code::Validation | Code::Config => USAGE,
-        Code::State | Code::Policy | Code::Approval | Code::Permission | Code::Security => REFUSED,
+        Code::State | Code::Policy | Code::Approval | Code::Permission | Code::Security | Code::Pin => {
+            REFUSED
+        }
         Code::Halt | Code::Integrity => HALTED,
         Code::Compile
         | Code::IsolateMemory
@@ -58,6 +60,7 @@ fn of(code: Code) -> u8 {
         | Code::Git
         | Code::Sql
         | Code::Fetch
+        | Code::Upstream
         | Code::Provider
         | Code::Budget
         | Code::Internal => FAILED,

@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Knowledge", &["graph", "aql", "chronicle", "guardian", "valve"]),
     ("Rules and records", &["approve", "policy", "state", "token", "audit"]),
-    ("Administration", &["trust", "serve", "mcp", "doctor", "relay", "completions", "man"]),
+    ("Administration", &["trust", "serve", "mcp", "upstream", "doctor", "relay", "completions", "man"]),
 ];
 
 /// The column in which the descriptions begin.

@@ -5,7 +5,7 @@ pub fn of(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lines)| lines)
 }
 
-const EXAMPLES: [(&str, &[&str]); 36] = [
+const EXAMPLES: [(&str, &[&str]); 37] = [
     ("init", &["tgp init", "tgp -C ~/shop init"]),
     ("demo", &["tgp demo"]),
     (
@@ -60,6 +60,14 @@ const EXAMPLES: [(&str, &[&str]); 36] = [
             "tgp mcp install --host cursor --yes",
             "tgp mcp --mode direct --only math/fib,exec_sql",
             "tgp mcp --http 7420",
+        ],
+    ),
+    (
+        "upstream",
+        &[
+            "tgp upstream add notes --write ~/notes -- mcp-server-notes ~/notes",
+            "tgp upstream show notes",
+            "tgp upstream pin notes",
         ],
     ),
     ("doctor", &["tgp doctor", "tgp doctor --bundle report.tar.gz"]),

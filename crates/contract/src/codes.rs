@@ -66,6 +66,10 @@ codes! {
     Sql = "ESQL",
     /// A request over the network was refused or failed.
     Fetch = "EFETCH",
+    /// An upstream server failed, or says that a call did.
+    Upstream = "EUPSTREAM",
+    /// An upstream server describes a tool differently from what a person has seen; nothing was called.
+    Pin = "EPIN",
     /// The model provider refused or failed.
     Provider = "EPROVIDER",
     /// A budget of steps, tokens, time or money is used up.

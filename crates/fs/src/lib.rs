@@ -25,6 +25,7 @@ mod os;
 mod overlay;
 mod places;
 mod plain;
+pub mod private_record;
 mod rename;
 mod search_path;
 mod stamp;

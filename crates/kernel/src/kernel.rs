@@ -18,6 +18,7 @@ use tgp_router::gates::{PolicyGate, StateGate, TokenAuthority};
 use tgp_router::{CallsInFlight, Router};
 use tgp_tdd::Scope;
 use tgp_tool_runtime::{StartupNotices, ToolLibrary, ToolRuntime};
+use tgp_upstream::Upstreams;
 
 use crate::approvals::Approvals;
 use crate::boot::Environment;
@@ -74,6 +75,7 @@ pub(crate) struct KernelInner {
     pub(crate) environment: Environment,
     pub(crate) trust: Trust,
     pub(crate) knowledge: Knowledge,
+    pub(crate) upstream: Arc<Upstreams>,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -205,6 +207,12 @@ impl Kernel {
 
     pub(crate) fn environment(&self) -> &Environment {
         &self.parts.environment
+    }
+
+    /// What tools can import from upstream servers.
+    pub(crate) fn upstream_modules(&self) -> Vec<String> {
+        let names = self.parts.upstream.store().names().unwrap_or_default();
+        names.into_iter().map(|name| format!("{}{name}", tgp_upstream::SPECIFIER)).collect()
     }
 
     /// What a session calls, and the source of its work state.

@@ -77,6 +77,7 @@ mod sessions;
 mod settings;
 mod tokens;
 pub mod trust;
+pub mod upstream;
 mod user_state;
 pub mod valve;
 
@@ -84,6 +85,7 @@ pub use boot::{BootError, BootOptions, Environment, SecretsListener};
 pub use kernel::{Kernel, OpenWork};
 pub use tgp_builtins::results;
 pub use tgp_contract as contract;
+pub use tokens::BRIDGE_TOOLS;
 
 /// Sessions of an agent: requests, events, budgets and recorded transcripts.
 pub mod agent {

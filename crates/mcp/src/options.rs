@@ -80,8 +80,6 @@ const FILES: [&str; 8] =
     ["fs_delete", "fs_edit", "fs_exists", "fs_list", "fs_read", "fs_write", "search_glob", "search_grep"];
 /// The tools that start processes.
 const SHELL: [&str; 2] = ["shell_exec", "test_run"];
-/// What forged tools call while they run.
-const BRIDGE: [&str; 2] = ["exec_sql", "fetch"];
 
 /// The file extension of a forged tool.
 const EXTENSION: &str = ".ts";
@@ -122,7 +120,7 @@ impl ServerOptions {
     pub(crate) fn caveats(&self, note: &str) -> Caveats {
         Caveats {
             tools: Some(self.allowed_tools()),
-            inner: Some(BRIDGE.map(str::to_owned).to_vec()),
+            inner: Some(tgp::BRIDGE_TOOLS.map(str::to_owned).to_vec()),
             note: Some(note.to_owned()),
             ..Caveats::default()
         }

@@ -42,6 +42,7 @@ fn facts(forged: &[ForgedTool]) -> PromptFacts<'_> {
         platform_of_tools: ToolPlatform {
             packages: &[],
             fetch_urls: &[],
+            upstream: &[],
             read_dirs: &[],
             write_dirs: &[],
             cpu: Duration::from_secs(1),

@@ -1,5 +1,6 @@
 //! The kernel tools an agent works with.
 
+mod call_upstream;
 mod check_tool;
 mod exec_code;
 mod exec_sql;
@@ -24,6 +25,7 @@ use tgp_contract::{
 use tgp_fetch::FetchClient;
 use tgp_tool_runtime::memory::ToolWriteResult;
 
+pub use call_upstream::UpstreamResult;
 pub use exec_sql::SqlResult;
 pub use exec_tool::{DryRunChange, ExecToolResult};
 pub use search::{SearchResult, ToolHit};
@@ -34,6 +36,7 @@ use tgp_router::{DynTool, Invocation, ToolOutcome, typed};
 use tgp_tool_runtime::forge::as_targets;
 use tgp_tool_runtime::memory::RemoteName;
 use tgp_tool_runtime::{ToolLibrary, ToolRuntime};
+use tgp_upstream::Upstreams;
 
 /// All of them.
 ///
@@ -43,6 +46,7 @@ pub fn kernel_tools(
     forge: &Arc<ToolRuntime>,
     fetch: &Arc<FetchClient>,
     library: &Arc<ToolLibrary>,
+    upstream: &Arc<Upstreams>,
 ) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     Ok(vec![
         typed(list_files::ListFiles)?,
@@ -58,6 +62,7 @@ pub fn kernel_tools(
         typed(log::Log(Arc::clone(library)))?,
         typed(exec_sql::ExecSql)?,
         typed(fetch::Fetch(Arc::clone(fetch)))?,
+        typed(call_upstream::CallUpstream(Arc::clone(upstream)))?,
     ])
 }
 
@@ -106,7 +111,7 @@ async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -
 const TOOL_FOLDERS: [&str; 7] = ["tools", "bin", "lib", "policy", "types", "data", "docs"];
 
 /// Files of a tool repository that the kernel writes: they say what tools have, and another text would not change that.
-const GENERATED_FILES: [&str; 2] = ["tgp.d.ts", "tsconfig.json"];
+const GENERATED_FILES: [&str; 3] = ["tgp.d.ts", "tsconfig.json", "upstream.d.ts"];
 
 /// Refuses a path that looks like one of the project's files, where in the tool repository it would be another file, and
 /// what the kernel generates. The gates have judged it by then, so that a protected path is refused as such.

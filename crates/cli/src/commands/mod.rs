@@ -35,6 +35,7 @@ pub mod test;
 pub mod token;
 pub mod tools;
 pub mod trust;
+pub mod upstream;
 pub mod valve;
 pub mod write;
 
@@ -89,6 +90,7 @@ pub async fn run(
         Command::Token(arguments) => token::run(arguments, global, printer).await,
         Command::Serve(arguments) => serve::run(arguments, global, printer).await,
         Command::Mcp(arguments) => mcp::run(arguments, global, printer).await,
+        Command::Upstream(arguments) => upstream::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,
         Command::Completions(arguments) => completions::run(&arguments, printer),
         Command::Man(arguments) => man::run(&arguments, printer),

@@ -166,7 +166,7 @@ fn difference(before: &ForeignRules, now: &ForeignRules) -> String {
 }
 
 /// Shows what is confirmed, and asks once unless the command said yes.
-async fn agree(text: &str, question: &str, yes: bool, printer: &Printer) -> Result<(), Failure> {
+pub(super) async fn agree(text: &str, question: &str, yes: bool, printer: &Printer) -> Result<(), Failure> {
     if yes {
         printer.lines(text.trim_end());
         return Ok(());

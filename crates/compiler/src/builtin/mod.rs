@@ -59,6 +59,12 @@ pub(crate) const REQUIRE: &str = "tgp:require";
 /// The engine's own module with the natives of the standard library; it has no source. Only built-in modules may name it.
 pub(crate) const CSV: &str = "tgp:csv";
 
+/// The engine's own module behind the modules of upstream servers; it has no source, and only they may name it.
+pub(crate) const UPSTREAM: &str = "tgp:upstream";
+
+/// How the specifier of the module of an upstream server begins.
+pub const UPSTREAM_SCHEME: &str = "mcp:";
+
 /// The source of a built-in module.
 pub(crate) fn unit(id: &str) -> Option<Unit> {
     let source = match id {

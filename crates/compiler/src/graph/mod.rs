@@ -17,7 +17,7 @@ use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolError};
 
 use self::packages::Packages;
 use self::refusal::{Refusal, refused};
-use crate::builtin::{self, CORE, CSV, STANDARD, TEST, TEST_MAIN};
+use crate::builtin::{self, CORE, CSV, STANDARD, TEST, TEST_MAIN, UPSTREAM, UPSTREAM_SCHEME};
 use crate::{CompiledModule, ModuleRequest, RequestKind, SourceRole, Unit};
 
 /// A graph with more modules is refused.
@@ -35,6 +35,20 @@ pub struct GraphHost {
     pub project: PathBuf,
     /// Package names tools may import; `zod` also allows `zod/v4`.
     pub allowed_imports: Vec<String>,
+    /// What stands behind `mcp:SERVER`; without it no tool has such an import.
+    pub upstream: Option<Arc<dyn UpstreamModules>>,
+}
+
+/// The modules of upstream servers, by their names.
+pub trait UpstreamModules: fmt::Debug + Send + Sync {
+    /// The source of `mcp:SERVER`.
+    ///
+    /// # Errors
+    /// Why a tool cannot import it.
+    fn source(&self, server: &str) -> Result<String, ToolError>;
+
+    /// The hash of the definition of a tool that the module was made from.
+    fn pin(&self, server: &str, tool: &str) -> Option<String>;
 }
 
 impl fmt::Debug for GraphHost {
@@ -76,6 +90,8 @@ enum Origin {
     Config,
     /// The module that runs the tests of the test file with this id.
     TestMain(String),
+    /// The module of an upstream server.
+    Upstream,
     /// Part of this crate.
     Builtin,
 }
@@ -205,7 +221,9 @@ impl GraphBuilder {
     pub fn package_files(&self) -> Vec<PathBuf> {
         let file = |origin: &Origin| match origin {
             Origin::Package(path) => Some(path.clone()),
-            Origin::Tool(_) | Origin::Config | Origin::TestMain(_) | Origin::Builtin => None,
+            Origin::Tool(_) | Origin::Config | Origin::TestMain(_) | Origin::Upstream | Origin::Builtin => {
+                None
+            }
         };
         self.origins.values().filter_map(file).collect()
     }
@@ -229,6 +247,8 @@ impl GraphBuilder {
         match origin {
             Origin::Builtin if specifier == CSV => Ok(CSV.to_owned()),
             Origin::Builtin => Err(refused(request, Refusal::NotAllowed(&self.host.allowed_imports))),
+            Origin::Upstream if specifier == UPSTREAM => Ok(UPSTREAM.to_owned()),
+            Origin::Upstream => Err(refused(request, Refusal::Outside)),
             Origin::Config if specifier == CORE.0 => self.add_builtin(CORE.1),
             Origin::Config => Err(refused(request, Refusal::OnlyCore)),
             Origin::TestMain(_) if specifier == TEST.0 => self.add_builtin(TEST.1),
@@ -245,6 +265,9 @@ impl GraphBuilder {
                 }
                 if specifier == TEST.0 {
                     return Err(refused(request, Refusal::TestInTool));
+                }
+                if let Some(server) = specifier.strip_prefix(UPSTREAM_SCHEME) {
+                    return self.add_upstream(server, request);
                 }
                 if tools::is_tool_specifier(specifier) {
                     let added = self.import_tool(importer, request);
@@ -269,6 +292,20 @@ impl GraphBuilder {
             self.add(unit, Origin::Builtin, None)?;
         }
         Ok(id.to_owned())
+    }
+
+    fn add_upstream(&mut self, server: &str, request: &ModuleRequest) -> Result<String, ToolError> {
+        let id = request.specifier.clone();
+        if !self.origins.contains_key(&id) {
+            let Some(modules) = &self.host.upstream else {
+                return Err(refused(request, Refusal::NoUpstream));
+            };
+            let source =
+                modules.source(server).map_err(|error| refused(request, Refusal::Upstream(error)))?;
+            let unit = Unit { id: id.clone(), source, role: SourceRole::Library };
+            self.add(unit, Origin::Upstream, Some(&request.place))?;
+        }
+        Ok(id)
     }
 
     fn add_missing(&mut self, unit: Unit) -> Result<String, ToolError> {

@@ -1,12 +1,13 @@
 //! The ground of a kernel: where the project and the tools are, and what the configuration says.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tgp_audit::Redaction;
 use tgp_compiler::Unit;
 use tgp_sandbox::{Sandbox, WorkerCommand};
-use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime, ToolRuntimeOptions};
+use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
+use tgp_upstream::Upstreams;
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
@@ -43,15 +44,15 @@ impl BootContext {
         Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
-    pub(crate) async fn forge(&mut self) -> Result<Arc<ToolRuntime>, BootError> {
+    pub(crate) async fn forge(&mut self, upstream: &Arc<Upstreams>) -> Result<Arc<ToolRuntime>, BootError> {
         let wanted = self.config.sandbox.options(&self.worker);
         let sandbox = match self.sandbox.take() {
             // Most configurations leave the sandbox as it is; its workers are warm already.
             Some(sandbox) if *sandbox.options() == wanted => sandbox,
             _ => Arc::new(Sandbox::new(wanted)?),
         };
-        let forge = start_forge(sandbox, &self.cache, &self.project, &self.root, &self.config).await?;
-        Ok(Arc::new(forge))
+        let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
+        Ok(Arc::new(ToolRuntime::start(sandbox, Arc::clone(&self.cache), options).await?))
     }
 }
 
@@ -114,7 +115,8 @@ impl Found {
     ) -> Result<ConfigValue, BootError> {
         let sandbox = Arc::new(Sandbox::new(self.config.sandbox.options(&self.worker))?);
         let project = &self.project;
-        let forge = start_forge(Arc::clone(&sandbox), &self.cache, project, project, &self.config).await?;
+        let options = settings::runtime_options(&self.config, project, project, None);
+        let forge = ToolRuntime::start(Arc::clone(&sandbox), Arc::clone(&self.cache), options).await?;
         self.sandbox = Some(sandbox);
         let file = unit.id.clone();
         let value = forge.evaluate_config(unit, environment).await;
@@ -130,23 +132,4 @@ impl Found {
             listener(Arc::new(redaction));
         }
     }
-}
-
-async fn start_forge(
-    sandbox: Arc<Sandbox>,
-    cache: &Arc<BytecodeCache>,
-    project: &Path,
-    root: &Path,
-    config: &Config,
-) -> Result<ToolRuntime, BootError> {
-    let options = ToolRuntimeOptions {
-        project: project.to_owned(),
-        tool_root: root.to_owned(),
-        allowed_imports: config.allowed_imports.clone(),
-        limits: config.sandbox.limits,
-        ceiling: config.sandbox.highest_limits(),
-        seed: config.sandbox.seed,
-        frozen_clock_ms: config.sandbox.clock_ms,
-    };
-    Ok(ToolRuntime::start(sandbox, Arc::clone(cache), options).await?)
 }

@@ -27,7 +27,8 @@ impl Kernel {
     /// See [`BootError`].
     pub async fn boot(options: BootOptions) -> Result<Self, BootError> {
         let mut ground = BootContext::find(&options).await?;
-        let forge = ground.forge().await?;
+        let upstream = settings::upstreams(&ground.config, &ground.project, &options.environment);
+        let forge = ground.forge(&upstream).await?;
         let BootContext { project, root, config, .. } = &ground;
         let (library, mut opening) = ToolLibrary::open(
             Arc::clone(&forge),
@@ -58,7 +59,7 @@ impl Kernel {
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let fetch = settings::fetch_client(config, project, &options.environment);
-        let mut tools = kernel_tools(&forge, &fetch, &library)?;
+        let mut tools = kernel_tools(&forge, &fetch, &library, &upstream)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
         let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
@@ -72,6 +73,7 @@ impl Kernel {
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
         opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
         scaffold::refresh(root);
+        scaffold::refresh_upstream(root, &upstream);
         let approver = approvals::keeping(&options, project);
         let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
@@ -95,6 +97,7 @@ impl Kernel {
             environment: options.environment,
             trust: options.trust,
             knowledge,
+            upstream,
         }))
     }
 }

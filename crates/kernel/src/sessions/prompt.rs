@@ -64,6 +64,7 @@ impl Kernel {
             platform_of_tools: ToolPlatform {
                 packages: &config.allowed_imports,
                 fetch_urls: &config.allowed_fetch_urls,
+                upstream: &self.upstream_modules(),
                 read_dirs: &read_dirs,
                 write_dirs: &write_dirs,
                 cpu: config.sandbox.limits.cpu,

@@ -29,25 +29,39 @@ const LIFETIME: Duration = Duration::from_secs(300);
 pub(crate) fn fetch_client(config: &Config, project: &Path, environment: &Environment) -> Arc<FetchClient> {
     let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
     let client = FetchClient::new(allow_list, FetchLimits::default());
-    if config.secrets.is_empty() {
-        return Arc::new(client);
-    }
     // The configuration has checked them.
     let bindings = config.secrets.iter().filter_map(|secret| secret.binding().ok()).collect();
+    match secret_values(config, project, environment) {
+        Some(values) => Arc::new(client.with_secrets(SecretBroker::new(bindings, values))),
+        None => Arc::new(client),
+    }
+}
+
+/// Where agents and tools write.
+pub(super) fn writable_places(config: &Config, project: &Path) -> Vec<PathBuf> {
+    let directories = config.fs.allowed_dirs.iter().map(|directory| real_place(&project.join(directory)));
+    let root = real_place(&project.join(&config.root_dir));
+    [project.to_owned(), root].into_iter().chain(directories).collect()
+}
+
+/// The values of the configuration's secrets; `None` when it has none.
+pub(super) fn secret_values(
+    config: &Config,
+    project: &Path,
+    environment: &Environment,
+) -> Option<Arc<SecretValues>> {
     let entry = |secret: &SecretConfig| {
         (secret.name.clone(), SecretEntry { from: secret.from.clone(), printed: Mutex::default() })
     };
-    let directories = config.fs.allowed_dirs.iter().map(|directory| real_place(&project.join(directory)));
-    let root = real_place(&project.join(&config.root_dir));
-    let values = SecretValues {
+    let values = || SecretValues {
         entries: config.secrets.iter().map(entry).collect(),
-        writable: [project.to_owned(), root].into_iter().chain(directories).collect(),
+        writable: writable_places(config, project),
         environment: Arc::clone(environment),
     };
-    Arc::new(client.with_secrets(SecretBroker::new(bindings, Arc::new(values))))
+    (!config.secrets.is_empty()).then(|| Arc::new(values()))
 }
 
-struct SecretValues {
+pub(super) struct SecretValues {
     entries: BTreeMap<String, SecretEntry>,
     /// Where agents and tools write: nothing there says what a secret is.
     writable: Vec<PathBuf>,

@@ -196,6 +196,7 @@ pub async fn tools_with_remote(
         project: project.path().to_owned(),
         tool_root: root.clone(),
         allowed_imports: Vec::new(),
+        upstream: None,
         limits,
         ceiling: limits,
         seed: None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tgp_compiler::UpstreamModules;
 use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, background};
 use tgp_sandbox::{Bridge, BridgeAnswer, RunLimits};
 use tokio::sync::{Mutex, Semaphore};
@@ -40,6 +41,7 @@ pub(super) struct ToolBridge {
     allowance: RunAllowance,
     /// Statements are executed in the order of the calls; the gates alone would let one overtake another.
     statements: tokio::sync::Mutex<()>,
+    upstream: Option<Arc<dyn UpstreamModules>>,
     /// The errors this bridge has really answered with.
     pub(super) answered: AnsweredErrors,
 }
@@ -50,6 +52,7 @@ impl ToolBridge {
         workspace: Workspace,
         invocation: Invocation<'_>,
         limits: RunLimits,
+        upstream: Option<Arc<dyn UpstreamModules>>,
     ) -> Self {
         let outer = invocation.as_outer();
         let around = workspace.cpu_around.clone();
@@ -70,6 +73,7 @@ impl ToolBridge {
             requests: Semaphore::new(requests),
             allowance: RunAllowance::new(limits, around),
             statements: tokio::sync::Mutex::default(),
+            upstream,
             answered: AnsweredErrors::default(),
         }
     }
@@ -192,6 +196,17 @@ impl ToolBridge {
                 let _permit = self.requests.acquire().await;
                 self.inner_call(place, "fetch", arguments.next().unwrap_or_default()).await
             }
+            "call_upstream" => {
+                let server = text(name, "server", arguments.next())?;
+                let tool = text(name, "tool", arguments.next())?;
+                let values = arguments.next().unwrap_or_else(|| json!({}));
+                let place = self.outer.next_call();
+                let _permit = self.requests.acquire().await;
+                let pin = self.pin(&server, &tool).await;
+                let arguments = json!({ "server": server, "tool": tool, "arguments": values, "pin": pin });
+                let answer = self.inner_call(place, "call_upstream", arguments).await?;
+                Ok(answer.get("result").cloned().unwrap_or_default())
+            }
             "exec_sql" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
@@ -239,6 +254,13 @@ impl ToolBridge {
         let mut answer = self.inner_call_in(place, &workspace, "exec_sql", arguments).await?;
         let rows = answer.get_mut("rows").map(Value::take).unwrap_or_else(|| json!([]));
         Ok(json!({ "rows": rows, "cursor": request.cursor() }))
+    }
+
+    /// The definition that a call of an upstream server is about, for its record.
+    async fn pin(&self, server: &str, tool: &str) -> Option<String> {
+        let modules = self.upstream.clone()?;
+        let (server, tool) = (server.to_owned(), tool.to_owned());
+        background::run(move || Ok(modules.pin(&server, &tool))).await.ok().flatten()
     }
 
     fn sql_run(&self) -> Result<&SqlRun, ToolError> {

@@ -127,7 +127,7 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
 }
 
 /// Codes of calls that a tool makes, and what to do when the tool lets such an error through.
-const CARRIED: [(Code, &str); 11] = [
+const CARRIED: [(Code, &str); 13] = [
     (
         Code::Security,
         "a tool reaches only fs.allowedDirs, fs.readDirs and allowedFetchUrls of the configuration, which people change",
@@ -142,6 +142,8 @@ const CARRIED: [(Code, &str); 11] = [
         Code::Fetch,
         "check the address and whether allowedFetchUrls permits it; catch the error if it may happen",
     ),
+    (Code::Upstream, "correct the arguments of the call; catch the error if it may happen"),
+    (Code::Pin, "the tool is not at fault; a person has to look at what the server has changed"),
     (Code::Sql, "correct the statement or its params; nothing that this run changed was kept"),
     (Code::Compile, "check the inner tool with check_tool (`tgp check`), and correct it first"),
     (Code::Runtime, "read the place and the logs, patch the tool, and check it again"),

@@ -28,7 +28,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit};
+use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit, UpstreamModules};
 use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
     CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
@@ -65,6 +65,8 @@ pub struct ToolRuntimeOptions {
     /// The agent's root on disk, for the native type checker.
     pub tool_root: PathBuf,
     pub allowed_imports: Vec<String>,
+    /// What tools import as `mcp:SERVER`.
+    pub upstream: Option<Arc<dyn UpstreamModules>>,
     /// What every run has.
     pub limits: RunLimits,
     /// What a call may ask for.
@@ -216,6 +218,7 @@ impl ToolRuntime {
             tools: Arc::clone(tools),
             project: self.options.project.clone(),
             allowed_imports: self.options.allowed_imports.clone(),
+            upstream: self.options.upstream.clone(),
         }
     }
 
@@ -287,7 +290,13 @@ impl ToolRuntime {
             sql.expect_reads();
         }
         let run = workspace.clone();
-        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation, limits);
+        let bridge = bridge::ToolBridge::new(
+            path.clone(),
+            workspace,
+            invocation,
+            limits,
+            self.options.upstream.clone(),
+        );
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let options = ToolRunOptions { limits, ..self.run_options() };
         let report = self.run_in_sandbox(&prepared.program, input, options, &bridge).await;

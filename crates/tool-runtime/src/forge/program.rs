@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tgp_compiler::{CompiledModule, GraphBuilder, LiteralValue, ModuleGraph, SourceRole, ToolShape, Unit};
+use tgp_compiler::{
+    CompiledModule, GraphBuilder, LiteralValue, ModuleGraph, SourceRole, ToolShape, UPSTREAM_SCHEME, Unit,
+    UpstreamModules,
+};
 use tgp_contract::{Code, DeclaredTypes, FileSystem, RelativePath, ToolError, canonical};
 use tgp_fs::Stamp;
 use tgp_sandbox::{CompileFailure, ModuleCode, Program};
@@ -24,6 +27,8 @@ pub(super) struct CompiledTool {
     tools: Vec<(RelativePath, String)>,
     /// Size and time of each package file.
     packages: Vec<(PathBuf, Option<Stamp>)>,
+    /// Content hash of the module of each upstream server.
+    upstream: Vec<(String, String)>,
     proven: AtomicBool,
     /// A source names a statement that writes, or runs another tool.
     pub(super) may_write_rows: bool,
@@ -31,11 +36,17 @@ pub(super) struct CompiledTool {
 
 impl CompiledTool {
     /// True when every source still is what was compiled.
-    pub(super) fn is_current(&self, tools: &dyn FileSystem) -> bool {
+    pub(super) fn is_current(&self, tools: &dyn FileSystem, upstream: Option<&dyn UpstreamModules>) -> bool {
+        let is_same_server = |(server, hash): &(String, String)| {
+            let source = upstream.and_then(|modules| modules.source(server).ok());
+            source.is_some_and(|source| canonical::sha256_hex(source.as_bytes()) == *hash)
+        };
         let same = |(path, hash): &(RelativePath, String)| {
             tools.read(path).is_ok_and(|bytes| canonical::sha256_hex(&bytes) == *hash)
         };
-        self.tools.iter().all(same) && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
+        self.tools.iter().all(same)
+            && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
+            && self.upstream.iter().all(is_same_server)
     }
 
     /// The files of packages that it consists of.
@@ -137,6 +148,7 @@ pub(super) async fn prepare(
 ) -> Result<CompiledTool, PrepareFailure> {
     let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
     let mut tools = Vec::new();
+    let mut upstream = Vec::new();
     let mut may_write_rows = false;
     loop {
         let units = builder.pending();
@@ -150,6 +162,9 @@ pub(super) async fn prepare(
                 sources.meet(&path)?;
                 tools.push((path, canonical::sha256_hex(unit.source.as_bytes())));
                 may_write_rows |= sql_words::may_write(&unit.source);
+            }
+            if let Some(server) = unit.id.strip_prefix(UPSTREAM_SCHEME) {
+                upstream.push((server.to_owned(), canonical::sha256_hex(unit.source.as_bytes())));
             }
             let quoting = |error| PrepareFailure { error, packages: builder.package_files() };
             let module = module(forge, unit).await.map_err(quoting)?;
@@ -186,7 +201,8 @@ pub(super) async fn prepare(
         }));
     }
     let program = Program { entry: graph.entry.clone(), modules };
-    Ok(CompiledTool { program, graph, tools, packages, proven: AtomicBool::new(false), may_write_rows })
+    let proven = AtomicBool::new(false);
+    Ok(CompiledTool { program, graph, tools, packages, upstream, proven, may_write_rows })
 }
 
 /// What the cache has a compiled source under.

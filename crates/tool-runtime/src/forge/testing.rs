@@ -200,7 +200,13 @@ impl ToolRuntime {
         let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base: None, point: None };
         let options = self.run_options();
         let limits = Self::test_limits(options.limits);
-        let bridge = bridge::ToolBridge::new(report.file.clone(), workspace, invocation, limits);
+        let bridge = bridge::ToolBridge::new(
+            report.file.clone(),
+            workspace,
+            invocation,
+            limits,
+            self.options.upstream.clone(),
+        );
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let ran =
             self.sandbox.run(&prepared.program, input, ToolRunOptions { limits, ..options }, &bridge).await;

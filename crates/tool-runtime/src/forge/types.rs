@@ -16,8 +16,8 @@ use tokio::io::AsyncReadExt;
 /// A type check that takes longer than this is given up.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_OUTPUT_BYTES: u64 = 1024 * 1024;
-/// Declares what a tool finds on its global object; written by `tgp init`.
-const DECLARATIONS: &str = "tgp.d.ts";
+/// What a tool finds on its global object, and what it can import from upstream servers; written by the kernel.
+const DECLARATIONS: [&str; 2] = ["tgp.d.ts", "upstream.d.ts"];
 
 /// What the engine has of the language's library; `tsconfig.json` of `tgp init` says the same. `esnext` as a whole would
 /// promise `Temporal`.
@@ -81,8 +81,10 @@ impl TypeChecker {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        if sources.iter().any(|source| *source == self.tool_root.join(DECLARATIONS)) {
-            command.arg(DECLARATIONS);
+        for name in DECLARATIONS {
+            if sources.iter().any(|source| *source == self.tool_root.join(name)) {
+                command.arg(name);
+            }
         }
         let output = self.output(command, sources).await?;
         Ok(Some(findings(&output, &unit.id)))

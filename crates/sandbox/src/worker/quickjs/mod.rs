@@ -87,14 +87,32 @@ pub(super) struct QuickJs {
     runtime: Runtime,
 }
 
-struct RequireFunctions {
+/// What the prelude gives to modules that no source may name.
+struct PreludeExports {
     require_from: Persistent<Function<'static>>,
     load: Persistent<Function<'static>>,
+    call_upstream: Persistent<Function<'static>>,
 }
 
 // SAFETY: the type holds no `'js` lifetime, only persistent handles.
-unsafe impl rquickjs::JsLifetime<'_> for RequireFunctions {
-    type Changed<'to> = RequireFunctions;
+unsafe impl rquickjs::JsLifetime<'_> for PreludeExports {
+    type Changed<'to> = PreludeExports;
+}
+
+/// `tgp:upstream`, which only the modules of upstream servers can import.
+struct UpstreamModule;
+
+impl ModuleDef for UpstreamModule {
+    fn declare(declarations: &Declarations<'_>) -> Result<()> {
+        declarations.declare("callUpstream").map(drop)
+    }
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        let Some(functions) = ctx.userdata::<PreludeExports>() else {
+            return Err(Exception::throw_message(ctx, "the prelude is not loaded"));
+        };
+        exports.export("callUpstream", functions.call_upstream.clone().restore(ctx)?).map(drop)
+    }
 }
 
 /// `tgp:require`, which only emitted code can import because no source may name it.
@@ -108,7 +126,7 @@ impl ModuleDef for RequireModule {
     }
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
-        let Some(functions) = ctx.userdata::<RequireFunctions>() else {
+        let Some(functions) = ctx.userdata::<PreludeExports>() else {
             return Err(Exception::throw_message(ctx, "the prelude is not loaded"));
         };
         exports.export("requireFrom", functions.require_from.clone().restore(ctx)?)?;
@@ -155,9 +173,14 @@ impl QuickJs {
             let keep = |name: &str| -> Result<Persistent<Function<'static>>> {
                 Ok(Persistent::save(&ctx, made.get::<_, Function>(name)?))
             };
-            let functions = RequireFunctions { require_from: keep("requireFrom")?, load: keep("load")? };
+            let functions = PreludeExports {
+                require_from: keep("requireFrom")?,
+                load: keep("load")?,
+                call_upstream: keep("callUpstream")?,
+            };
             ctx.store_userdata(functions).map_err(|_| Error::Unknown)?;
             Module::declare_def::<RequireModule, _>(ctx.clone(), "tgp:require")?;
+            Module::declare_def::<UpstreamModule, _>(ctx.clone(), "tgp:upstream")?;
             csv::declare(&ctx, host)?;
             Ok::<_, Error>(Prelude {
                 start: keep("start")?,

@@ -184,6 +184,9 @@ function writeFile(path, content) {
   return bridge('write_file', [path], undefined, part('encoding').bytesOf(content));
 }
 
+/** What the functions of `mcp:SERVER` do. */
+const callUpstream = (server, tool, values) => bridge('call_upstream', [server, tool, values]);
+
 install('tgp', Object.freeze({
   read_file: readFile,
   write_file: writeFile,

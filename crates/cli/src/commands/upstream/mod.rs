@@ -1,0 +1,218 @@
+//! `tgp upstream`: MCP servers of others, as imports of forged tools.
+
+mod definition;
+mod view;
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use tgp::contract::{Code, ToolError};
+use tgp::upstream::{Pin, ServerDefinition, UpstreamModule, UpstreamStore, Upstreams, check_server_name};
+
+use super::{done, trust};
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+use crate::text::count;
+use definition::DefinitionArgs;
+
+#[derive(Debug, Args)]
+pub struct UpstreamArgs {
+    #[command(subcommand)]
+    command: UpstreamCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum UpstreamCommand {
+    /// Add a server: start it, look at its tools, and keep them.
+    Add(Box<AddArgs>),
+    /// List the servers.
+    List,
+    /// Show what a server gets, and the types of its tools.
+    Show(NameArgs),
+    /// Start a server, and compare its tools with those that you have seen.
+    Test(NameArgs),
+    /// Look at what a server has changed, and accept it.
+    Pin(PinArgs),
+    /// Forget a server.
+    Remove(NameArgs),
+}
+
+#[derive(Debug, Args)]
+struct NameArgs {
+    /// The name of the server, as in `mcp:NAME`.
+    name: String,
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    /// The name that tools import it by: `mcp:NAME`.
+    name: String,
+    #[command(flatten)]
+    definition: DefinitionArgs,
+    /// Add it without being asked.
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+struct PinArgs {
+    /// The name of the server, as in `mcp:NAME`.
+    name: String,
+    /// Accept without being asked.
+    #[arg(long)]
+    yes: bool,
+}
+
+pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let options = session::records_options(global)?;
+    let servers = tgp::upstream::open(&options).await.map_err(ToolError::from)?;
+    match arguments.command {
+        UpstreamCommand::Add(arguments) => add(*arguments, &servers, printer).await,
+        UpstreamCommand::List => list(servers.store(), printer),
+        UpstreamCommand::Show(NameArgs { name }) => show(&name, servers.store(), printer),
+        UpstreamCommand::Test(NameArgs { name }) => test(&name, &servers, printer).await,
+        UpstreamCommand::Pin(arguments) => pin(&arguments, &servers, printer).await,
+        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, servers.store(), printer),
+    }
+}
+
+async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) -> Result<(), Failure> {
+    let AddArgs { name, definition, yes } = arguments;
+    check_server_name(&name)?;
+    let store = servers.store();
+    if store.definition(&name)?.is_some() {
+        let message = format!("an upstream server `{name}` is there already");
+        return Err(ToolError::new(Code::Conflict, message)
+            .help(format!("`tgp upstream show {name}` shows it; `tgp upstream remove {name}` makes room"))
+            .into());
+    }
+    let definition = definition.into_definition()?;
+    definition.check()?;
+    printer.note("starting the server in the jail");
+    let tools = servers.inspect(&name, &definition).await?;
+    let pin = Pin::of(&tools);
+    let text = view::server(&name, &definition, &pin);
+    trust::agree(&text, "Add this server, with these tools?", yes, printer).await?;
+    store.keep(&name, &definition, &pin)?;
+    let first = UpstreamModule::new(&name, pin.clone()).function_names().into_iter().next();
+    if printer.json() {
+        printer.document(&done(json!({ "name": name, "tools": pin.tools().count() })));
+        return Ok(());
+    }
+    printer.line(&format!("added {name} with {}", count(pin.tools().count(), "tool")));
+    if let Some(first) = first {
+        printer.note(&format!("a forged tool writes: import {{ {first} }} from 'mcp:{name}';"));
+    }
+    Ok(())
+}
+
+fn list(store: &UpstreamStore, printer: &Printer) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    let mut documents = Vec::new();
+    for name in store.names()? {
+        let Some(definition) = store.definition(&name)? else { continue };
+        let tools = store.pin(&name)?.map_or(0, |pin| pin.tools().count());
+        documents
+            .push(json!({ "name": name, "definition": view::shown_definition(&definition), "tools": tools }));
+        rows.push(vec![name, count(tools, "tool"), view::how(&definition)]);
+    }
+    if printer.json() {
+        printer.document(&done(json!(documents)));
+    } else if rows.is_empty() {
+        printer.note("there are no upstream servers; add one with `tgp upstream add NAME -- COMMAND`");
+    } else {
+        printer.table(&["name".to_owned(), "tools".to_owned(), "started with".to_owned()], &rows);
+    }
+    Ok(())
+}
+
+fn show(name: &str, store: &UpstreamStore, printer: &Printer) -> Result<(), Failure> {
+    let definition = known(name, store)?;
+    let pin = store.pin(name)?.unwrap_or_default();
+    if printer.json() {
+        let tools: Vec<_> = pin.tools().map(|tool| json!({ "tool": tool, "pin": tool.hash() })).collect();
+        let definition = view::shown_definition(&definition);
+        printer.document(&done(json!({ "name": name, "definition": definition, "tools": tools })));
+    } else {
+        printer.data(&view::server(name, &definition, &pin));
+    }
+    Ok(())
+}
+
+async fn test(name: &str, servers: &Arc<Upstreams>, printer: &Printer) -> Result<(), Failure> {
+    let definition = known(name, servers.store())?;
+    let before = servers.store().pin(name)?.unwrap_or_default();
+    let now = Pin::of(&servers.inspect(name, &definition).await?);
+    let changes = before.changes(&now);
+    if !changes.is_empty() {
+        printer.lines(view::difference(&changes).trim_end());
+        let message =
+            format!("{} of `{name}` changed since you have seen them", count(changes.len(), "tool"));
+        return Err(ToolError::new(Code::Pin, message)
+            .help(format!("calls of what changed are refused until you accept it: tgp upstream pin {name}"))
+            .into());
+    }
+    let number = now.tools().count();
+    if printer.json() {
+        printer.document(&done(json!({ "name": name, "tools": number })));
+    } else {
+        printer.line(&format!("{name} answers, with {} as you have seen them", count(number, "tool")));
+    }
+    Ok(())
+}
+
+async fn pin(arguments: &PinArgs, servers: &Arc<Upstreams>, printer: &Printer) -> Result<(), Failure> {
+    let name = &arguments.name;
+    let definition = known(name, servers.store())?;
+    let before = servers.store().pin(name)?.unwrap_or_default();
+    let now = Pin::of(&servers.inspect(name, &definition).await?);
+    let changes = before.changes(&now);
+    let document = json!({ "name": name, "changed": changes.len(), "tools": now.tools().count() });
+    if changes.is_empty() {
+        let line = "the server offers what you have seen; nothing was changed";
+        if printer.json() {
+            printer.document(&done(document))
+        } else {
+            printer.line(line)
+        }
+        return Ok(());
+    }
+    let text = view::difference(&changes);
+    trust::agree(&text, "Accept these changes?", arguments.yes, printer).await?;
+    servers.store().keep_pin(name, &now)?;
+    if printer.json() {
+        printer.document(&done(document));
+    } else {
+        printer.line(&format!("accepted {} of {name}", count(changes.len(), "changed tool")));
+    }
+    Ok(())
+}
+
+fn remove(name: &str, store: &UpstreamStore, printer: &Printer) -> Result<(), Failure> {
+    if !store.remove(name)? {
+        return Err(unknown(name, store).into());
+    }
+    if printer.json() {
+        printer.document(&done(json!({ "removed": name })));
+    } else {
+        printer.line(&format!("removed {name}"));
+    }
+    Ok(())
+}
+
+fn known(name: &str, store: &UpstreamStore) -> Result<ServerDefinition, Failure> {
+    store.definition(name)?.ok_or_else(|| unknown(name, store).into())
+}
+
+fn unknown(name: &str, store: &UpstreamStore) -> ToolError {
+    let names = store.names().unwrap_or_default();
+    let near = tgp_text::nearest_names(name, names.iter().map(String::as_str), 1);
+    let help = match near.first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`tgp upstream list` shows the servers".to_owned(),
+    };
+    ToolError::new(Code::NotFound, format!("the upstream server `{name}` is not known")).help(help)
+}

@@ -1,0 +1,69 @@
+//! The upstream servers of the user, as this kernel uses them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tgp_compiler::UpstreamModules;
+use tgp_contract::{Code, ToolError};
+use tgp_fetch::SecretSource;
+use tgp_net::Secret;
+use tgp_upstream::{UpstreamOptions, UpstreamStore, Upstreams, ValueProvider};
+
+use super::secret_values::{SecretValues, secret_values, writable_places};
+use crate::boot::Environment;
+use crate::config::Config;
+use crate::user_state;
+
+/// The directory of definitions and pins below the user's configuration, and of homes below the user's state.
+const DIRECTORY: &str = "upstream";
+
+/// The servers of the user. Nothing is read or started before one is used.
+pub(crate) fn upstreams(config: &Config, project: &Path, environment: &Environment) -> Arc<Upstreams> {
+    let directories = user_state::config_directory(environment).zip(user_state::directory(environment));
+    // Without a home there is no server, as in an empty directory.
+    let (store, homes) = directories.unwrap_or_default();
+    Arc::new(Upstreams::new(UpstreamOptions {
+        store: UpstreamStore::new(store.join(DIRECTORY)),
+        homes: homes.join(DIRECTORY),
+        writable: writable_places(config, project),
+        values: Arc::new(Values {
+            secrets: secret_values(config, project, environment),
+            environment: Arc::clone(environment),
+        }),
+    }))
+}
+
+struct Values {
+    secrets: Option<Arc<SecretValues>>,
+    environment: Environment,
+}
+
+#[async_trait]
+impl ValueProvider for Values {
+    fn variable(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
+    async fn secret(&self, name: &str) -> Result<Secret, ToolError> {
+        match &self.secrets {
+            Some(secrets) => secrets.value(name).await,
+            None => Err(ToolError::new(Code::Config, format!("the secret `{name}` is not configured"))
+                .help("name it in `secrets` of the configuration of the project")),
+        }
+    }
+}
+
+/// The modules of the servers, for the compiler.
+#[derive(Debug)]
+pub(crate) struct ServerModules(pub(crate) Arc<Upstreams>);
+
+impl UpstreamModules for ServerModules {
+    fn source(&self, server: &str) -> Result<String, ToolError> {
+        Ok(self.0.module(server)?.code())
+    }
+
+    fn pin(&self, server: &str, tool: &str) -> Option<String> {
+        self.0.find(server, tool).ok().map(|(_, tool)| tool.hash())
+    }
+}

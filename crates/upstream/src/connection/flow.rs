@@ -1,0 +1,103 @@
+//! How much a server may send: a message is counted while it arrives, so that none is ever held that is too large.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// Bytes of one message. Larger data belongs into a file or behind an address.
+pub(super) const MAX_MESSAGE_BYTES: usize = 4 << 20;
+/// Bytes of all messages since the last call began: notifications included, that nothing waits for.
+const MAX_BYTES_PER_CALL: usize = 32 << 20;
+
+/// What was counted, and why the connection was ended.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    since_call: AtomicUsize,
+    why: OnceLock<&'static str>,
+}
+
+impl Flow {
+    pub(super) fn begin_call(&self) {
+        self.since_call.store(0, Ordering::Relaxed);
+    }
+
+    /// Why the connection was ended, if it was ended here.
+    pub(super) fn why(&self) -> Option<&'static str> {
+        self.why.get().copied()
+    }
+
+    fn end(&self, why: &'static str) -> io::Error {
+        let _ = self.why.set(why);
+        io::Error::other(why)
+    }
+}
+
+/// Reads what a server writes, up to the limits.
+pub(super) struct FlowReader<R> {
+    inner: R,
+    flow: Arc<Flow>,
+    /// Bytes since the last end of a line.
+    line: usize,
+}
+
+impl<R> FlowReader<R> {
+    pub(super) fn new(inner: R, flow: Arc<Flow>) -> Self {
+        Self { inner, flow, line: 0 }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for FlowReader<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        std::task::ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        let arrived = buffer.filled().get(before..).unwrap_or_default();
+        for (index, part) in arrived.split(|byte| *byte == b'\n').enumerate() {
+            self.line = if index == 0 { self.line + part.len() } else { part.len() };
+            if self.line > MAX_MESSAGE_BYTES {
+                return Poll::Ready(Err(self.flow.end("it sent a message of more than 4 MiB")));
+            }
+        }
+        let sum = self.flow.since_call.fetch_add(arrived.len(), Ordering::Relaxed) + arrived.len();
+        if sum > MAX_BYTES_PER_CALL {
+            return Poll::Ready(Err(self.flow.end("it sent more than 32 MiB for one call")));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::{Flow, FlowReader, MAX_BYTES_PER_CALL, MAX_MESSAGE_BYTES};
+
+    async fn read(text: &[u8]) -> (usize, Option<&'static str>) {
+        let flow = Arc::new(Flow::default());
+        let mut reader = FlowReader::new(text, Arc::clone(&flow));
+        let mut all = Vec::new();
+        let _ = reader.read_to_end(&mut all).await;
+        (all.len(), flow.why())
+    }
+
+    #[tokio::test]
+    async fn a_message_and_all_messages_have_limits() {
+        let line = |length: usize| [vec![b'x'; length], vec![b'\n']].concat();
+        assert_eq!(read(&line(MAX_MESSAGE_BYTES)).await, (MAX_MESSAGE_BYTES + 1, None));
+        let (_, why) = read(&line(MAX_MESSAGE_BYTES + 1)).await;
+        assert_eq!(why, Some("it sent a message of more than 4 MiB"));
+        let many = line(1 << 20).repeat(MAX_BYTES_PER_CALL >> 20);
+        let (_, why) = read(&many).await;
+        assert_eq!(why, Some("it sent more than 32 MiB for one call"));
+        assert_eq!(read(&line(1 << 20).repeat(31)).await.1, None);
+    }
+}

@@ -1,0 +1,261 @@
+//! A server that is running, or reached over HTTP: what it is asked, and what it may answer.
+//!
+//! This is the boundary to a program of somebody else. Whatever it sends is counted before it is read, waited for with a
+//! limit, and never trusted.
+
+mod answer;
+mod flow;
+mod stdio;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rmcp::model::{CallToolRequestParams, ClientConfig, JsonObject, PaginatedRequestParams};
+use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client};
+use rmcp::{ClientHandler, RoleClient};
+use tgp_contract::{Code, ToolError};
+use tgp_text::{truncate, visible_json};
+use tokio::time::timeout;
+
+use flow::Flow;
+pub(crate) use stdio::{ServerPlace, StdioProcess};
+
+use crate::UpstreamTool;
+use crate::variables::ServerValues;
+
+/// How long a server has to start and to list its tools. A package that is installed by then takes a while.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a call may take. The wall clock of the run that makes it is usually shorter.
+const CALL_TIMEOUT: Duration = Duration::from_secs(120);
+/// Tools of one server, pages of their list, and bytes of one definition.
+const MAX_TOOLS: usize = 512;
+const MAX_PAGES: usize = 64;
+const MAX_TOOL_BYTES: usize = 64 << 10;
+const MAX_TOOL_NAME: usize = 128;
+/// Characters of a server's own words in a message.
+const MAX_QUOTED: usize = 500;
+
+/// A connection to a server.
+pub(crate) struct Connection {
+    server: String,
+    service: RunningService<RoleClient, Listener>,
+    flow: Arc<Flow>,
+    /// `None` for a server over HTTP.
+    process: Option<StdioProcess>,
+    values: ServerValues,
+    tools: Vec<UpstreamTool>,
+}
+
+/// What the server says of its own accord.
+#[derive(Clone, Debug, Default)]
+struct Listener {
+    tools_changed: Arc<AtomicBool>,
+}
+
+impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        let mut config = ClientConfig::default();
+        config.client_info.name = "tgp".to_owned();
+        config.client_info.version = env!("CARGO_PKG_VERSION").to_owned();
+        config
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tools_changed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Connection {
+    /// Starts a program and lists its tools.
+    ///
+    /// # Errors
+    /// `EUPSTREAM` with the last lines that it wrote.
+    pub(crate) async fn stdio(
+        server: &str,
+        mut process: StdioProcess,
+        values: ServerValues,
+    ) -> Result<Self, ToolError> {
+        let flow = Arc::new(Flow::default());
+        let Some((output, input)) = process.pipes() else {
+            return Err(failed(server, "its input and output cannot be used"));
+        };
+        let listener = Listener::default();
+        let pipes = (flow::FlowReader::new(output, Arc::clone(&flow)), input);
+        let begun = async {
+            let service = serve_client(listener, pipes).await.map_err(|error| error.to_string())?;
+            let tools = list(&service).await?;
+            Ok::<_, String>((service, tools))
+        };
+        match timeout(START_TIMEOUT, begun).await {
+            Ok(Ok((service, tools))) => {
+                Ok(Self { server: server.to_owned(), service, flow, process: Some(process), values, tools })
+            }
+            Ok(Err(why)) => {
+                let why = flow.why().map_or(why, str::to_owned);
+                Err(explain(server, &format!("it could not be started: {why}"), Some(&process), &values)
+                    .await)
+            }
+            Err(_) => {
+                let why = format!("it did not answer within {} s", START_TIMEOUT.as_secs());
+                Err(explain(server, &why, Some(&process), &values).await)
+            }
+        }
+    }
+
+    /// The tools as the server has listed them last.
+    pub(crate) fn tools(&self) -> &[UpstreamTool] {
+        &self.tools
+    }
+
+    /// Lists the tools again when the server has said that they changed.
+    pub(crate) async fn refresh(&mut self) -> Result<(), ToolError> {
+        if !self.service.service().tools_changed.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.flow.begin_call();
+        let listed = timeout(START_TIMEOUT, list(&self.service)).await;
+        let why = match listed {
+            Ok(Ok(tools)) => {
+                self.tools = tools;
+                return Ok(());
+            }
+            Ok(Err(why)) => self.flow.why().map_or(why, str::to_owned),
+            Err(_) => "it did not list its tools in time".to_owned(),
+        };
+        Err(self.explain(&why).await)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// A way to call tools that others can use at the same time.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            server: self.server.clone(),
+            peer: self.service.peer().clone(),
+            flow: Arc::clone(&self.flow),
+            values: self.values.clone(),
+            words: self.process.as_ref().map(StdioProcess::last_words),
+        }
+    }
+
+    async fn explain(&self, why: &str) -> ToolError {
+        explain(&self.server, why, self.process.as_ref(), &self.values).await
+    }
+}
+
+/// Calls tools of a connection.
+pub(crate) struct Caller {
+    server: String,
+    peer: rmcp::Peer<RoleClient>,
+    flow: Arc<Flow>,
+    values: ServerValues,
+    words: Option<stdio::LastWords>,
+}
+
+/// How a call ended.
+pub(crate) enum CallEnd {
+    Answered(serde_json::Value),
+    /// The server says that the call failed.
+    Refused(ToolError),
+    /// The server did not answer as it should: it is not used any more.
+    Broken(ToolError),
+}
+
+impl Caller {
+    pub(crate) async fn call(&self, tool: &str, arguments: JsonObject) -> CallEnd {
+        self.flow.begin_call();
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = Some(arguments);
+        let called = timeout(CALL_TIMEOUT, self.peer.call_tool_once(params)).await;
+        let why = match called {
+            Ok(Ok(response)) => return answer::end_of(&self.server, tool, response, &self.values).await,
+            Ok(Err(ServiceError::McpError(error))) => {
+                let said = self.values.clean(&quoted(&error.message)).await;
+                let message = format!("`mcp:{}/{tool}` was refused by the server: {said}", self.server);
+                return CallEnd::Refused(ToolError::new(Code::Upstream, message));
+            }
+            Ok(Err(error)) => self.flow.why().map_or_else(|| error.to_string(), str::to_owned),
+            Err(_) => format!("it did not answer within {} s", CALL_TIMEOUT.as_secs()),
+        };
+        let words = match &self.words {
+            Some(words) => words.text().await,
+            None => String::new(),
+        };
+        CallEnd::Broken(told(&self.server, &why, &words, &self.values).await.of_unknown_outcome())
+    }
+}
+
+/// All tools of a server, within limits.
+async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<UpstreamTool>, String> {
+    let mut tools: Vec<UpstreamTool> = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let listed = service.list_tools(Some(page)).await.map_err(|error| error.to_string())?;
+        for tool in &listed.tools {
+            let tool = UpstreamTool::from(tool);
+            check(&tool)?;
+            // Of two tools with one name, the first is the one that can be called.
+            if tools.iter().all(|known| known.name != tool.name) {
+                tools.push(tool);
+            }
+            if tools.len() > MAX_TOOLS {
+                return Err(format!("it has more than {MAX_TOOLS} tools"));
+            }
+        }
+        cursor = listed.next_cursor;
+        if cursor.is_none() {
+            return Ok(tools);
+        }
+    }
+    Err(format!("its list of tools has more than {MAX_PAGES} pages"))
+}
+
+fn check(tool: &UpstreamTool) -> Result<(), String> {
+    let name = quoted(&tool.name);
+    let is_plain = |letter: char| letter.is_ascii_graphic();
+    if tool.name.is_empty() || tool.name.len() > MAX_TOOL_NAME || !tool.name.chars().all(is_plain) {
+        return Err(format!("a tool has the name {name}, which cannot be used"));
+    }
+    let bytes = serde_json::to_vec(tool).map_or(usize::MAX, |text| text.len());
+    match bytes <= MAX_TOOL_BYTES {
+        true => Ok(()),
+        false => Err(format!("the definition of {name} has more than {} KiB", MAX_TOOL_BYTES >> 10)),
+    }
+}
+
+/// Words of a server: quoted, cut, and without letters that deceive.
+pub(crate) fn quoted(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("\"{}\"", visible_json(&truncate(&one_line, MAX_QUOTED)))
+}
+
+pub(crate) fn failed(server: &str, why: &str) -> ToolError {
+    ToolError::new(Code::Upstream, format!("the upstream server `{server}` failed: {why}"))
+        .help(format!("`tgp upstream test {server}` starts it and shows what it says"))
+}
+
+async fn explain(
+    server: &str,
+    why: &str,
+    process: Option<&StdioProcess>,
+    values: &ServerValues,
+) -> ToolError {
+    let words = match process {
+        Some(process) => process.last_words().text().await,
+        None => String::new(),
+    };
+    told(server, why, &words, values).await
+}
+
+/// A failure with the last words of the server, without the secrets that it was given.
+async fn told(server: &str, why: &str, words: &str, values: &ServerValues) -> ToolError {
+    let error = failed(server, &values.clean(&truncate(why, MAX_QUOTED)).await);
+    match words.trim() {
+        "" => error,
+        words => error.detail("serverSays", visible_json(&values.clean(words).await)),
+    }
+}

@@ -1,0 +1,179 @@
+//! A server as a process in the jail.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tgp_contract::{Code, ToolError, background};
+use tgp_fs::append_log::{at, private_directory};
+use tgp_fs::{real_place, search_path};
+use tgp_jail::{JailError, NetworkAccess, PathAccess, Profile, ResourceLimits, jailed_command};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+
+use super::failed;
+use crate::definition::StdioServer;
+use crate::variables::ServerValues;
+
+/// Bytes of what a server writes to its standard error that are kept: the last ones say why it ended.
+const KEPT_BYTES: usize = 4 << 10;
+/// How long the last words of a server that has ended may be on their way.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// What a server and its children may use.
+const MAX_PROCESSES: u64 = 512;
+const MAX_DATA_BYTES: u64 = 4 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
+const MAX_OPEN_FILES: u64 = 1024;
+
+/// What keeps a server from other processes and from the network.
+const NEEDED_NAMESPACES: [&str; 2] = ["network", "pid"];
+
+/// Where a server lives, and where programs are looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerPlace {
+    /// Its home, its working directory and its place for temporary files. It keeps what it writes there.
+    pub(crate) home: PathBuf,
+    /// `PATH` of the user.
+    pub(crate) path: Option<String>,
+    /// Where agents write: no program is found there.
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+/// The last lines that a server has written to its standard error.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastWords(Arc<Mutex<VecDeque<u8>>>);
+
+impl LastWords {
+    pub(crate) async fn text(&self) -> String {
+        // A server that ended a moment ago may have said why in the same moment.
+        tokio::time::sleep(LAST_WORDS).await;
+        let mut kept = self.0.lock().await;
+        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+    }
+
+    async fn listen(self, mut stream: impl AsyncRead + Unpin) {
+        let mut buffer = [0; 1024];
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            let mut kept = self.0.lock().await;
+            kept.extend(buffer.get(..read).unwrap_or_default());
+            let excess = kept.len().saturating_sub(KEPT_BYTES);
+            kept.drain(..excess);
+        }
+    }
+}
+
+/// A running server. It ends, with everything that it has started, when this is dropped.
+pub(crate) struct StdioProcess {
+    child: Child,
+    words: LastWords,
+}
+
+impl StdioProcess {
+    /// # Errors
+    /// `EUPSTREAM` when the program is not found or does not start, `ESECURITY` where the jail cannot hold it.
+    pub(crate) async fn start(
+        server: &str,
+        definition: &StdioServer,
+        place: &ServerPlace,
+        values: &ServerValues,
+    ) -> Result<Self, ToolError> {
+        let (name, definition, place) = (server.to_owned(), definition.clone(), place.clone());
+        let variables: Vec<(String, String)> =
+            values.pairs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let command = background::run(move || jailed(&name, &definition, &place, variables)).await?;
+        let mut command = Command::from(command);
+        let mut child =
+            command.kill_on_drop(true).spawn().map_err(|error| failed(server, &error.to_string()))?;
+        let words = LastWords::default();
+        if let Some(stream) = child.stderr.take() {
+            tokio::spawn(words.clone().listen(stream));
+        }
+        Ok(Self { child, words })
+    }
+
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdout, ChildStdin)> {
+        self.child.stdout.take().zip(self.child.stdin.take())
+    }
+
+    pub(crate) fn last_words(&self) -> LastWords {
+        self.words.clone()
+    }
+}
+
+/// The command with everything that it may see: the system's programs, its home, and what the definition lists.
+fn jailed(
+    server: &str,
+    definition: &StdioServer,
+    place: &ServerPlace,
+    variables: Vec<(String, String)>,
+) -> Result<std::process::Command, ToolError> {
+    check_machine()?;
+    let Some((program, arguments)) = definition.command.split_first() else {
+        return Err(failed(server, "its definition names no command"));
+    };
+    let is_writable =
+        |path: &Path| place.writable.iter().any(|writable| real_place(path).starts_with(writable));
+    let search = place.path.clone().unwrap_or_default();
+    let entries = search_path(search.as_ref(), is_writable);
+    let program = match program.contains('/') {
+        true => PathBuf::from(program),
+        false => {
+            entries.iter().map(|entry| entry.join(program)).find(|path| path.is_file()).ok_or_else(|| {
+                failed(
+                    server,
+                    &format!("the program `{program}` is not in PATH, apart from where agents write"),
+                )
+            })?
+        }
+    };
+    private_directory().recursive(true).create(&place.home).map_err(at(&place.home))?;
+    let mut profile = Profile::process(&place.home);
+    profile.limits = ResourceLimits {
+        processes: Some(MAX_PROCESSES),
+        data: Some(MAX_DATA_BYTES),
+        file_size: Some(MAX_FILE_BYTES),
+        open_files: Some(MAX_OPEN_FILES),
+        ..ResourceLimits::default()
+    };
+    profile.network = NetworkAccess::None;
+    for path in &definition.read {
+        profile = profile.allow(path, PathAccess::ReadExecute);
+    }
+    for path in &definition.write {
+        profile = profile.allow(path, PathAccess::ReadWrite);
+    }
+    let mut command = std::process::Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(&place.home)
+        .env_clear()
+        .env("HOME", &place.home)
+        .env("TMPDIR", &place.home)
+        .env("PATH", std::env::join_paths(&entries).unwrap_or_default())
+        .env("LANG", "C.UTF-8")
+        .envs(variables)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    jailed_command(&profile, command).map_err(|error| match error {
+        JailError::Path { path, .. } => {
+            failed(server, &format!("`{}`, which its definition lists, cannot be opened", path.display()))
+        }
+        other => failed(server, &other.to_string()),
+    })
+}
+
+/// A server is a program of somebody else: it runs only where it can be held.
+fn check_machine() -> Result<(), ToolError> {
+    let lock = tgp_jail::probe();
+    let has = |name: &str| lock.namespaces.iter().any(|entered| entered == name);
+    if lock.seccomp && lock.landlock_abi.is_some() && NEEDED_NAMESPACES.into_iter().all(has) {
+        return Ok(());
+    }
+    let missing = lock.missing.first().map(String::as_str).unwrap_or_default();
+    let message = format!("an upstream server cannot be started on this machine. {missing}");
+    Err(ToolError::new(Code::Security, message).help("`tgp doctor` shows what this machine lacks"))
+}

@@ -1,0 +1,309 @@
+//! The servers of a kernel: started when they are first called, kept while they are used, and restarted with growing
+//! pauses when they fail.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tgp_contract::{Code, ToolError, background};
+use tgp_text::nearest_names;
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::connection::{CallEnd, Caller, Connection, ServerPlace, StdioProcess, failed};
+use crate::module::UpstreamModule;
+use crate::variables::{ServerValues, ValueProvider};
+use crate::{Pin, ServerDefinition, UpstreamStore, UpstreamTool};
+
+/// Calls of one server at a time; the others wait for their turn.
+const PARALLEL_CALLS: usize = 8;
+/// The pause after a first failure, and the longest one.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A server that is not called for so long is ended.
+const IDLE_LIFE: Duration = Duration::from_secs(300);
+
+/// What the servers of a kernel need.
+pub struct UpstreamOptions {
+    pub store: UpstreamStore,
+    /// Below it each server has its home.
+    pub homes: PathBuf,
+    /// Where agents and tools write: programs are not looked for there.
+    pub writable: Vec<PathBuf>,
+    pub values: Arc<dyn ValueProvider>,
+}
+
+/// The servers of a kernel.
+pub struct Upstreams {
+    options: UpstreamOptions,
+    servers: std::sync::Mutex<BTreeMap<String, Arc<Server>>>,
+}
+
+impl std::fmt::Debug for Upstreams {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Upstreams").field("store", &self.options.store).finish_non_exhaustive()
+    }
+}
+
+/// One server, whether it runs or not.
+struct Server {
+    state: Mutex<ServerState>,
+    calls: Semaphore,
+}
+
+#[derive(Default)]
+struct ServerState {
+    running: Option<Running>,
+    /// Failures since the last call that was answered, and when it may be started again.
+    failures: u32,
+    not_before: Option<Instant>,
+    why: String,
+}
+
+struct Running {
+    connection: Connection,
+    /// What it was started from: another definition needs another process.
+    definition: ServerDefinition,
+    used: Instant,
+}
+
+impl Upstreams {
+    #[must_use]
+    pub fn new(options: UpstreamOptions) -> Self {
+        Self { options, servers: std::sync::Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn store(&self) -> &UpstreamStore {
+        &self.options.store
+    }
+
+    /// What a tool gets that imports `mcp:NAME`: the tools that a person has seen. Nothing is started for it.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` for a server that was not added; when its files cannot be used.
+    pub fn module(&self, server: &str) -> Result<UpstreamModule, ToolError> {
+        let store = &self.options.store;
+        let pin = match (store.definition(server)?, store.pin(server)?) {
+            (Some(_), Some(pin)) => pin,
+            (Some(_), None) => return Err(unpinned(server)),
+            (None, _) => return Err(self.unknown(server)),
+        };
+        Ok(UpstreamModule::new(server, pin))
+    }
+
+    /// The definition and the pinned tool of a call. Nothing is started for it.
+    ///
+    /// # Errors
+    /// As [`Self::module`]; `ENOTFOUND` for a tool that the server does not have.
+    pub fn find(&self, server: &str, tool: &str) -> Result<(ServerDefinition, UpstreamTool), ToolError> {
+        let Some(definition) = self.options.store.definition(server)? else {
+            return Err(self.unknown(server));
+        };
+        let Some(pin) = self.options.store.pin(server)? else { return Err(unpinned(server)) };
+        match pin.tool(tool) {
+            Some(found) => Ok((definition, found.clone())),
+            None => Err(no_tool(server, tool, &pin)),
+        }
+    }
+
+    /// Calls a tool that is as it was pinned.
+    ///
+    /// # Errors
+    /// `EPIN` when the server describes it differently now, `EUPSTREAM` when the server fails or says that the call did.
+    pub async fn call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        let known = self.server(server);
+        // It is never closed.
+        let _turn = known.calls.acquire().await;
+        let caller = self.caller(&known, server, tool).await?;
+        let ended = caller.call(tool, arguments).await;
+        let mut state = known.state.lock().await;
+        match ended {
+            CallEnd::Answered(value) => {
+                state.answered();
+                Ok(value)
+            }
+            CallEnd::Refused(error) => {
+                state.answered();
+                Err(error)
+            }
+            CallEnd::Broken(error) => {
+                state.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts a server for a person who looks at it, and lists what it offers now.
+    ///
+    /// # Errors
+    /// `EUPSTREAM` when it does not start.
+    pub async fn inspect(
+        &self,
+        server: &str,
+        definition: &ServerDefinition,
+    ) -> Result<Vec<UpstreamTool>, ToolError> {
+        definition.check()?;
+        let connection = self.connect(server, definition).await?;
+        Ok(connection.tools().to_vec())
+    }
+
+    /// A way to call a tool of a running server whose pin holds.
+    async fn caller(&self, known: &Arc<Server>, server: &str, tool: &str) -> Result<Caller, ToolError> {
+        let mut state = known.state.lock().await;
+        let found = {
+            let (store, server, tool) = (self.options.store.clone(), server.to_owned(), tool.to_owned());
+            background::run(move || {
+                let definition = store.definition(&server)?;
+                let pin = store.pin(&server)?;
+                Ok((definition, pin, tool))
+            })
+            .await?
+        };
+        let (Some(definition), Some(pin), tool) = found else { return Err(self.unknown(server)) };
+        let Some(pinned) = pin.tool(&tool) else { return Err(no_tool(server, &tool, &pin)) };
+        let is_usable =
+            |running: &Running| running.definition == definition && !running.connection.is_closed();
+        if !state.running.as_ref().is_some_and(is_usable) {
+            state.running = None;
+            state.may_start(server)?;
+            match self.connect(server, &definition).await {
+                Ok(connection) => {
+                    state.running = Some(Running { connection, definition, used: Instant::now() });
+                    tokio::spawn(end_when_idle(Arc::downgrade(known)));
+                }
+                Err(error) => {
+                    state.failed(&error);
+                    return Err(error);
+                }
+            }
+        }
+        let Some(running) = &mut state.running else { return Err(failed(server, "it is not running")) };
+        running.used = Instant::now();
+        if let Err(error) = running.connection.refresh().await {
+            state.failed(&error);
+            return Err(error);
+        }
+        let tools = running.connection.tools();
+        match tools.iter().find(|now| now.name == pinned.name) {
+            Some(now) if now.hash() == pinned.hash() => Ok(running.connection.caller()),
+            Some(_) => Err(changed(server, &tool, "describes it differently now")),
+            None => Err(changed(server, &tool, "does not offer it any more")),
+        }
+    }
+
+    async fn connect(&self, server: &str, definition: &ServerDefinition) -> Result<Connection, ToolError> {
+        match definition {
+            ServerDefinition::Stdio(stdio) => {
+                let values = ServerValues::gather(server, &stdio.env, self.options.values.as_ref()).await?;
+                let place = ServerPlace {
+                    home: self.options.homes.join(server),
+                    path: self.options.values.variable("PATH"),
+                    writable: self.options.writable.clone(),
+                };
+                let process = StdioProcess::start(server, stdio, &place, &values).await?;
+                Connection::stdio(server, process, values).await
+            }
+            ServerDefinition::Http(_) => Err(failed(server, "servers over HTTP cannot be used yet")),
+        }
+    }
+
+    fn server(&self, name: &str) -> Arc<Server> {
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Server { state: Mutex::default(), calls: Semaphore::new(PARALLEL_CALLS) });
+        Arc::clone(servers.entry(name.to_owned()).or_insert_with(new))
+    }
+
+    fn unknown(&self, server: &str) -> ToolError {
+        let names = self.options.store.names().unwrap_or_default();
+        let near = nearest_names(server, names.iter().map(String::as_str), 1);
+        let help = match (near.first(), names.is_empty()) {
+            (Some(near), _) => format!("did you mean `mcp:{near}`?"),
+            (None, true) => format!("a person adds it with `tgp upstream add {server} -- COMMAND`"),
+            (None, false) => format!("the servers of this user are {}", names.join(", ")),
+        };
+        ToolError::new(Code::NotFound, format!("the upstream server `{server}` is not known")).help(help)
+    }
+}
+
+impl ServerState {
+    fn answered(&mut self) {
+        self.failures = 0;
+        self.not_before = None;
+        if let Some(running) = &mut self.running {
+            running.used = Instant::now();
+        }
+    }
+
+    /// The server is ended; it is started again after a pause that doubles with each failure.
+    fn failed(&mut self, error: &ToolError) {
+        self.running = None;
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = Instant::now().checked_add(pause);
+        self.why.clone_from(&error.message);
+    }
+
+    fn may_start(&self, server: &str) -> Result<(), ToolError> {
+        let left = self.not_before.map(|until| until.saturating_duration_since(Instant::now()));
+        let Some(left) = left.filter(|left| !left.is_zero()) else { return Ok(()) };
+        let message = format!(
+            "the upstream server `{server}` is not started again for {} ms, after {} failure{}",
+            left.as_millis(),
+            self.failures,
+            if self.failures == 1 { "" } else { "s" }
+        );
+        Err(ToolError::new(Code::Upstream, message)
+            .detail("lastFailure", self.why.as_str())
+            .help(format!("wait; `tgp upstream test {server}` starts it and shows what it says")))
+    }
+}
+
+/// Ends a server that is not used any more. A task of its own, since the next call may never come.
+async fn end_when_idle(server: std::sync::Weak<Server>) {
+    loop {
+        tokio::time::sleep(IDLE_LIFE / 4).await;
+        let Some(server) = server.upgrade() else { return };
+        let mut state = server.state.lock().await;
+        match &state.running {
+            Some(running) if running.used.elapsed() < IDLE_LIFE && !running.connection.is_closed() => {}
+            Some(_) if server.calls.available_permits() < PARALLEL_CALLS => {}
+            _ => {
+                state.running = None;
+                return;
+            }
+        }
+    }
+}
+
+fn unpinned(server: &str) -> ToolError {
+    ToolError::new(Code::Pin, format!("the tools of `{server}` have not been seen by a person"))
+        .help(format!("a person looks at them with `tgp upstream pin {server}`"))
+}
+
+fn changed(server: &str, tool: &str, how: &str) -> ToolError {
+    let message = format!("`mcp:{server}/{tool}` was not called: the server {how}");
+    ToolError::new(Code::Pin, message)
+        .detail("server", server)
+        .help(format!("a person looks at the difference with `tgp upstream pin {server}`"))
+}
+
+fn no_tool(server: &str, tool: &str, pin: &Pin) -> ToolError {
+    let names: Vec<&str> = pin.tools().map(|tool| tool.name.as_str()).collect();
+    let near = nearest_names(tool, names.iter().copied(), 1);
+    let help = match near.first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("`tgp upstream show {server}` lists its tools"),
+    };
+    ToolError::new(
+        Code::NotFound,
+        format!("the upstream server `{server}` has no tool `{}`", tool.escape_debug()),
+    )
+    .help(help)
+}
