@@ -15,6 +15,8 @@ use crate::{FileAccess, JailError, Profile, ResourceLimits, SyscallFilter};
 /// Everything a process needs to lock itself, allocated ahead.
 #[derive(Debug)]
 pub(crate) struct Lock {
+    /// The process that prepares the lock, and starts the child.
+    caller: u32,
     landlock_abi: Option<u32>,
     seccomp_available: bool,
     rules: Option<OwnedFd>,
@@ -35,6 +37,7 @@ impl Lock {
         let seccomp_available = filter::available();
         let program = if seccomp_available { filter::compile(profile, landlock_abi)? } else { None };
         Ok(Self {
+            caller: std::process::id(),
             landlock_abi,
             seccomp_available,
             rules,
@@ -85,6 +88,8 @@ impl Lock {
         if self.landlock_abi < Some(files::KEEPS_SIGNALS) {
             privileges::leave_session()?;
         }
+        // Outside the namespaces, where its number means something.
+        let caller = supervise::watch_caller(self.caller)?;
         let entered = self.enter()?;
         if let Some(listener) = &self.listener {
             // In the caller's network it would be a listener for every program of the machine.
@@ -95,7 +100,7 @@ impl Lock {
             listener.open_and_send()?;
         }
         if entered.contains(CloneFlags::CLONE_NEWPID) {
-            supervise::move_to_new_pid_namespace(None)?;
+            supervise::move_to_new_pid_namespace(None, caller.as_ref())?;
             if entered.contains(CloneFlags::CLONE_NEWNS) {
                 self.mounts.fresh_proc(self.rules.as_ref())?;
             }

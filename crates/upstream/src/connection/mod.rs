@@ -5,6 +5,7 @@
 
 mod answer;
 mod flow;
+mod network;
 mod stdio;
 
 use std::sync::Arc;

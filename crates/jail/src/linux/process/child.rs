@@ -117,7 +117,7 @@ impl ChildSetup {
         if self.loopback {
             loopback::switch_on()?;
         }
-        supervise::move_to_new_pid_namespace(Some(&self.line))?;
+        supervise::move_to_new_pid_namespace(Some(&self.line), None)?;
         if let Some(members) = &self.members {
             // The watch counts too, so a group that cannot be joined is not a reason to refuse.
             let _ = group::join(members.as_fd());
