@@ -12,10 +12,10 @@
 //!   [`OverlayLayer`].
 //!
 //! The first two take a [`Profile`], and a platform that lacks a part is not an error: the part is named in
-//! [`LockReport::missing`] ([`probe`] reports them without locking); only the network of a command with a listener must
-//! be its own. The third takes a [`CommandSpec`] and all of
-//! it or nothing: what [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and
-//! cannot be applied is a [`JailError`], and nothing runs.
+//! [`LockReport::missing`] ([`probe`] reports them without locking). The network of a command with a listener is the
+//! exception: it must be its own, or nothing starts. The third takes a [`CommandSpec`] and all of it or nothing: what
+//! [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and cannot be applied is a
+//! [`JailError`], and nothing runs.
 //!
 //! What each layer is for, and what it leaves to the others:
 //!

@@ -17,8 +17,8 @@ pub struct ProxyTarget {
 
 impl ProxyTarget {
     /// Understands `host:port` and nothing that could mean something else to a resolver: no credentials, no escapes, no
-    /// letters beyond ASCII (a client sends the `xn--` form), no number that is an address in disguise (`127.1`, `0x7f000001`).
-    /// Upper case and one final dot are removed, since they do not change what a name means.
+    /// letters beyond ASCII (a client sends the `xn--` form), no number that is an address in disguise (`127.1`,
+    /// `0x7f000001`). Upper case and one final dot are removed, since they do not change what a name means.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let port = parse_port(port)?;

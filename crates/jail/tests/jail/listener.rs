@@ -177,10 +177,13 @@ fn the_port_is_taken() {
     for who in users() {
         let project = folder_of(who);
         let bind = |port: u16| {
-            let options = "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\ns.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)";
-            format!(
-                "exec /usr/bin/python3 -c 'import socket\ns = socket.socket()\n{options}\ns.bind((\"127.0.0.1\", {port}))'"
-            )
+            let script = format!(
+                "import socket
+s = socket.socket()
+for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT): s.setsockopt(socket.SOL_SOCKET, option, 1)
+s.bind((\"127.0.0.1\", {port}))"
+            );
+            format!("exec /usr/bin/python3 -c '{script}'")
         };
         for (port, is_free) in [(PORT, false), (PORT + 1, true)] {
             let (child, _listener) = start(&profile(project.path(), who), project.path(), who, &bind(port));
