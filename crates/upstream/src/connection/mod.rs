@@ -234,6 +234,15 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", visible_json(&truncate(&one_line, MAX_QUOTED)))
 }
 
+/// The same for the end of a longer text.
+fn quoted_end(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let left_out = one_line.chars().count().saturating_sub(MAX_QUOTED);
+    let end: String = one_line.chars().skip(left_out).collect();
+    let mark = if left_out > 0 { "…" } else { "" };
+    format!("\"{mark}{}\"", visible_json(&end))
+}
+
 pub(crate) fn failed(server: &str, why: &str) -> ToolError {
     ToolError::new(Code::Upstream, format!("the upstream server `{server}` failed: {why}"))
         .help(format!("`tgp upstream test {server}` starts it and shows what it says"))
@@ -254,9 +263,10 @@ async fn explain(
 
 /// A failure with the last words of the server, without the secrets that it was given.
 async fn told(server: &str, why: &str, words: &str, values: &ServerValues) -> ToolError {
-    let error = failed(server, &values.clean(&truncate(why, MAX_QUOTED)).await);
+    let why = values.clean(&truncate(why, MAX_QUOTED)).await;
     match words.trim() {
-        "" => error,
-        words => error.detail("serverSays", visible_json(&values.clean(words).await)),
+        "" => failed(server, &why),
+        // The last of them say why it ended.
+        words => failed(server, &format!("{why}; it wrote {}", quoted_end(&values.clean(words).await))),
     }
 }
