@@ -2,11 +2,12 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::SetOnce;
 
 /// Bytes of one message. Larger data belongs into a file or behind an address.
 pub(super) const MAX_MESSAGE_BYTES: usize = 4 << 20;
@@ -17,7 +18,7 @@ const MAX_BYTES_PER_CALL: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     since_call: AtomicUsize,
-    why: OnceLock<&'static str>,
+    why: SetOnce<&'static str>,
 }
 
 impl Flow {
@@ -30,7 +31,26 @@ impl Flow {
         self.why.get().copied()
     }
 
-    fn end(&self, why: &'static str) -> io::Error {
+    /// Waits until the connection is ended here.
+    pub(super) async fn ended(&self) -> &'static str {
+        self.why.wait().await
+    }
+
+    /// Counts what has arrived.
+    pub(super) fn count(&self, bytes: usize) -> io::Result<()> {
+        let sum = self.since_call.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        match sum > MAX_BYTES_PER_CALL {
+            true => Err(self.end("it sent more than 32 MiB for one call")),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the connection because of one message.
+    pub(super) fn too_large(&self) -> io::Error {
+        self.end("it sent a message of more than 4 MiB")
+    }
+
+    pub(super) fn end(&self, why: &'static str) -> io::Error {
         let _ = self.why.set(why);
         io::Error::other(why)
     }
@@ -62,14 +82,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for FlowReader<R> {
         for (index, part) in arrived.split(|byte| *byte == b'\n').enumerate() {
             self.line = if index == 0 { self.line + part.len() } else { part.len() };
             if self.line > MAX_MESSAGE_BYTES {
-                return Poll::Ready(Err(self.flow.end("it sent a message of more than 4 MiB")));
+                return Poll::Ready(Err(self.flow.too_large()));
             }
         }
-        let sum = self.flow.since_call.fetch_add(arrived.len(), Ordering::Relaxed) + arrived.len();
-        if sum > MAX_BYTES_PER_CALL {
-            return Poll::Ready(Err(self.flow.end("it sent more than 32 MiB for one call")));
-        }
-        Poll::Ready(Ok(()))
+        Poll::Ready(self.flow.count(arrived.len()))
     }
 }
 
