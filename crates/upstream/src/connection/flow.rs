@@ -68,6 +68,16 @@ impl<R> FlowReader<R> {
     pub(super) fn new(inner: R, flow: Arc<Flow>) -> Self {
         Self { inner, flow, line: 0 }
     }
+
+    fn count(&mut self, arrived: &[u8]) -> io::Result<()> {
+        for (index, part) in arrived.split(|byte| *byte == b'\n').enumerate() {
+            self.line = if index == 0 { self.line + part.len() } else { part.len() };
+            if self.line > MAX_MESSAGE_BYTES {
+                return Err(self.flow.too_large());
+            }
+        }
+        self.flow.count(arrived.len())
+    }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for FlowReader<R> {
@@ -78,14 +88,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for FlowReader<R> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         std::task::ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let arrived = buffer.filled().get(before..).unwrap_or_default();
-        for (index, part) in arrived.split(|byte| *byte == b'\n').enumerate() {
-            self.line = if index == 0 { self.line + part.len() } else { part.len() };
-            if self.line > MAX_MESSAGE_BYTES {
-                return Poll::Ready(Err(self.flow.too_large()));
-            }
+        let counted = self.count(buffer.filled().get(before..).unwrap_or_default());
+        if counted.is_err() {
+            // Who reads with an error has read nothing.
+            buffer.set_filled(before);
         }
-        Poll::Ready(self.flow.count(arrived.len()))
+        Poll::Ready(counted)
     }
 }
 
