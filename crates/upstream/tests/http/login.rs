@@ -25,7 +25,8 @@ async fn a_person_logs_in_and_calls_work() {
         for (wrong, expected) in [
             (redirect.replace("state=", "state=x"), "does not belong to this login"),
             ("no address".to_owned(), "does not belong to this login"),
-            (format!("{REDIRECT}?error=access_denied"), "the login was refused: \"access_denied\""),
+            (format!("{REDIRECT}?error=access_denied"), "does not belong to this login"),
+            (redirect.replace("code=", "error=access_denied&x="), "the login was refused: \"access_denied\""),
             (redirect.replace("iss=http", "iss=https"), "issuer mismatch"),
         ] {
             let told = message(login.finish(&wrong).await);

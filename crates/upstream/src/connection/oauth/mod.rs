@@ -172,27 +172,32 @@ impl Login {
         self.url.as_str()
     }
 
+    /// Whether the page has redirected to this address, and no other page: it carries the state of this login.
+    #[must_use]
+    pub fn is_answered_by(&self, redirect: &str) -> bool {
+        let answered = Url::parse(redirect).ok().and_then(|url| parameter(&url, "state"));
+        answered.is_some() && answered == parameter(&self.url, "state")
+    }
+
     /// Ends the login with the address that the page has redirected to, and keeps the tokens.
     ///
     /// # Errors
-    /// `EUPSTREAM` when the redirect belongs to another login, when the person has refused, and when there is no token for
+    /// `EUPSTREAM` when the address belongs to another login, when the person has refused, and when there is no token for
     /// it. An address that belongs to another login does not end this one.
     pub async fn finish(&self, redirect: &str) -> Result<(), ToolError> {
         let server = &self.account.server;
-        let refused = Url::parse(redirect).ok().and_then(|url| {
-            let find = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value);
-            Some(find("error_description").or_else(|| find("error"))?.into_owned())
-        });
-        if let Some(refused) = refused {
+        let url = Url::parse(redirect).ok().filter(|_| self.is_answered_by(redirect));
+        let url = url.ok_or_else(|| failed(server, "the address does not belong to this login"))?;
+        if let Some(refused) = parameter(&url, "error_description").or_else(|| parameter(&url, "error")) {
             return Err(failed(server, &format!("the login was refused: {}", quoted(&refused))));
         }
-        self.session.handle_callback_url(redirect).await.map(drop).map_err(|error| match error {
-            AuthError::InternalError(_) | AuthError::AuthorizationFailed(_) | AuthError::UrlError(_) => {
-                failed(server, "the address does not belong to this login")
-            }
-            error => self.account.failed("there is no token for the login", &error),
-        })
+        let ended = self.session.handle_callback_url(redirect).await;
+        ended.map(drop).map_err(|error| self.account.failed("there is no token for the login", &error))
     }
+}
+
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// Removes the login of a server; false when there was none.
