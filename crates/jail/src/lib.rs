@@ -4,15 +4,18 @@
 //!
 //! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request, or was forked
 //!   from a template that has, and adds its [`ChildLock`].
-//! - A program that we choose is started through [`jailed_command`], whose child locks itself between fork and exec.
+//! - A program that we choose is started through [`jailed_command`], whose child locks itself between fork and exec. One
+//!   that needs some hosts of the internet is started through [`jailed_command_with_listener`], and a proxy of its caller
+//!   is all that its network has.
 //! - A command that an agent has written is started with [`start`]: in its own root, on a private layer over the
 //!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the
 //!   [`OverlayLayer`].
 //!
 //! The first two take a [`Profile`], and a platform that lacks a part is not an error: the part is named in
-//! [`LockReport::missing`] ([`probe`] reports them without locking). The third takes a [`CommandSpec`] and all of
-//! it or nothing: what [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and
-//! cannot be applied is a [`JailError`], and nothing runs.
+//! [`LockReport::missing`] ([`probe`] reports them without locking). The network of a command with a listener is the
+//! exception: it must be its own, or nothing starts. The third takes a [`CommandSpec`] and all of it or nothing: what
+//! [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and cannot be applied is a
+//! [`JailError`], and nothing runs.
 //!
 //! What each layer is for, and what it leaves to the others:
 //!
@@ -44,8 +47,8 @@ pub use error::JailError;
 pub use order::{CommandSpec, MAX_STDIN_BYTES, ProcessLimits, Template};
 pub use outcome::{Before, Captured, CommandExit, Exit, LayerChange, LayerChangeKind, ProcessSupport};
 pub use platform::{
-    ChildLock, JailedProcess, KillHandle, OverlayLayer, jailed_command, lock_this_process, probe,
-    process_support, start,
+    ChildLock, JailListener, JailedProcess, KillHandle, OverlayLayer, jailed_command,
+    jailed_command_with_listener, lock_this_process, probe, process_support, start,
 };
 pub use profile::{
     FileAccess, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, ResourceLimits, SyscallFilter,

@@ -113,7 +113,9 @@ pub enum NetworkAccess {
     /// reached. Pairs of connected sockets are still there, since they lead nowhere else.
     None,
     /// Internet sockets in its own network that has nothing but a loopback: servers and clients of one test run find
-    /// only each other. Only [`start`](crate::start) switches the loopback on. Local sockets are as below.
+    /// only each other. Only [`start`](crate::start) and
+    /// [`jailed_command_with_listener`](crate::jailed_command_with_listener) switch the loopback on. Local sockets are as
+    /// below.
     Loopback,
     /// Internet sockets. Local sockets follow the file rules: with restricted files they are refused on kernels whose
     /// Landlock cannot check them (before ABI 9).

@@ -3,6 +3,8 @@
 #[path = "unsupported_process.rs"]
 mod process;
 
+use std::convert::Infallible;
+use std::net::TcpListener;
 use std::process::Command;
 
 use crate::{JailError, LockReport, Profile, ResourceLimits};
@@ -34,6 +36,25 @@ impl ChildLock {
 /// Hands the command back unchanged.
 pub fn jailed_command(_profile: &Profile, command: Command) -> Result<Command, JailError> {
     Ok(command)
+}
+
+/// Never made: there are no network namespaces.
+#[derive(Debug)]
+pub struct JailListener(Infallible);
+
+impl JailListener {
+    pub fn receive(self) -> Result<TcpListener, JailError> {
+        match self.0 {}
+    }
+}
+
+/// Refuses: without a network of its own the command would have that of its caller.
+pub fn jailed_command_with_listener(
+    _profile: &Profile,
+    _command: Command,
+    _port: u16,
+) -> Result<(Command, JailListener), JailError> {
+    Err(JailError::Lacks { missing: vec!["This operating system has no network namespaces.".to_owned()] })
 }
 
 /// Reports that everything is missing.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Code, ToolError};
+use tgp_fetch::ProxyHosts;
 
 /// The longest name of a server: it stands in import paths, file names and rules.
 const MAX_NAME: usize = 40;
@@ -100,6 +101,9 @@ impl ServerDefinition {
                     if !path.is_absolute() {
                         return wrong(format!("`{}` is not an absolute path", path.display()));
                     }
+                }
+                if let Err(error) = ProxyHosts::parse(&server.hosts) {
+                    return wrong(format!("the host `{}` {}", error.entry().escape_debug(), error.problem()));
                 }
                 match server.env.keys().find(|name| !is_variable(name)) {
                     Some(name) => wrong(format!("`{}` is not the name of a variable", name.escape_debug())),

@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
 use tgp::files::unified_diff;
-use tgp_mcp::install::{EditError, Host, Scope, ServerEntry, with_server, without_server};
+use tgp_mcp::install::{
+    EditError, ForeignServer, Host, Scope, ServerEntry, servers, with_server, without_server,
+};
 
 use super::done;
 use crate::approval;
@@ -58,7 +60,7 @@ impl InstallArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum HostArg {
+pub(super) enum HostArg {
     Claude,
     Codex,
     Cursor,
@@ -160,6 +162,59 @@ pub async fn uninstall(arguments: &InstallArgs, global: &Global, printer: &Print
     apply(arguments, &changes, "uninstalled", printer).await
 }
 
+/// The servers that the configurations of hosts name, of the project and of the user.
+pub(super) fn foreign_servers(
+    named: &[Host],
+    global: &Global,
+) -> Result<Vec<(Host, PathBuf, ForeignServer)>, Failure> {
+    let (home, project) = (home()?, absolute(&session::directory(global)?)?);
+    let mut found = Vec::new();
+    for host in Host::ALL.into_iter().filter(|host| named.is_empty() || named.contains(host)) {
+        for scope in [Scope::Project, Scope::User] {
+            let file = host.file(scope, &home, &project);
+            let Some(text) = read(&file)? else { continue };
+            let servers = servers(host, &text).map_err(|error| unusable(&file, &error))?;
+            found.extend(servers.into_iter().map(|server| (host, file.clone(), server)));
+        }
+    }
+    Ok(found)
+}
+
+/// Replaces servers of a host's file by tgp. Any change is shown, and the file from before is kept beside it.
+pub(super) async fn put_in_place(
+    host: Host,
+    file: &Path,
+    names: &[&str],
+    global: &Global,
+    yes: bool,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let project = absolute(&session::directory(global)?)?;
+    let scope = if file.starts_with(&project) { Scope::Project } else { Scope::User };
+    let arguments = InstallArgs {
+        host: Vec::new(),
+        project: scope == Scope::Project,
+        name: "tgp".to_owned(),
+        forms: false,
+        yes,
+        options: Vec::new(),
+    };
+    let before = read(file)?.unwrap_or_default();
+    let changed = |error: EditError| unusable(file, &error);
+    let mut after = with_server(host, &before, &entry(&arguments, scope, &project)?).map_err(changed)?;
+    for name in names {
+        after = without_server(host, &after, name).map_err(changed)?.unwrap_or(after);
+    }
+    let change = PlannedChange {
+        host,
+        file: file.to_owned(),
+        before: Some(before),
+        after: Some(after),
+        backup: Backup::Write,
+    };
+    apply(&arguments, &[change], INSTALLED, printer).await
+}
+
 /// The file as it was before the installation, where nothing else was changed since: `Some(None)` when it did not exist.
 fn original(host: Host, file: &Path, name: &str, edited: &str) -> Result<Option<Option<String>>, Failure> {
     let Some(backup) = read(&backup_of(file))? else { return Ok(None) };
@@ -201,10 +256,7 @@ fn entry(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Server
 
 /// The hosts that are meant, with their files.
 fn hosts(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Vec<(Host, PathBuf)>, Failure> {
-    let home = std::env::var_os("HOME")
-        .filter(|home| !home.is_empty())
-        .map(PathBuf::from)
-        .ok_or_else(|| ToolError::new(Code::Config, "the home directory is not known").help("set HOME"))?;
+    let home = home()?;
     let named: Vec<Host> = arguments.host.iter().map(|host| Host::from(*host)).collect();
     let is_here = |host: &Host| {
         host.traces().iter().any(|trace| home.join(trace).exists())
@@ -221,6 +273,12 @@ fn hosts(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<Vec<(H
             .into());
     }
     Ok(chosen.into_iter().map(|host| (host, host.file(scope, &home, project))).collect())
+}
+
+fn home() -> Result<PathBuf, Failure> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let unknown = || ToolError::new(Code::Config, "the home directory is not known").help("set HOME");
+    home.ok_or_else(|| unknown().into())
 }
 
 async fn apply(

@@ -166,7 +166,7 @@ fn difference(before: &ForeignRules, now: &ForeignRules) -> String {
 }
 
 /// Shows what is confirmed, and asks once unless the command said yes.
-pub(super) async fn agree(text: &str, question: &str, yes: bool, printer: &Printer) -> Result<(), Failure> {
+pub(super) async fn agree(text: &str, question: &str, yes: bool, printer: &Printer) -> Result<(), ToolError> {
     if yes {
         printer.lines(text.trim_end());
         return Ok(());
@@ -174,13 +174,12 @@ pub(super) async fn agree(text: &str, question: &str, yes: bool, printer: &Print
     if !approval::can_ask() {
         printer.lines(text.trim_end());
         return Err(ToolError::new(Code::Approval, "there is no terminal to ask at")
-            .help("pass --yes to confirm what is shown above")
-            .into());
+            .help("pass --yes to confirm what is shown above"));
     }
     if approval::confirm(text, question).await {
         return Ok(());
     }
-    Err(ToolError::new(Code::Approval, "the answer at the terminal was no; nothing was confirmed").into())
+    Err(ToolError::new(Code::Approval, "the answer at the terminal was no; nothing was confirmed"))
 }
 
 fn list(store: &TrustStore, printer: &Printer) -> Result<(), Failure> {

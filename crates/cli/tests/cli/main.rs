@@ -41,4 +41,5 @@ mod signals;
 mod stored_state;
 mod terminal;
 mod trust;
+mod upstream;
 mod valve;

@@ -14,19 +14,19 @@ const PROBE: &str = "/** Asks a server. */\nexport default async (args: { url: s
                      {\n  const response = await tgp.fetch(args.url, { secret: 'KEY' });\n  const text = await \
                      response.text();\n  tgp.log(text, JSON.stringify([...response.headers]));\n  return text;\n};\n";
 
-fn fixtures() -> PathBuf {
+pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fetch/tests/fetch/fixtures")
 }
 
 /// A server with TLS that answers with the request.
-struct TlsServer {
+pub struct TlsServer {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    port: u16,
+    pub port: u16,
 }
 
 impl TlsServer {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/servers/echo_tls.py");
         let mut command = Command::new("python3");
         command.arg(script).arg(fixtures().join("server.pem")).arg(fixtures().join("server.key"));

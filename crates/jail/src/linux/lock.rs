@@ -2,10 +2,12 @@
 
 use std::os::fd::OwnedFd;
 
+use nix::errno::Errno;
 use nix::sched::CloneFlags;
 
 use super::filter::Program;
 use super::limits::RlimitSet;
+use super::loopback::ListenerSender;
 use super::mounts::MountView;
 use super::{Refusal, files, filter, namespaces, privileges, supervise};
 use crate::{FileAccess, JailError, Profile, ResourceLimits, SyscallFilter};
@@ -13,6 +15,8 @@ use crate::{FileAccess, JailError, Profile, ResourceLimits, SyscallFilter};
 /// Everything a process needs to lock itself, allocated ahead.
 #[derive(Debug)]
 pub(crate) struct Lock {
+    /// The process that prepares the lock, and starts the child.
+    caller: u32,
     landlock_abi: Option<u32>,
     seccomp_available: bool,
     rules: Option<OwnedFd>,
@@ -22,6 +26,8 @@ pub(crate) struct Lock {
     map_ids: bool,
     mounts: MountView,
     keep_capabilities: privileges::Kept,
+    /// For commands only.
+    listener: Option<ListenerSender>,
 }
 
 impl Lock {
@@ -31,6 +37,7 @@ impl Lock {
         let seccomp_available = filter::available();
         let program = if seccomp_available { filter::compile(profile, landlock_abi)? } else { None };
         Ok(Self {
+            caller: std::process::id(),
             landlock_abi,
             seccomp_available,
             rules,
@@ -44,7 +51,14 @@ impl Lock {
                 SyscallFilter::Compute | SyscallFilter::Template => privileges::Kept::None,
                 SyscallFilter::Process | SyscallFilter::Unfiltered => privileges::Kept::FileOwnership,
             },
+            listener: None,
         })
+    }
+
+    /// A child that is locked with this opens the listener in its network, or ends.
+    pub(crate) fn with_listener(mut self, listener: ListenerSender) -> Self {
+        self.listener = Some(listener);
+        self
     }
 
     pub(crate) fn landlock_abi(&self) -> Option<u32> {
@@ -74,9 +88,19 @@ impl Lock {
         if self.landlock_abi < Some(files::KEEPS_SIGNALS) {
             privileges::leave_session()?;
         }
+        // Outside the namespaces, where its number means something.
+        let caller = supervise::watch_caller(self.caller)?;
         let entered = self.enter()?;
+        if let Some(listener) = &self.listener {
+            // In the caller's network it would be a listener for every program of the machine.
+            if !entered.contains(CloneFlags::CLONE_NEWNET) {
+                return Err(Refusal { step: "enter a network namespace", errno: Errno::EPERM });
+            }
+            // Before the forks: the supervisor and the first process close every copy that they inherit.
+            listener.open_and_send()?;
+        }
         if entered.contains(CloneFlags::CLONE_NEWPID) {
-            supervise::move_to_new_pid_namespace(None)?;
+            supervise::move_to_new_pid_namespace(None, caller.as_ref())?;
             if entered.contains(CloneFlags::CLONE_NEWNS) {
                 self.mounts.fresh_proc(self.rules.as_ref())?;
             }

@@ -2,10 +2,12 @@
 //! only, because it also runs between fork and exec of a process that may have many threads.
 
 mod bpf;
+mod descriptor_message;
 mod files;
 mod filter;
 mod limits;
 mod lock;
+mod loopback;
 mod mounts;
 mod namespaces;
 mod privileges;
@@ -19,9 +21,10 @@ use std::process::Command;
 use nix::errno::Errno;
 use nix::sched::CloneFlags;
 
-use crate::{JailError, LockReport, Profile, SyscallFilter};
+use crate::{JailError, LockReport, NetworkAccess, Profile, SyscallFilter};
 pub use lock::ChildLock;
 use lock::Lock;
+pub use loopback::JailListener;
 pub use process::{JailedProcess, KillHandle, OverlayLayer, process_support, start};
 
 /// The kernel refused a step. It carries no allocation, so that it can be made between fork and exec.
@@ -75,18 +78,55 @@ pub fn lock_this_process(profile: &Profile) -> Result<LockReport, JailError> {
 /// namespace is asked for and allowed, the child that [`std::process::Child`] names is a small supervisor: it passes
 /// signals on, ends as the program ends, and everything the program has started dies with it. For that reason the
 /// command must be spawned, not put in place of the caller with `exec`.
-pub fn jailed_command(profile: &Profile, mut command: Command) -> Result<Command, JailError> {
+pub fn jailed_command(profile: &Profile, command: Command) -> Result<Command, JailError> {
     if matches!(profile.syscalls, SyscallFilter::Compute | SyscallFilter::Template) {
         return Err(JailError::ComputeCommand);
     }
-    let mut lock = Lock::prepare(profile)?;
+    Ok(locked_in_child(Lock::prepare(profile)?, command))
+}
+
+/// The same for a command that reaches the outside through its caller: on `127.0.0.1:port` of its own network, which has
+/// nothing else, listens the socket that [`JailListener::receive`] returns.
+///
+/// A server behind that socket decides what the command can reach. For a program that has to reach some hosts of the
+/// internet, it is the `ConnectProxy` of `tgp-fetch`, and the program gets the variables that `proxy_environment(port)` has
+/// there. A program that ignores them has no network.
+///
+/// Unlike above, a machine that lacks a part of this is an error: where the network cannot be left, or its loopback
+/// cannot be switched on, the spawn fails. Spawn the command once, then receive the listener.
+///
+/// # Errors
+/// As above; when the profile does not have both its own network and [`NetworkAccess::Loopback`]; and for port 0, since
+/// the program could not be told the port.
+pub fn jailed_command_with_listener(
+    profile: &Profile,
+    command: Command,
+    port: u16,
+) -> Result<(Command, JailListener), JailError> {
+    let order = |problem: &str| JailError::Order { problem: problem.to_owned() };
+    if matches!(profile.syscalls, SyscallFilter::Compute | SyscallFilter::Template) {
+        return Err(JailError::ComputeCommand);
+    }
+    if profile.network != NetworkAccess::Loopback || !profile.namespaces.network {
+        return Err(order(
+            "a listener in the jail needs a profile with `NetworkAccess::Loopback` and a network namespace",
+        ));
+    }
+    if port == 0 {
+        return Err(order("a listener in the jail needs a port other than 0"));
+    }
+    let (sender, listener) = loopback::listener_pair(port)?;
+    Ok((locked_in_child(Lock::prepare(profile)?.with_listener(sender), command), listener))
+}
+
+fn locked_in_child(mut lock: Lock, mut command: Command) -> Command {
     #[expect(unsafe_code, reason = "the standard library has no other door between fork and exec")]
     // SAFETY: the closure makes system calls on memory that was allocated before the fork; it neither allocates nor
     // takes a lock, so the state in which other threads were interrupted does not matter.
     unsafe {
         command.pre_exec(move || lock.apply_to_child().map_err(|refusal| io::Error::from(refusal.errno)));
     }
-    Ok(command)
+    command
 }
 
 /// What this machine offers. Nothing is locked: the namespaces are tried in a short-lived child.

@@ -4,12 +4,13 @@
 //! - the namespace's first process, which does nothing but collect orphans; when it ends the kernel kills all others;
 //! - the program, as the second process, so that signals and aborts work in it as they do anywhere.
 //!
-//! The first process waits for the end of a pipe whose other end only the supervisor holds. However the supervisor ends,
-//! by SIGKILL too, nothing it has started stays behind. With a [`ChildControl`] it also waits for the kernel's message
-//! or its end, and the supervisor reports to the kernel how the program ended, after all others have.
+//! The first process waits for the end of a pipe whose other end only the supervisor holds, and for the end of the caller.
+//! However either of them ends, by SIGKILL too, nothing that was started stays behind. With a [`ChildControl`] it also
+//! waits for the kernel's message or its end, and the supervisor reports to the kernel how the program ended, after all
+//! others have.
 #![expect(unsafe_code, reason = "fork, sigwaitinfo and _exit have no safe form")]
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -24,7 +25,10 @@ use super::privileges::close_range;
 use super::process::ChildControl;
 
 /// Returns in the program's process only. The calling process, whose pid namespace for children is new, never returns.
-pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildControl>) -> Result<(), Refusal> {
+pub(crate) fn move_to_new_pid_namespace(
+    line: Option<&ChildControl>,
+    caller: Option<&OwnedFd>,
+) -> Result<(), Refusal> {
     let refused = Refusal::of("start in a new pid namespace");
     let (lifeline, held) = pipe2(OFlag::O_CLOEXEC).map_err(&refused)?;
     // The supervisor and the first process are copies of the caller's memory; no process may read them. They are marked
@@ -37,7 +41,7 @@ pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildControl>) -> Result<(
     let first = match unsafe { fork() }.map_err(&refused)? {
         ForkResult::Child => {
             drop(held);
-            collect_orphans(&lifeline, line)
+            collect_orphans(&lifeline, line, caller)
         }
         ForkResult::Parent { child } => child,
     };
@@ -52,18 +56,22 @@ pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildControl>) -> Result<(
 }
 
 /// The life of the namespace's first process.
-fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildControl>) -> ! {
-    close_all_but(lifeline, line);
+fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildControl>, caller: Option<&OwnedFd>) -> ! {
+    let kernel = line.map_or(lifeline.as_fd(), ChildControl::as_fd);
+    let caller = caller.map_or(lifeline.as_fd(), AsFd::as_fd);
+    close_all_but([lifeline.as_fd(), kernel, caller]);
     // SAFETY: ignoring installs no handler. The kernel then collects children by itself.
     let _ = unsafe { signal(Signal::SIGCHLD, SigHandler::SigIgn) };
     let supervisor = PollFd::new(lifeline.as_fd(), PollFlags::POLLIN);
-    let kernel = PollFd::new(line.map_or(lifeline.as_fd(), ChildControl::as_fd), PollFlags::POLLIN);
-    let mut watched = [supervisor, kernel];
+    let kernel = PollFd::new(kernel, PollFlags::POLLIN);
+    let caller = PollFd::new(caller, PollFlags::POLLIN);
+    let mut watched = [supervisor, kernel, caller];
     loop {
         let _ = poll(&mut watched, PollTimeout::NONE);
-        let [supervisor, kernel] = &watched;
-        // Nothing is ever written to the lifeline.
+        let [supervisor, kernel, caller] = &watched;
+        // Nothing is ever written to the lifeline, and a process can be read when it has ended.
         if supervisor.any().unwrap_or(true)
+            || caller.any().unwrap_or(true)
             || kernel.any().unwrap_or(true) && line.is_none_or(ChildControl::says_end)
         {
             exit(0)
@@ -73,7 +81,8 @@ fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildControl>) -> ! {
 
 /// The life of the process that the caller knows as its child.
 fn supervise(first: Pid, program: Pid, held: &OwnedFd, line: Option<&ChildControl>) -> ! {
-    close_all_but(held, line);
+    let kernel = line.map_or(held.as_fd(), ChildControl::as_fd);
+    close_all_but([held.as_fd(), kernel, held.as_fd()]);
     let all = SigSet::all();
     loop {
         if let Ok(status @ (WaitStatus::Exited(..) | WaitStatus::Signaled(..))) =
@@ -109,21 +118,38 @@ fn tell(line: &ChildControl, status: WaitStatus) {
     }
 }
 
-/// Closes everything but one end of the pipe and the line, so that no process waits for us to close it.
-fn close_all_but(pipe: &OwnedFd, line: Option<&ChildControl>) {
-    let line = line.map(ChildControl::as_fd);
-    let number = |descriptor: BorrowedFd<'_>| libc::c_uint::try_from(descriptor.as_raw_fd()).unwrap_or(0);
-    let pipe = number(pipe.as_fd());
-    let line = line.map_or(pipe, number);
-    let (low, high) = (pipe.min(line), pipe.max(line));
-    let between = |first: libc::c_uint, end: libc::c_uint| {
-        if first < end {
-            let _ = close_range(first, end - 1, 0);
+/// Closes everything else, so that no process waits for us to close it.
+fn close_all_but(kept: [BorrowedFd<'_>; 3]) {
+    let mut kept = kept.map(|one| libc::c_uint::try_from(one.as_raw_fd()).unwrap_or(0));
+    kept.sort_unstable();
+    let mut from = 0;
+    for number in kept {
+        if from < number {
+            let _ = close_range(from, number - 1, 0);
         }
+        from = number.saturating_add(1);
+    }
+    let _ = close_range(from, libc::c_uint::MAX, 0);
+}
+
+/// A descriptor of the process that has started this one, which can be read when that has ended. `expected` is its number; a
+/// caller that has ended already is another process. `None` where the kernel cannot watch a process.
+pub(crate) fn watch_caller(expected: u32) -> Result<Option<OwnedFd>, Refusal> {
+    let refused = Refusal::of("watch the caller");
+    // SAFETY: takes a number and no memory.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, expected, 0) };
+    let descriptor = match Errno::result(descriptor) {
+        // A kernel before 5.3.
+        Err(Errno::ENOSYS) => return Ok(None),
+        opened => opened.map_err(&refused)?,
     };
-    between(0, low);
-    between(low.saturating_add(1), high);
-    between(high.saturating_add(1), libc::c_uint::MAX);
+    // SAFETY: the kernel has just opened it for this process only; descriptors fit an int.
+    let watched = unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) };
+    // Asked after it was opened: the number cannot have been given to another process in between.
+    match u32::try_from(nix::unistd::getppid().as_raw()) == Ok(expected) {
+        true => Ok(Some(watched)),
+        false => Err(refused(Errno::ESRCH)),
+    }
 }
 
 /// Ends with the same code or by the same signal, so that the caller sees the program's end and not the supervisor's.

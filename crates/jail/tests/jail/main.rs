@@ -10,6 +10,7 @@ mod compute;
 mod escape;
 mod harness;
 mod layer;
+mod listener;
 mod probes;
 mod process;
 mod replay;

@@ -4,10 +4,12 @@
 //! before it writes it.
 
 mod edit;
+mod read;
 
 use std::path::{Path, PathBuf};
 
 pub use edit::EditError;
+pub use read::{ForeignServer, servers};
 
 /// A program in which agents run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

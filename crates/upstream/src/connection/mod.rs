@@ -6,6 +6,7 @@
 mod answer;
 mod flow;
 mod http;
+mod network;
 mod oauth;
 mod stdio;
 
@@ -38,8 +39,9 @@ const MAX_TOOLS: usize = 512;
 const MAX_PAGES: usize = 64;
 const MAX_TOOL_BYTES: usize = 64 << 10;
 const MAX_TOOL_NAME: usize = 128;
-/// Characters of a server's own words in a message.
+/// Characters of a server's own words in a message, and of those that are searched for secrets before they are cut.
 const MAX_QUOTED: usize = 500;
+const MAX_CLEANED: usize = 16 << 10;
 
 /// The detail of an error that says that a person has to log in.
 const LOGIN: &str = "needsLogin";
@@ -202,7 +204,7 @@ impl Caller {
         let why = match within(CALL_TIMEOUT, &self.flow, calling).await {
             Ok(Ok(response)) => return answer::end_of(&self.server, tool, response, &self.values).await,
             Ok(Err(error)) => {
-                let said = self.values.clean(&quoted(&error.message)).await;
+                let said = quoted(&self.values.clean(&truncate(&error.message, MAX_CLEANED)).await);
                 let message = format!("`mcp:{}/{tool}` was refused by the server: {said}", self.server);
                 return CallEnd::Refused(ToolError::new(Code::Upstream, message));
             }
@@ -306,6 +308,15 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", visible_json(&truncate(&one_line, MAX_QUOTED)))
 }
 
+/// The same for the end of a longer text.
+fn quoted_end(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let left_out = one_line.chars().count().saturating_sub(MAX_QUOTED);
+    let end: String = one_line.chars().skip(left_out).collect();
+    let mark = if left_out > 0 { "…" } else { "" };
+    format!("\"{mark}{}\"", visible_json(&end))
+}
+
 pub(crate) fn failed(server: &str, why: &str) -> ToolError {
     ToolError::new(Code::Upstream, format!("the upstream server `{server}` failed: {why}"))
         .help(format!("`tgp upstream test {server}` starts it and shows what it says"))
@@ -341,9 +352,12 @@ async fn told(server: &str, why: &Why, words: &str, values: &ServerValues) -> To
     if why.is_login {
         return needs_login(server, &why.text);
     }
-    let error = failed(server, &values.clean(&truncate(&why.text, MAX_QUOTED)).await);
+    // Before it is cut: a part of a secret is not recognised.
+    let why = values.clean(&truncate(&why.text, MAX_CLEANED)).await;
+    let why = truncate(&why, MAX_QUOTED);
     match words.trim() {
-        "" => error,
-        words => error.detail("serverSays", visible_json(&values.clean(words).await)),
+        "" => failed(server, &why),
+        // The last of them say why it ended.
+        words => failed(server, &format!("{why}; it wrote {}", quoted_end(&values.clean(words).await))),
     }
 }

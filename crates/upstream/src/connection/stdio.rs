@@ -7,14 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{Code, ToolError, background};
+use tgp_fetch::proxy_environment;
 use tgp_fs::append_log::{at, private_directory};
 use tgp_fs::{real_place, search_path};
-use tgp_jail::{JailError, NetworkAccess, PathAccess, Profile, ResourceLimits, jailed_command};
+use tgp_jail::{
+    JailError, JailListener, NetworkAccess, PathAccess, Profile, ResourceLimits, jailed_command,
+    jailed_command_with_listener,
+};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
 use super::failed;
+use super::network::{PROXY_PORT, ServerNetwork};
 use crate::definition::StdioServer;
 use crate::variables::ServerValues;
 
@@ -54,21 +59,32 @@ impl LastWords {
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
+    /// A remark of the kernel among them.
+    pub(super) async fn add(&self, remark: &str) {
+        self.keep(format!("[{remark}]\n").as_bytes()).await;
+    }
+
+    async fn keep(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().await;
+        kept.extend(bytes);
+        let excess = kept.len().saturating_sub(KEPT_BYTES);
+        kept.drain(..excess);
+    }
+
     async fn listen(self, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = [0; 1024];
         while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-            let mut kept = self.0.lock().await;
-            kept.extend(buffer.get(..read).unwrap_or_default());
-            let excess = kept.len().saturating_sub(KEPT_BYTES);
-            kept.drain(..excess);
+            self.keep(buffer.get(..read).unwrap_or_default()).await;
         }
     }
 }
 
-/// A running server. It ends, with everything that it has started, when this is dropped.
+/// A running server. It ends, with everything that it has started, when this is dropped, and when the kernel ends.
 pub(crate) struct StdioProcess {
     child: Child,
     words: LastWords,
+    /// Serves the hosts that the definition lists. Its tunnels end with it.
+    _network: Option<ServerNetwork>,
 }
 
 impl StdioProcess {
@@ -80,18 +96,24 @@ impl StdioProcess {
         place: &ServerPlace,
         values: &ServerValues,
     ) -> Result<Self, ToolError> {
+        let hosts = definition.hosts.clone();
         let (name, definition, place) = (server.to_owned(), definition.clone(), place.clone());
         let variables: Vec<(String, String)> =
             values.pairs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let command = background::run(move || jailed(&name, &definition, &place, variables)).await?;
+        let jailed = background::run(move || jailed(&name, &definition, &place, variables)).await?;
+        let (command, listener) = jailed;
         let mut command = Command::from(command);
         let mut child =
             command.kill_on_drop(true).spawn().map_err(|error| failed(server, &error.to_string()))?;
         let words = LastWords::default();
+        let network = match listener {
+            None => None,
+            Some(listener) => Some(ServerNetwork::serve(server, listener, &hosts, &words)?),
+        };
         if let Some(stream) = child.stderr.take() {
             tokio::spawn(words.clone().listen(stream));
         }
-        Ok(Self { child, words })
+        Ok(Self { child, words, _network: network })
     }
 
     pub(crate) fn pipes(&mut self) -> Option<(ChildStdout, ChildStdin)> {
@@ -109,7 +131,7 @@ fn jailed(
     definition: &StdioServer,
     place: &ServerPlace,
     variables: Vec<(String, String)>,
-) -> Result<std::process::Command, ToolError> {
+) -> Result<(std::process::Command, Option<JailListener>), ToolError> {
     check_machine()?;
     let Some((program, arguments)) = definition.command.split_first() else {
         return Err(failed(server, "its definition names no command"));
@@ -138,7 +160,8 @@ fn jailed(
         open_files: Some(MAX_OPEN_FILES),
         ..ResourceLimits::default()
     };
-    profile.network = NetworkAccess::None;
+    let has_network = !definition.hosts.is_empty();
+    profile.network = if has_network { NetworkAccess::Loopback } else { NetworkAccess::None };
     for path in &definition.read {
         profile = profile.allow(path, PathAccess::ReadExecute);
     }
@@ -154,11 +177,18 @@ fn jailed(
         .env("TMPDIR", &place.home)
         .env("PATH", std::env::join_paths(&entries).unwrap_or_default())
         .env("LANG", "C.UTF-8")
+        .envs(proxy_environment(PROXY_PORT).into_iter().filter(|_| has_network))
         .envs(variables)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    jailed_command(&profile, command).map_err(|error| match error {
+    let jailed = if has_network {
+        jailed_command_with_listener(&profile, command, PROXY_PORT)
+            .map(|(command, line)| (command, Some(line)))
+    } else {
+        jailed_command(&profile, command).map(|command| (command, None))
+    };
+    jailed.map_err(|error| match error {
         JailError::Path { path, .. } => {
             failed(server, &format!("`{}`, which its definition lists, cannot be opened", path.display()))
         }

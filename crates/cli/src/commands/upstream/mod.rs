@@ -1,6 +1,7 @@
 //! `tgp upstream`: MCP servers of others, as imports of forged tools.
 
 mod definition;
+mod import;
 mod login;
 mod view;
 
@@ -22,6 +23,7 @@ use crate::printer::Printer;
 use crate::session;
 use crate::text::count;
 use definition::DefinitionArgs;
+use import::ImportArgs;
 
 #[derive(Debug, Args)]
 pub struct UpstreamArgs {
@@ -33,6 +35,8 @@ pub struct UpstreamArgs {
 enum UpstreamCommand {
     /// Add a server: start it, look at its tools, and keep them.
     Add(Box<AddArgs>),
+    /// Add servers that MCP hosts on this machine are set up with.
+    Import(ImportArgs),
     /// List the servers.
     List,
     /// Show what a server gets, and the types of its tools.
@@ -86,6 +90,7 @@ pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) ->
     let servers = tgp::upstream::open(&options).await.map_err(ToolError::from)?;
     match arguments.command {
         UpstreamCommand::Add(arguments) => add(*arguments, &servers, printer).await,
+        UpstreamCommand::Import(arguments) => import::import(arguments, &servers, global, printer).await,
         UpstreamCommand::List => list(servers.store(), printer),
         UpstreamCommand::Show(NameArgs { name }) => show(&name, servers.store(), printer),
         UpstreamCommand::Test(NameArgs { name }) => test(&name, &servers, printer).await,
@@ -118,8 +123,7 @@ async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) ->
     }
     let tools = inspect(&name, &definition, yes, servers, printer).await?;
     let pin = Pin::of(&tools);
-    let text = view::server(&name, &definition, &pin);
-    trust::agree(&text, "Add this server, with these tools?", yes, printer).await?;
+    confirm_server(&name, &definition, &pin, yes, printer).await?;
     store.keep(&name, &definition, &pin)?;
     let first = UpstreamModule::new(&name, pin.clone()).function_names().into_iter().next();
     if printer.json() {
@@ -157,6 +161,18 @@ async fn inspect(
     }
     login::log_in(name, definition, servers, printer).await?;
     Ok(servers.inspect(name, definition).await?)
+}
+
+/// Shows a server with all of its tools, and asks once.
+async fn confirm_server(
+    name: &str,
+    definition: &ServerDefinition,
+    pin: &Pin,
+    yes: bool,
+    printer: &Printer,
+) -> Result<(), ToolError> {
+    let text = view::server(name, definition, pin);
+    trust::agree(&text, "Add this server, with these tools?", yes, printer).await
 }
 
 fn list(store: &UpstreamStore, printer: &Printer) -> Result<(), Failure> {

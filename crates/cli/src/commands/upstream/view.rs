@@ -13,8 +13,14 @@ const HIDDEN: &str = "(a value of your own)";
 
 /// What a server gets, and the types of its tools.
 pub(super) fn server(name: &str, definition: &ServerDefinition, pin: &Pin) -> String {
+    let types = UpstreamModule::new(name, pin.clone()).types();
+    format!("mcp:{name}\n{}\n{}", definition_of(definition), visible(&types))
+}
+
+/// How a server is started, and what it gets.
+pub(super) fn definition_of(definition: &ServerDefinition) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "mcp:{name}\n  {:<10}{}", "started", how(definition));
+    let _ = writeln!(text, "  {:<10}{}", "started", how(definition));
     match definition {
         ServerDefinition::Stdio(server) => {
             let paths = |paths: &[std::path::PathBuf]| -> Vec<String> {
@@ -33,7 +39,6 @@ pub(super) fn server(name: &str, definition: &ServerDefinition, pin: &Pin) -> St
         }
         ServerDefinition::Http(server) => listed(&mut text, "headers", &values(server.headers.iter()), ""),
     }
-    let _ = write!(text, "\n{}", visible(&UpstreamModule::new(name, pin.clone()).types()));
     text
 }
 

@@ -1,19 +1,18 @@
 //! The child's way from the fork to the program: namespaces, supervisor, root, doors. System calls only.
 #![expect(
     unsafe_code,
-    reason = "switching the loopback on has no wrapper among our dependencies, and the arguments are in raw memory"
+    reason = "`nice` has no wrapper among our dependencies, and the arguments are in raw memory"
 )]
 
 use std::ffi::CString;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sched::CloneFlags;
 use nix::sys::prctl;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::chdir;
 
@@ -21,7 +20,7 @@ use super::super::files::{self, KnownRights};
 use super::super::filter::{self, Program};
 use super::super::limits::RlimitSet;
 use super::super::privileges::{self, Kept};
-use super::super::{Refusal, namespaces, supervise};
+use super::super::{Refusal, loopback, namespaces, supervise};
 use super::control_socket::ChildControl;
 use super::group::{self, Group};
 use super::plan::{Owner, Plan};
@@ -116,9 +115,9 @@ impl ChildSetup {
             return Err(Refusal { step: "enter namespaces", errno: Errno::EPERM });
         }
         if self.loopback {
-            switch_loopback_on().map_err(Refusal::of("switch the loopback on"))?;
+            loopback::switch_on()?;
         }
-        supervise::move_to_new_pid_namespace(Some(&self.line))?;
+        supervise::move_to_new_pid_namespace(Some(&self.line), None)?;
         if let Some(members) = &self.members {
             // The watch counts too, so a group that cannot be joined is not a reason to refuse.
             let _ = group::join(members.as_fd());
@@ -223,21 +222,4 @@ fn be_first_to_go() -> Result<(), Errno> {
     let outcome = root::write_once(c"/proc/self/oom_score_adj", FIRST_TO_GO);
     prctl::set_dumpable(false)?;
     outcome
-}
-
-/// A new network has a loopback that is down.
-fn switch_loopback_on() -> Result<(), Errno> {
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    // SAFETY: an all-zero value is a valid one for this plain C structure.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, letter) in request.ifr_name.iter_mut().zip(b"lo") {
-        *place = *letter as libc::c_char;
-    }
-    // SAFETY: the kernel reads the name and writes the flags of a structure that is ours.
-    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) })?;
-    // SAFETY: the call before has written this field of the union.
-    unsafe { request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short };
-    // SAFETY: as above; the kernel only reads.
-    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })
-        .map(drop)
 }

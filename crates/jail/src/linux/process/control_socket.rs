@@ -2,16 +2,15 @@
 //!
 //! Down goes one message at most, which means "end"; so does the end of the line itself. Up come the step that failed
 //! before the program was executed, the jail's `/proc` and the list of its shared memory, and how the program ended once its whole tree has.
-#![expect(unsafe_code, reason = "messages with descriptors must be written and read without allocating")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 
-use super::super::Refusal;
+use super::super::{Refusal, descriptor_message};
 
 /// A step's name and a number are far shorter.
 const MESSAGE_BYTES: usize = 256;
@@ -78,27 +77,13 @@ impl ControlSocket {
     /// The next message; nothing when there is none yet.
     pub(crate) fn receive(&self) -> io::Result<Option<Message>> {
         let mut bytes = [0_u8; MESSAGE_BYTES];
-        let mut control = ControlMessage::default();
-        let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        let mut header = control.header(&mut part);
-        // SAFETY: the header points to buffers that outlive the call, with their lengths.
-        let length = Errno::result(unsafe {
-            libc::recvmsg(
-                self.socket.as_raw_fd(),
-                &raw mut header,
-                libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC,
-            )
-        });
-        let length = match length {
-            Ok(length) => length.unsigned_abs(),
+        let (length, descriptor) = match descriptor_message::receive(self.socket.as_fd(), &mut bytes) {
+            Ok(received) => received,
             // If the other side ended before it read our message, this is reported first, and once; what it sent
             // itself is still in the queue.
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNRESET) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
-        // The C libraries do not agree on its type.
-        let carries = header.msg_controllen >= size_of::<libc::cmsghdr>() as _;
-        let descriptor = if carries { control.take_descriptor() } else { None };
         let message = bytes.get(..length).unwrap_or_default();
         let Some((kind, rest)) = message.split_first() else { return Ok(Some(Message::Closed)) };
         let number = rest.first_chunk().map(|word| i32::from_le_bytes(*word)).unwrap_or_default();
@@ -160,56 +145,7 @@ impl ChildControl {
     }
 
     fn hand(&self, kind: u8, descriptor: &OwnedFd) -> Result<(), Refusal> {
-        let mut kind = [kind];
-        let mut control = ControlMessage::with(descriptor);
-        let mut part = libc::iovec { iov_base: kind.as_mut_ptr().cast(), iov_len: kind.len() };
-        let header = control.header(&mut part);
-        // SAFETY: the header points to buffers that outlive the call, with their lengths.
-        Errno::result(unsafe { libc::sendmsg(self.0.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
-            .map(drop)
+        descriptor_message::send(self.0.as_fd(), kind, descriptor.as_fd())
             .map_err(Refusal::of("hand the jail's /proc to the kernel"))
-    }
-}
-
-/// Room for one descriptor in a message, laid out as the kernel wants it on 64-bit processors.
-#[repr(C)]
-struct ControlMessage {
-    header: libc::cmsghdr,
-    descriptor: libc::c_int,
-    padding: libc::c_int,
-}
-
-impl Default for ControlMessage {
-    fn default() -> Self {
-        // SAFETY: an all-zero value is a valid one for this plain C structure.
-        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
-        header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<libc::c_int>()) as _;
-        header.cmsg_level = libc::SOL_SOCKET;
-        header.cmsg_type = libc::SCM_RIGHTS;
-        Self { header, descriptor: -1, padding: 0 }
-    }
-}
-
-impl ControlMessage {
-    fn with(descriptor: &OwnedFd) -> Self {
-        Self { descriptor: descriptor.as_raw_fd(), ..Self::default() }
-    }
-
-    fn header(&mut self, part: &mut libc::iovec) -> libc::msghdr {
-        // SAFETY: an all-zero value is a valid one for this plain C structure.
-        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        header.msg_iov = part;
-        header.msg_iovlen = 1;
-        header.msg_control = (&raw mut *self).cast();
-        header.msg_controllen = size_of::<Self>() as _;
-        header
-    }
-
-    /// What was received, when it is a descriptor.
-    fn take_descriptor(&mut self) -> Option<OwnedFd> {
-        let descriptor = std::mem::replace(&mut self.descriptor, -1);
-        let is_one = self.header.cmsg_level == libc::SOL_SOCKET && self.header.cmsg_type == libc::SCM_RIGHTS;
-        // SAFETY: the kernel has just made it for this process, and it is taken once.
-        (is_one && descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 }

@@ -23,11 +23,12 @@ use rmcp::transport::streamable_http_client::{
 };
 use tgp_contract::{Code, ToolError};
 use tgp_net::{CappedBody, content_encoding, root_cause};
+use tgp_text::visible_json;
 use tokio::time::timeout;
 
 use super::flow::{Flow, MAX_MESSAGE_BYTES};
 use super::oauth::{Account, HIDDEN_TOKEN, KnownTokens};
-use super::{CALL_TIMEOUT, failed, quoted};
+use super::{CALL_TIMEOUT, MAX_CLEANED, START_TIMEOUT, failed, quoted};
 use crate::variables::ServerValues;
 use failure::{HttpError, HttpFailure, failure};
 
@@ -38,8 +39,9 @@ const MAX_RECONNECTS: usize = 5;
 /// Bytes of a challenge, and of the name of a session: both are kept.
 const MAX_KEPT_HEADER: usize = 4 << 10;
 /// Headers that the protocol sets.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     "accept",
+    "connection",
     "content-length",
     "content-type",
     "host",
@@ -71,7 +73,10 @@ pub(super) async fn transport(
     // A header of the definition is what its user wants to be sent.
     let manager = match headers.contains_key(&AUTHORIZATION) {
         true => account.without_login().await?,
-        false => account.with_login().await?,
+        false => timeout(START_TIMEOUT, account.with_login()).await.unwrap_or_else(|_| {
+            let why = format!("its login could not be prepared within {} s", START_TIMEOUT.as_secs());
+            Err(failed(server, &why))
+        })?,
     };
     let mut retries = ExponentialBackoff::default();
     retries.max_times = Some(MAX_RECONNECTS);
@@ -195,7 +200,7 @@ impl HttpClient {
                 if let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body) {
                     return Ok(StreamableHttpPostResponse::Json(message, None));
                 }
-                format!(": {}", quoted(&String::from_utf8_lossy(&body)))
+                format!(": {}", words(&body))
             }
             Kind::Events | Kind::Other(_) => String::new(),
         };
@@ -225,6 +230,12 @@ impl Kind {
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
     (value.len() <= MAX_KEPT_HEADER).then(|| value.to_owned())
+}
+
+/// The beginning of a body, to be shown once keys are removed from it; it is cut after that.
+fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body.get(..MAX_CLEANED).unwrap_or(body)).into_owned();
+    format!("\"{}\"", visible_json(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 fn unexpected(written: &str) -> HttpError {
@@ -273,10 +284,7 @@ impl StreamableHttpClient for HttpClient {
             Kind::Json => {
                 let body = self.body(response).await?;
                 let message = serde_json::from_slice(&body).map_err(|_| {
-                    failure(format!(
-                        "its answer is not a message of the protocol: {}",
-                        quoted(&String::from_utf8_lossy(&body))
-                    ))
+                    failure(format!("its answer is not a message of the protocol: {}", words(&body)))
                 })?;
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }

@@ -13,10 +13,11 @@ use rmcp::transport::auth::{
 };
 use tgp_contract::{Code, ToolError};
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
-use tgp_text::truncate;
+use tgp_text::{truncate, visible_json};
+use tokio::time::timeout;
 use url::Url;
 
-use super::{MAX_QUOTED, failed, needs_login, quoted};
+use super::{MAX_CLEANED, MAX_QUOTED, START_TIMEOUT, failed, needs_login, quoted};
 use exchange::Exchange;
 use store::LoginStore;
 pub(crate) use tokens::{HIDDEN_TOKEN, KnownTokens};
@@ -104,7 +105,9 @@ impl Account {
     /// # Errors
     /// `EUPSTREAM` when the server has no login, or registers no clients.
     pub(crate) async fn log_in(self, redirect_uri: &str) -> Result<Login, ToolError> {
-        let begun = self.begin(redirect_uri).await;
+        let begun = timeout(START_TIMEOUT, self.begin(redirect_uri)).await.unwrap_or_else(|_| {
+            Err(AuthError::InternalError(format!("no answer within {} s", START_TIMEOUT.as_secs())))
+        });
         let session = begun.map_err(|error| {
             let failed = self.failed("the login cannot begin", &error);
             match error {
@@ -147,8 +150,9 @@ impl Account {
         if matches!(error, AuthError::AuthorizationRequired) {
             return needs_login(&self.server, "it needs a login");
         }
-        let said = self.tokens.clean_text(&truncate(&error.to_string(), MAX_QUOTED));
-        failed(&self.server, &format!("{what}: {}", said.split_whitespace().collect::<Vec<_>>().join(" ")))
+        let said = self.tokens.clean_text(&truncate(&error.to_string(), MAX_CLEANED));
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        failed(&self.server, &format!("{what}: {}", visible_json(&truncate(&said, MAX_QUOTED))))
     }
 }
 
