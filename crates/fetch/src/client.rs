@@ -143,6 +143,19 @@ impl FetchClient {
         &self.limits
     }
 
+    /// The HTTP client for a URL, for callers that speak a protocol of their own over HTTP. It follows no redirect, and a
+    /// name that leads to an address off the public internet is not connected to.
+    ///
+    /// The caller decides where it sends to and what it reads: of the list counts only which hosts it names, so that
+    /// their own addresses are reached.
+    ///
+    /// # Errors
+    /// `ESECURITY` when the host of the URL is an address that is off limits; `EFETCH` when there is no client.
+    pub async fn http_client(&self, url: &Url) -> Result<reqwest::Client, ToolError> {
+        self.check_literal(url)?;
+        self.client_for(url).await.cloned()
+    }
+
     /// Carries out one request. Must be called on a tokio runtime with time and I/O enabled.
     ///
     /// # Errors

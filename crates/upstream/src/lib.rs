@@ -20,6 +20,7 @@ mod tool;
 mod upstreams;
 mod variables;
 
+pub use connection::Login;
 pub use definition::{HttpServer, ServerDefinition, StdioServer, ValueSource, check_server_name};
 pub use module::{SPECIFIER, UpstreamModule};
 pub use pin::{Pin, PinChange};

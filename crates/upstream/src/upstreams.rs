@@ -11,10 +11,13 @@ use tgp_contract::{Code, ToolError, background};
 use tgp_text::nearest_names;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::connection::{CallEnd, Caller, Connection, ServerPlace, StdioProcess, failed};
+use crate::connection::{
+    Account, CallEnd, Caller, Connection, Login, ServerPlace, StdioProcess, failed, forget_login,
+    is_login_error,
+};
 use crate::module::UpstreamModule;
 use crate::variables::{ServerValues, ValueProvider};
-use crate::{Pin, ServerDefinition, UpstreamStore, UpstreamTool};
+use crate::{Pin, ServerDefinition, UpstreamStore, UpstreamTool, check_server_name};
 
 /// Calls of one server at a time; the others wait for their turn.
 const PARALLEL_CALLS: usize = 8;
@@ -210,8 +213,63 @@ impl Upstreams {
                 let process = StdioProcess::start(server, stdio, &place, &values).await?;
                 Connection::stdio(server, process, values).await
             }
-            ServerDefinition::Http(_) => Err(failed(server, "servers over HTTP cannot be used yet")),
+            ServerDefinition::Http(http) => {
+                let values =
+                    ServerValues::gather(server, &http.headers, self.options.values.as_ref()).await?;
+                Connection::http(&Account::new(server, &http.url, self.login_file(server))?, values).await
+            }
         }
+    }
+
+    /// Begins the login of a person to a server over HTTP. The person is redirected to `redirect_uri` in the end.
+    ///
+    /// # Errors
+    /// `EVALIDATION` for a server that has no login; `EUPSTREAM` when it cannot begin.
+    pub async fn login(
+        &self,
+        server: &str,
+        definition: &ServerDefinition,
+        redirect_uri: &str,
+    ) -> Result<Login, ToolError> {
+        check_server_name(server)?;
+        definition.check()?;
+        let without = |why: &str| {
+            Err(ToolError::new(
+                Code::Validation,
+                format!("the upstream server `{server}` has no login: {why}"),
+            ))
+        };
+        match definition {
+            ServerDefinition::Stdio(_) => without("it is a program of this machine"),
+            ServerDefinition::Http(http)
+                if http.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
+            {
+                without("its definition has an Authorization header")
+            }
+            ServerDefinition::Http(http) => {
+                Account::new(server, &http.url, self.login_file(server))?.log_in(redirect_uri).await
+            }
+        }
+    }
+
+    /// Removes what a login has left; false when there was none.
+    ///
+    /// # Errors
+    /// When its file cannot be removed.
+    pub fn forget_login(&self, server: &str) -> Result<bool, ToolError> {
+        check_server_name(server)?;
+        forget_login(&self.login_file(server))
+    }
+
+    /// Whether an error of a server says that a person has to log in.
+    #[must_use]
+    pub fn needs_login(error: &ToolError) -> bool {
+        is_login_error(error)
+    }
+
+    /// Beside the homes, where no server can read it.
+    fn login_file(&self, server: &str) -> PathBuf {
+        self.options.homes.join(format!("{server}.oauth.json"))
     }
 
     fn server(&self, name: &str) -> Arc<Server> {
@@ -244,6 +302,10 @@ impl ServerState {
     /// The server is ended; it is started again after a pause that doubles with each failure.
     fn failed(&mut self, error: &ToolError) {
         self.running = None;
+        if is_login_error(error) {
+            // It works, and will do as soon as a person has logged in.
+            return;
+        }
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.not_before = Instant::now().checked_add(pause);

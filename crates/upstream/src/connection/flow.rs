@@ -2,11 +2,12 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::SetOnce;
 
 /// Bytes of one message. Larger data belongs into a file or behind an address.
 pub(super) const MAX_MESSAGE_BYTES: usize = 4 << 20;
@@ -20,7 +21,7 @@ const MAX_DEPTH: usize = 120;
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     since_call: AtomicUsize,
-    why: OnceLock<&'static str>,
+    why: SetOnce<&'static str>,
 }
 
 impl Flow {
@@ -33,7 +34,26 @@ impl Flow {
         self.why.get().copied()
     }
 
-    fn end(&self, why: &'static str) -> io::Error {
+    /// Waits until the connection is ended here.
+    pub(super) async fn ended(&self) -> &'static str {
+        self.why.wait().await
+    }
+
+    /// Counts what has arrived.
+    pub(super) fn count(&self, bytes: usize) -> io::Result<()> {
+        let sum = self.since_call.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        match sum > MAX_BYTES_PER_CALL {
+            true => Err(self.end("it sent more than 32 MiB for one call")),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the connection because of one message.
+    pub(super) fn too_large(&self) -> io::Error {
+        self.end("it sent a message of more than 4 MiB")
+    }
+
+    pub(super) fn end(&self, why: &'static str) -> io::Error {
         let _ = self.why.set(why);
         io::Error::other(why)
     }
@@ -76,6 +96,19 @@ impl<R> FlowReader<R> {
     pub(super) fn new(inner: R, flow: Arc<Flow>) -> Self {
         Self { inner, flow, line: 0, nesting: Nesting::default() }
     }
+
+    fn count(&mut self, arrived: &[u8]) -> io::Result<()> {
+        for (index, part) in arrived.split(|byte| *byte == b'\n').enumerate() {
+            self.line = if index == 0 { self.line + part.len() } else { part.len() };
+            if self.line > MAX_MESSAGE_BYTES {
+                return Err(self.flow.too_large());
+            }
+        }
+        if arrived.iter().any(|byte| self.nesting.step(*byte)) {
+            return Err(self.flow.end("it sent a message that is nested too deeply"));
+        }
+        self.flow.count(arrived.len())
+    }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for FlowReader<R> {
@@ -86,21 +119,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for FlowReader<R> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         std::task::ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let arrived = buffer.filled().get(before..).unwrap_or_default();
-        for (index, part) in arrived.split(|byte| *byte == b'\n').enumerate() {
-            self.line = if index == 0 { self.line + part.len() } else { part.len() };
-            if self.line > MAX_MESSAGE_BYTES {
-                return Poll::Ready(Err(self.flow.end("it sent a message of more than 4 MiB")));
-            }
+        let counted = self.count(buffer.filled().get(before..).unwrap_or_default());
+        if counted.is_err() {
+            // Who reads with an error has read nothing.
+            buffer.set_filled(before);
         }
-        if arrived.iter().any(|byte| self.nesting.step(*byte)) {
-            return Poll::Ready(Err(self.flow.end("it sent a message that is nested too deeply")));
-        }
-        let sum = self.flow.since_call.fetch_add(arrived.len(), Ordering::Relaxed) + arrived.len();
-        if sum > MAX_BYTES_PER_CALL {
-            return Poll::Ready(Err(self.flow.end("it sent more than 32 MiB for one call")));
-        }
-        Poll::Ready(Ok(()))
+        Poll::Ready(counted)
     }
 }
 

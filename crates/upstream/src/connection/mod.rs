@@ -5,7 +5,9 @@
 
 mod answer;
 mod flow;
+mod http;
 mod network;
+mod oauth;
 mod stdio;
 
 use std::sync::Arc;
@@ -14,12 +16,15 @@ use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, ClientConfig, JsonObject, PaginatedRequestParams};
 use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client};
+use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, RoleClient};
 use tgp_contract::{Code, ToolError};
 use tgp_text::{truncate, visible_json};
 use tokio::time::timeout;
 
 use flow::Flow;
+pub use oauth::Login;
+pub(crate) use oauth::{Account, forget as forget_login};
 pub(crate) use stdio::{ServerPlace, StdioProcess};
 
 use crate::UpstreamTool;
@@ -34,8 +39,12 @@ const MAX_TOOLS: usize = 512;
 const MAX_PAGES: usize = 64;
 const MAX_TOOL_BYTES: usize = 64 << 10;
 const MAX_TOOL_NAME: usize = 128;
-/// Characters of a server's own words in a message.
+/// Characters of a server's own words in a message, and of those that are searched for secrets before they are cut.
 const MAX_QUOTED: usize = 500;
+const MAX_CLEANED: usize = 16 << 10;
+
+/// The detail of an error that says that a person has to log in.
+const LOGIN: &str = "needsLogin";
 
 /// A connection to a server.
 pub(crate) struct Connection {
@@ -81,25 +90,43 @@ impl Connection {
         let Some((output, input)) = process.pipes() else {
             return Err(failed(server, "its input and output cannot be used"));
         };
-        let listener = Listener::default();
         let pipes = (flow::FlowReader::new(output, Arc::clone(&flow)), input);
+        Self::begin(server, pipes, flow, Some(process), values).await
+    }
+
+    /// Reaches a server over HTTP and lists its tools.
+    ///
+    /// # Errors
+    /// `EUPSTREAM` when it does not answer as it should, or needs a login.
+    pub(crate) async fn http(account: &Account, values: ServerValues) -> Result<Self, ToolError> {
+        let flow = Arc::new(Flow::default());
+        let transport = http::transport(account, &values, Arc::clone(&flow)).await?;
+        Self::begin(account.server(), transport, flow, None, values).await
+    }
+
+    async fn begin<T, E, A>(
+        server: &str,
+        transport: T,
+        flow: Arc<Flow>,
+        process: Option<StdioProcess>,
+        values: ServerValues,
+    ) -> Result<Self, ToolError>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
         let begun = async {
-            let service = serve_client(listener, pipes).await.map_err(|error| error.to_string())?;
+            let service =
+                serve_client(Listener::default(), transport).await.map_err(|error| Why::from(&error))?;
             let tools = list(&service).await?;
-            Ok::<_, String>((service, tools))
+            Ok::<_, Why>((service, tools))
         };
-        match timeout(START_TIMEOUT, begun).await {
-            Ok(Ok((service, tools))) => {
-                Ok(Self { server: server.to_owned(), service, flow, process: Some(process), values, tools })
+        match within(START_TIMEOUT, &flow, begun).await {
+            Ok((service, tools)) => {
+                Ok(Self { server: server.to_owned(), service, flow, process, values, tools })
             }
-            Ok(Err(why)) => {
-                let why = flow.why().map_or(why, str::to_owned);
-                Err(explain(server, &format!("it could not be started: {why}"), Some(&process), &values)
-                    .await)
-            }
-            Err(_) => {
-                let why = format!("it did not answer within {} s", START_TIMEOUT.as_secs());
-                Err(explain(server, &why, Some(&process), &values).await)
+            Err(why) => {
+                Err(explain(server, &why.when("it could not be started"), process.as_ref(), &values).await)
             }
         }
     }
@@ -115,20 +142,17 @@ impl Connection {
             return Ok(());
         }
         self.flow.begin_call();
-        let listed = timeout(START_TIMEOUT, list(&self.service)).await;
-        let why = match listed {
-            Ok(Ok(tools)) => {
+        match within(START_TIMEOUT, &self.flow, list(&self.service)).await {
+            Ok(tools) => {
                 self.tools = tools;
-                return Ok(());
+                Ok(())
             }
-            Ok(Err(why)) => self.flow.why().map_or(why, str::to_owned),
-            Err(_) => "it did not list its tools in time".to_owned(),
-        };
-        Err(self.explain(&why).await)
+            Err(why) => Err(self.explain(&why).await),
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.service.is_closed() || self.service.peer().is_transport_closed()
+        self.service.is_closed() || self.service.peer().is_transport_closed() || self.flow.why().is_some()
     }
 
     /// A way to call tools that others can use at the same time.
@@ -142,7 +166,7 @@ impl Connection {
         }
     }
 
-    async fn explain(&self, why: &str) -> ToolError {
+    async fn explain(&self, why: &Why) -> ToolError {
         explain(&self.server, why, self.process.as_ref(), &self.values).await
     }
 }
@@ -170,32 +194,82 @@ impl Caller {
         self.flow.begin_call();
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = Some(arguments);
-        let called = timeout(CALL_TIMEOUT, self.peer.call_tool_once(params)).await;
-        let why = match called {
+        let calling = async {
+            match self.peer.call_tool_once(params).await {
+                Ok(response) => Ok(Ok(response)),
+                Err(ServiceError::McpError(error)) => Ok(Err(error)),
+                Err(error) => Err(Why::from(&error)),
+            }
+        };
+        let why = match within(CALL_TIMEOUT, &self.flow, calling).await {
             Ok(Ok(response)) => return answer::end_of(&self.server, tool, response, &self.values).await,
-            Ok(Err(ServiceError::McpError(error))) => {
-                let said = self.values.clean(&quoted(&error.message)).await;
+            Ok(Err(error)) => {
+                let said = quoted(&self.values.clean(&truncate(&error.message, MAX_CLEANED)).await);
                 let message = format!("`mcp:{}/{tool}` was refused by the server: {said}", self.server);
                 return CallEnd::Refused(ToolError::new(Code::Upstream, message));
             }
-            Ok(Err(error)) => self.flow.why().map_or_else(|| error.to_string(), str::to_owned),
-            Err(_) => format!("it did not answer within {} s", CALL_TIMEOUT.as_secs()),
+            Err(why) => why,
         };
         let words = match &self.words {
             Some(words) => words.text().await,
             None => String::new(),
         };
-        CallEnd::Broken(told(&self.server, &why, &words, &self.values).await.of_unknown_outcome())
+        let error = told(&self.server, &why, &words, &self.values).await;
+        // A server that asks for a login has not done anything.
+        CallEnd::Broken(if why.is_login { error } else { error.of_unknown_outcome() })
+    }
+}
+
+/// Why a server could not be used.
+pub(crate) struct Why {
+    text: String,
+    /// Whether a person has to log in.
+    is_login: bool,
+}
+
+impl Why {
+    fn login(text: &str) -> Self {
+        Self { text: text.to_owned(), is_login: true }
+    }
+
+    fn when(self, what: &str) -> Self {
+        match self.is_login {
+            true => self,
+            false => Self::from(format!("{what}: {}", self.text)),
+        }
+    }
+}
+
+impl From<String> for Why {
+    fn from(text: String) -> Self {
+        Self { text, is_login: false }
+    }
+}
+
+/// Waits for an answer as long as it may take, and as long as the server stays within the limits of its flow.
+async fn within<T>(
+    limit: Duration,
+    flow: &Flow,
+    work: impl Future<Output = Result<T, Why>>,
+) -> Result<T, Why> {
+    let ended = tokio::select! {
+        done = timeout(limit, work) => done,
+        why = flow.ended() => return Err(Why::from(why.to_owned())),
+    };
+    match ended {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(why)) => Err(flow.why().map_or(why, |limit| Why::from(limit.to_owned()))),
+        Err(_) => Err(Why::from(format!("it did not answer within {} s", limit.as_secs()))),
     }
 }
 
 /// All tools of a server, within limits.
-async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<UpstreamTool>, String> {
+async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<UpstreamTool>, Why> {
     let mut tools: Vec<UpstreamTool> = Vec::new();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let listed = service.list_tools(Some(page)).await.map_err(|error| error.to_string())?;
+        let listed = service.list_tools(Some(page)).await.map_err(|error| Why::from(&error))?;
         for tool in &listed.tools {
             let tool = UpstreamTool::from(tool);
             check(&tool)?;
@@ -204,7 +278,7 @@ async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<Upst
                 tools.push(tool);
             }
             if tools.len() > MAX_TOOLS {
-                return Err(format!("it has more than {MAX_TOOLS} tools"));
+                return Err(Why::from(format!("it has more than {MAX_TOOLS} tools")));
             }
         }
         cursor = listed.next_cursor;
@@ -212,7 +286,7 @@ async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<Upst
             return Ok(tools);
         }
     }
-    Err(format!("its list of tools has more than {MAX_PAGES} pages"))
+    Err(Why::from(format!("its list of tools has more than {MAX_PAGES} pages")))
 }
 
 fn check(tool: &UpstreamTool) -> Result<(), String> {
@@ -248,9 +322,21 @@ pub(crate) fn failed(server: &str, why: &str) -> ToolError {
         .help(format!("`tgp upstream test {server}` starts it and shows what it says"))
 }
 
+/// A person has to log in before the server can be used.
+fn needs_login(server: &str, why: &str) -> ToolError {
+    ToolError::new(Code::Upstream, format!("the upstream server `{server}` cannot be used: {why}"))
+        .detail(LOGIN, true)
+        .help(format!("a person logs in with `tgp upstream login {server}`"))
+}
+
+/// Whether an error says that a person has to log in.
+pub(crate) fn is_login_error(error: &ToolError) -> bool {
+    error.code == Code::Upstream && error.details.contains_key(LOGIN)
+}
+
 async fn explain(
     server: &str,
-    why: &str,
+    why: &Why,
     process: Option<&StdioProcess>,
     values: &ServerValues,
 ) -> ToolError {
@@ -262,8 +348,13 @@ async fn explain(
 }
 
 /// A failure with the last words of the server, without the secrets that it was given.
-async fn told(server: &str, why: &str, words: &str, values: &ServerValues) -> ToolError {
-    let why = values.clean(&truncate(why, MAX_QUOTED)).await;
+async fn told(server: &str, why: &Why, words: &str, values: &ServerValues) -> ToolError {
+    if why.is_login {
+        return needs_login(server, &why.text);
+    }
+    // Before it is cut: a part of a secret is not recognised.
+    let why = values.clean(&truncate(&why.text, MAX_CLEANED)).await;
+    let why = truncate(&why, MAX_QUOTED);
     match words.trim() {
         "" => failed(server, &why),
         // The last of them say why it ended.

@@ -2,6 +2,7 @@
 
 mod definition;
 mod import;
+mod login;
 mod view;
 
 use std::sync::Arc;
@@ -9,9 +10,13 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
-use tgp::upstream::{Pin, ServerDefinition, UpstreamModule, UpstreamStore, Upstreams, check_server_name};
+use tgp::upstream::{
+    HttpServer, Pin, ServerDefinition, UpstreamModule, UpstreamStore, UpstreamTool, Upstreams,
+    check_server_name,
+};
 
 use super::{done, trust};
+use crate::approval;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -38,6 +43,8 @@ enum UpstreamCommand {
     Show(NameArgs),
     /// Start a server, and compare its tools with those that you have seen.
     Test(NameArgs),
+    /// Log in to a server over HTTP, in a browser.
+    Login(LoginArgs),
     /// Look at what a server has changed, and accept it.
     Pin(PinArgs),
     /// Forget a server.
@@ -48,6 +55,14 @@ enum UpstreamCommand {
 struct NameArgs {
     /// The name of the server, as in `mcp:NAME`.
     name: String,
+}
+
+#[derive(Debug, Args)]
+struct LoginArgs {
+    /// The name of the server, as in `mcp:NAME`.
+    name: String,
+    /// The address of a server that is not added yet.
+    url: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -79,8 +94,15 @@ pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) ->
         UpstreamCommand::List => list(servers.store(), printer),
         UpstreamCommand::Show(NameArgs { name }) => show(&name, servers.store(), printer),
         UpstreamCommand::Test(NameArgs { name }) => test(&name, &servers, printer).await,
+        UpstreamCommand::Login(LoginArgs { name, url }) => {
+            let definition = match url {
+                Some(url) => ServerDefinition::Http(HttpServer { url, headers: Default::default() }),
+                None => known(&name, servers.store())?,
+            };
+            login::run(&name, &definition, &servers, printer).await
+        }
         UpstreamCommand::Pin(arguments) => pin(&arguments, &servers, printer).await,
-        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, servers.store(), printer),
+        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, &servers, printer),
     }
 }
 
@@ -96,8 +118,10 @@ async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) ->
     }
     let definition = definition.into_definition()?;
     definition.check()?;
-    printer.note("starting the server in the jail");
-    let tools = servers.inspect(&name, &definition).await?;
+    if let ServerDefinition::Stdio(_) = definition {
+        printer.note("starting the server in the jail");
+    }
+    let tools = inspect(&name, &definition, yes, servers, printer).await?;
     let pin = Pin::of(&tools);
     confirm_server(&name, &definition, &pin, yes, printer).await?;
     store.keep(&name, &definition, &pin)?;
@@ -111,6 +135,32 @@ async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) ->
         printer.note(&format!("a forged tool writes: import {{ {first} }} from 'mcp:{name}';"));
     }
     Ok(())
+}
+
+/// The tools of a server that is not added yet, after a login where it needs one.
+async fn inspect(
+    name: &str,
+    definition: &ServerDefinition,
+    yes: bool,
+    servers: &Arc<Upstreams>,
+    printer: &Printer,
+) -> Result<Vec<UpstreamTool>, Failure> {
+    let error = match servers.inspect(name, definition).await {
+        Err(error) if Upstreams::needs_login(&error) => error,
+        inspected => return Ok(inspected?),
+    };
+    let is_wanted = approval::can_ask()
+        && (yes || approval::confirm(&format!("{}\n", error.message), "Log in now?").await);
+    if let (false, ServerDefinition::Http(server)) = (is_wanted, definition) {
+        return Err(error
+            .help(format!(
+                "a person logs in with `tgp upstream login {name} {}`, and adds it again",
+                server.url
+            ))
+            .into());
+    }
+    login::log_in(name, definition, servers, printer).await?;
+    Ok(servers.inspect(name, definition).await?)
 }
 
 /// Shows a server with all of its tools, and asks once.
@@ -207,9 +257,10 @@ async fn pin(arguments: &PinArgs, servers: &Arc<Upstreams>, printer: &Printer) -
     Ok(())
 }
 
-fn remove(name: &str, store: &UpstreamStore, printer: &Printer) -> Result<(), Failure> {
-    if !store.remove(name)? {
-        return Err(unknown(name, store).into());
+fn remove(name: &str, servers: &Upstreams, printer: &Printer) -> Result<(), Failure> {
+    let has_login = servers.forget_login(name)?;
+    if !servers.store().remove(name)? && !has_login {
+        return Err(unknown(name, servers.store()).into());
     }
     if printer.json() {
         printer.document(&done(json!({ "removed": name })));
