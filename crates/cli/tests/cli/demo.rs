@@ -38,6 +38,10 @@ fn the_demo_tells_the_same_story_twice() {
         "HEAD     src/app.ts imports src/cost.ts",
         "exists in graph",
         "no call was made",
+        "exec_tool tools/shipping/quote.ts: 19.78 euros",
+        "through `tgp mcp`: 19.78",
+        "EPOLICY",
+        "EPIN",
         "tgp audit verify: intact",
         "is the same byte for byte",
     ] {
@@ -61,7 +65,7 @@ fn the_demo_is_one_document_with_json() {
         steps,
         [
             "forge", "reuse", "host", "refuse", "stop", "rollback", "secrets", "graph", "veto", "query",
-            "record"
+            "upstream", "record"
         ]
     );
     let step = |number: usize| &document["data"]["steps"][number];

@@ -10,14 +10,15 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::agent::parcel;
-use super::{Demo, shown};
+use super::memory::Places;
+use super::{Demo, shown, upstream};
 use crate::exit::Failure;
 
 /// How long the server may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host with a server of its own, which ends with it.
-struct Host {
+pub(super) struct Host {
     _server: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
@@ -29,12 +30,13 @@ fn broken(reason: &str) -> Failure {
 }
 
 impl Host {
-    fn start(project: &Path) -> Result<Self, Failure> {
+    pub(super) fn start(project: &Path, home: &Path) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(|error| broken(&error.to_string()))?;
         let mut server = Command::new(program)
             .arg("-C")
             .arg(project)
             .args(["mcp", "--yes"])
+            .env("TGP_HOME", home)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -62,7 +64,7 @@ impl Host {
         answer.get("result").cloned().ok_or_else(|| broken(&format!("answered {answer}")))
     }
 
-    async fn initialise(&mut self) -> Result<(), Failure> {
+    pub(super) async fn initialise(&mut self) -> Result<(), Failure> {
         let client = json!({ "name": "demo host", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         self.request("initialize", hello).await?;
@@ -72,7 +74,7 @@ impl Host {
     }
 
     /// The result of a tool of the server.
-    async fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, Failure> {
+    pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, Failure> {
         let result = self.request("tools/call", json!({ "name": tool, "arguments": arguments })).await?;
         let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
         serde_json::from_str(text).map_err(|_| broken(&format!("answered {result}")))
@@ -81,9 +83,9 @@ impl Host {
 
 impl Demo<'_> {
     /// A host that knows nothing but the protocol finds the tool and runs it.
-    pub(super) async fn reach_it_from_a_host(&mut self, project: &Path) -> Result<(), Failure> {
+    pub(super) async fn reach_it_from_a_host(&mut self, places: &Places) -> Result<(), Failure> {
         self.chapter("An agent in another program reaches the tool through `tgp mcp`");
-        let mut host = Host::start(project)?;
+        let mut host = Host::start(places.shared_project(), &upstream::home(&places.folder))?;
         host.initialise().await?;
         let listed = host.request("tools/list", json!({})).await?;
         let tools = listed.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

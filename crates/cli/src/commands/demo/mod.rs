@@ -6,7 +6,9 @@ mod host;
 mod knowledge;
 mod memory;
 mod query;
+mod upstream;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -102,7 +104,7 @@ impl Demo<'_> {
             failed => failed,
         };
         let told = match told {
-            Ok(()) => self.reach_it_from_a_host(places.shared_project()).await,
+            Ok(()) => self.reach_it_from_a_host(places).await,
             failed => failed,
         };
         kernel.shutdown().await;
@@ -115,6 +117,10 @@ impl Demo<'_> {
     }
 
     async fn boot(&self, places: &Places, rules: Rules) -> Result<Kernel, Failure> {
+        self.boot_at(&places.first, places, rules).await
+    }
+
+    async fn boot_at(&self, project: &Path, places: &Places, rules: Rules) -> Result<Kernel, Failure> {
         let mode = match rules {
             Rules::Strict => TddMode::Strict,
             Rules::Free => TddMode::Explore,
@@ -123,7 +129,8 @@ impl Demo<'_> {
             approver: Arc::new(Person),
             tdd_mode: Some(mode),
             trust: Trust::Everything,
-            ..session::boot_options(places.first.clone())
+            environment: upstream::environment(&places.folder),
+            ..session::boot_options(project.to_owned())
         };
         Ok(Kernel::boot(options).await.map_err(ToolError::from)?)
     }
@@ -136,6 +143,7 @@ impl Demo<'_> {
         self.ask_the_code(kernel, places).await?;
         self.veto_a_plan(kernel, &places.first).await?;
         self.run_a_query(kernel, &places.first).await?;
+        self.call_a_server(kernel, places).await?;
         self.verify_the_record(kernel).await
     }
 
