@@ -15,12 +15,14 @@ use tgp::{BootOptions, Kernel};
 use tgp_builtins::kernel_tools;
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
 use tgp_git::{Author, Remote, ToolRepoOptions};
+use tgp_net::Secret;
 use tgp_registry::{Calibration, Searcher};
 use tgp_router::files::ToolDirectories;
 use tgp_router::{DynTool, Router, Workspace};
 use tgp_sandbox::{RunLimits, Sandbox, SandboxOptions, WorkerCommand};
 use tgp_sql::{DatabaseUrl, SqlOptions};
 use tgp_tool_runtime::{BytecodeCache, DuplicatePolicy, ToolLibrary, ToolRuntime, ToolRuntimeOptions};
+use tgp_upstream::{UpstreamOptions, UpstreamStore, Upstreams, ValueProvider};
 
 use crate::approval::{Asked, boot};
 use crate::support::{Project, Records, WORKER, code, data, error};
@@ -35,6 +37,8 @@ pub fn arguments(tool: &str) -> Value {
         "write_file" => json!({ "path": "tools/two.ts", "content": "export default () => 2;" }),
         // Nothing is listed, so it runs as far as the list.
         "fetch" => json!({ "url": "http://127.0.0.1:9/" }),
+        // No server was added, so it runs as far as that.
+        "call_upstream" => json!({ "server": "none", "tool": "any" }),
         "search" => json!({ "query": "one" }),
         "sync" | "log" => json!({}),
         "exec_sql" => json!({ "sql": "SELECT 1 AS one" }),
@@ -112,6 +116,7 @@ pub fn went_well(tool: &str, answer: &ToolResult) -> bool {
     match tool {
         "fetch" => code(answer) == "ESECURITY",
         "recall" => code(answer) == "EPERMISSION",
+        "call_upstream" => code(answer) == "ENOTFOUND",
         _ => answer.is_ok(),
     }
 }
@@ -224,7 +229,26 @@ pub async fn tools_with_remote(
     .await
     .unwrap();
     let library = Arc::new(library);
-    (kernel_tools(&forge, &fetch, &library).unwrap(), workspace, library)
+    let upstream = Arc::new(Upstreams::new(UpstreamOptions {
+        store: UpstreamStore::new(project.path().join("no-servers")),
+        homes: project.path().join("no-servers"),
+        writable: Vec::new(),
+        values: Arc::new(NoValues),
+    }));
+    (kernel_tools(&forge, &fetch, &library, &upstream).unwrap(), workspace, library)
+}
+
+struct NoValues;
+
+#[async_trait]
+impl ValueProvider for NoValues {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    async fn secret(&self, name: &str) -> Result<Secret, ToolError> {
+        Err(ToolError::new(Code::Config, name))
+    }
 }
 
 async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Records>) -> Arc<Router> {

@@ -21,11 +21,8 @@ pub(super) async fn end_of(
         _ => return refused(server, tool, "it answers later, which a call of a tool cannot wait for"),
     };
     let is_error = result.is_error == Some(true);
-    let value = match values.clean_value(value_of(result)).await {
-        Some(value) => value,
-        None => {
-            return refused(server, tool, "its answer holds a secret in a form that cannot be removed");
-        }
+    let Some(value) = values.clean_value(value_of(result)).await else {
+        return refused(server, tool, "its answer holds a secret in a form that cannot be removed");
     };
     if !is_error {
         return CallEnd::Answered(value);

@@ -107,7 +107,8 @@ async fn replace(
     global: &Global,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    if added.is_empty() || !(arguments.replace || approval::can_ask() && !arguments.yes && !printer.json()) {
+    let can_offer = approval::can_ask() && !arguments.yes && !printer.json();
+    if added.is_empty() || !(arguments.replace || can_offer) {
         return Ok(());
     }
     let mut files: BTreeMap<PathBuf, (Host, Vec<&str>)> = BTreeMap::new();
