@@ -46,7 +46,7 @@ pub(super) async fn log_in(
     printer: &Printer,
 ) -> Result<(), ToolError> {
     let closed = |error: std::io::Error| {
-        ToolError::new(Code::Capability, format!("no port of this machine can be listened on: {error}"))
+        ToolError::new(Code::Internal, format!("no port of this machine can be listened on: {error}"))
     };
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(closed)?;
     let origin = format!("http://{}", listener.local_addr().map_err(closed)?);
