@@ -16,8 +16,8 @@ use crate::printer::Printer;
 
 /// How long a person has for the pages of the login.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long a browser has for its request, and how many bytes of it are read.
-const BROWSER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a browser has for its request, and how many bytes of it are read. Browsers also connect without one.
+const BROWSER_PATIENCE: Duration = Duration::from_secs(2);
 const MAX_HEAD_BYTES: usize = 8 << 10;
 /// The path of the address that the browser is sent to in the end.
 const PATH: &str = "/callback";
