@@ -350,10 +350,10 @@ fn unpinned(server: &str) -> ToolError {
 }
 
 fn changed(server: &str, tool: &str, how: &str) -> ToolError {
-    let message = format!("`mcp:{server}/{tool}` was not called: the server {how}");
-    ToolError::new(Code::Pin, message)
-        .detail("server", server)
-        .help(format!("a person looks at the difference with `tgp upstream pin {server}`"))
+    let message = format!(
+        "`mcp:{server}/{tool}` was not called: the server {how}; a person looks at it with `tgp upstream pin {server}`"
+    );
+    ToolError::new(Code::Pin, message).detail("server", server)
 }
 
 fn no_tool(server: &str, tool: &str, pin: &Pin) -> ToolError {

@@ -91,7 +91,7 @@ fn a_tool_calls_a_server_through_the_gates() {
     // A rule names tools as `mcp:SERVER/TOOL`.
     project.write(
         ".tgp/policy/rules.yml",
-        "version: 1\nrules:\n  - id: no-greetings\n    deny: \"*\"\n    where: {target: \"mcp:srv/gr*\"}\n",
+        "version: 1\nrules:\n  - id: no-greetings\n    effect: deny\n    tools: [\"*\"]\n    where: {target: \"mcp:srv/gr*\"}\n    reason: no greetings\n",
     );
     let denied = run(&project, "greet", "greet({ name: 'Ada' })").expect_code(3);
     assert!(denied.stdout.contains("EPOLICY") && denied.stdout.contains("no-greetings"), "{denied:?}");
@@ -183,7 +183,7 @@ fn a_hostile_server_harms_itself_alone() {
         ("pages", "more than 64 pages"),
         ("large", "more than 64 KiB"),
         ("names", "cannot be used"),
-        ("deep", "it could not be started"),
+        ("deep", "nested too deeply"),
     ] {
         let project = Project::initialised();
         let ran = add(&project, &[], &[mode]).expect_code(1);
@@ -432,6 +432,7 @@ fn real_servers_are_called() {
     let package = |name: &str| modules.join("@modelcontextprotocol").join(name).join("dist/index.js");
     let node_modules = modules.to_str().unwrap();
     let notes_path = notes.to_str().unwrap();
+    let memory = format!("MEMORY_FILE_PATH={notes_path}/memory.jsonl");
     for (name, options, command) in [
         ("everything", vec![], vec!["node".to_owned(), package("server-everything").display().to_string()]),
         (
@@ -443,16 +444,16 @@ fn real_servers_are_called() {
                 notes_path.to_owned(),
             ],
         ),
-        ("memory", vec![], vec!["node".to_owned(), package("server-memory").display().to_string()]),
+        (
+            "memory",
+            vec!["--write", notes_path, "--env", &memory],
+            vec!["node".to_owned(), package("server-memory").display().to_string()],
+        ),
     ] {
         let mut words = vec!["upstream", "add", name, "--yes", "--read", node_modules];
         words.extend(options);
         words.push("--");
         words.extend(command.iter().map(String::as_str));
-        if name == "memory" {
-            let place = words.iter().position(|word| *word == "--").unwrap();
-            words.splice(place..place, ["--env", "MEMORY_FILE_PATH=memory.jsonl"]);
-        }
         project.run(&words).expect_code(0);
     }
     let tool = "import { get_sum, get_structured_content } from 'mcp:everything';\n\
@@ -493,6 +494,10 @@ fn a_server_in_python_is_called() {
                   dict[str, int]:\n    'What something costs.'\n    return {item: 3 * amount}\n\nmcp.run(show_banner=False)\n";
     std::fs::write(&script, source).unwrap();
     let venv = folder.join("fastmcp");
+    if !venv.exists() {
+        println!("skipped: FastMCP is not installed");
+        return;
+    }
     let python = venv.join("bin/python");
     let base = std::fs::canonicalize(&python).unwrap();
     // The interpreter may be one of a version manager, outside the system's folders.

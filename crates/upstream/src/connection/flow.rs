@@ -14,6 +14,9 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// Bytes of all messages since the last call began: notifications included, that nothing waits for.
 const MAX_BYTES_PER_CALL: usize = 32 << 20;
 
+/// Lists and objects inside each other; the parser takes 128.
+const MAX_DEPTH: usize = 120;
+
 /// What was counted, and why the connection was ended.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
@@ -62,11 +65,36 @@ pub(super) struct FlowReader<R> {
     flow: Arc<Flow>,
     /// Bytes since the last end of a line.
     line: usize,
+    nesting: Nesting,
+}
+
+/// How deeply the lists and objects of a message are inside each other. A message that no parser takes would be waited for.
+#[derive(Debug, Default)]
+struct Nesting {
+    depth: usize,
+    in_text: bool,
+    is_escaped: bool,
+}
+
+impl Nesting {
+    /// Whether it is too deep after this byte.
+    fn step(&mut self, byte: u8) -> bool {
+        match byte {
+            b'\n' => *self = Self::default(),
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.in_text => self.is_escaped = true,
+            b'"' => self.in_text = !self.in_text,
+            b'[' | b'{' if !self.in_text => self.depth += 1,
+            b']' | b'}' if !self.in_text => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        self.depth > MAX_DEPTH
+    }
 }
 
 impl<R> FlowReader<R> {
     pub(super) fn new(inner: R, flow: Arc<Flow>) -> Self {
-        Self { inner, flow, line: 0 }
+        Self { inner, flow, line: 0, nesting: Nesting::default() }
     }
 
     fn count(&mut self, arrived: &[u8]) -> io::Result<()> {
@@ -75,6 +103,9 @@ impl<R> FlowReader<R> {
             if self.line > MAX_MESSAGE_BYTES {
                 return Err(self.flow.too_large());
             }
+        }
+        if arrived.iter().any(|byte| self.nesting.step(*byte)) {
+            return Err(self.flow.end("it sent a message that is nested too deeply"));
         }
         self.flow.count(arrived.len())
     }
@@ -103,7 +134,7 @@ mod tests {
 
     use tokio::io::AsyncReadExt;
 
-    use super::{Flow, FlowReader, MAX_BYTES_PER_CALL, MAX_MESSAGE_BYTES};
+    use super::{Flow, FlowReader, MAX_BYTES_PER_CALL, MAX_DEPTH, MAX_MESSAGE_BYTES};
 
     async fn read(text: &[u8]) -> (usize, Option<&'static str>) {
         let flow = Arc::new(Flow::default());
@@ -123,5 +154,10 @@ mod tests {
         let (_, why) = read(&many).await;
         assert_eq!(why, Some("it sent more than 32 MiB for one call"));
         assert_eq!(read(&line(1 << 20).repeat(31)).await.1, None);
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth], vec![b'\n']].concat().repeat(2);
+        assert_eq!(read(&nested(MAX_DEPTH)).await.1, None);
+        assert_eq!(read(&nested(MAX_DEPTH + 1)).await.1, Some("it sent a message that is nested too deeply"));
+        let text = format!("\"{}\\\"{}\"\n", "[".repeat(500), "{".repeat(500));
+        assert_eq!(read(text.as_bytes()).await.1, None);
     }
 }

@@ -11,8 +11,8 @@ use tgp_fetch::proxy_environment;
 use tgp_fs::append_log::{at, private_directory};
 use tgp_fs::{real_place, search_path};
 use tgp_jail::{
-    JailError, JailListener, NetworkAccess, PathAccess, Profile, ResourceLimits, jailed_command,
-    jailed_command_with_listener,
+    FileAccess, JailError, JailListener, NetworkAccess, PathAccess, PathRule, Profile, ResourceLimits,
+    jailed_command, jailed_command_with_listener,
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -136,38 +136,14 @@ fn jailed(
     let Some((program, arguments)) = definition.command.split_first() else {
         return Err(failed(server, "its definition names no command"));
     };
+    private_directory().recursive(true).create(&place.home).map_err(at(&place.home))?;
+    let profile = profile(definition, place);
+    let has_network = profile.network != NetworkAccess::None;
     let is_writable =
         |path: &Path| place.writable.iter().any(|writable| real_place(path).starts_with(writable));
     let search = place.path.clone().unwrap_or_default();
     let entries = search_path(search.as_ref(), is_writable);
-    let program = match program.contains('/') {
-        true => PathBuf::from(program),
-        false => {
-            entries.iter().map(|entry| entry.join(program)).find(|path| path.is_file()).ok_or_else(|| {
-                failed(
-                    server,
-                    &format!("the program `{program}` is not in PATH, apart from where agents write"),
-                )
-            })?
-        }
-    };
-    private_directory().recursive(true).create(&place.home).map_err(at(&place.home))?;
-    let mut profile = Profile::process(&place.home);
-    profile.limits = ResourceLimits {
-        processes: Some(MAX_PROCESSES),
-        data: Some(MAX_DATA_BYTES),
-        file_size: Some(MAX_FILE_BYTES),
-        open_files: Some(MAX_OPEN_FILES),
-        ..ResourceLimits::default()
-    };
-    let has_network = !definition.hosts.is_empty();
-    profile.network = if has_network { NetworkAccess::Loopback } else { NetworkAccess::None };
-    for path in &definition.read {
-        profile = profile.allow(path, PathAccess::ReadExecute);
-    }
-    for path in &definition.write {
-        profile = profile.allow(path, PathAccess::ReadWrite);
-    }
+    let program = find_program(program, &entries, &profile).map_err(|why| failed(server, &why))?;
     let mut command = std::process::Command::new(program);
     command
         .args(arguments)
@@ -193,6 +169,53 @@ fn jailed(
             failed(server, &format!("`{}`, which its definition lists, cannot be opened", path.display()))
         }
         other => failed(server, &other.to_string()),
+    })
+}
+
+/// What the server may use.
+fn profile(definition: &StdioServer, place: &ServerPlace) -> Profile {
+    let mut profile = Profile::process(&place.home);
+    profile.limits = ResourceLimits {
+        processes: Some(MAX_PROCESSES),
+        data: Some(MAX_DATA_BYTES),
+        file_size: Some(MAX_FILE_BYTES),
+        open_files: Some(MAX_OPEN_FILES),
+        ..ResourceLimits::default()
+    };
+    if !definition.hosts.is_empty() {
+        profile.network = NetworkAccess::Loopback;
+    }
+    for path in &definition.read {
+        profile = profile.allow(path, PathAccess::ReadExecute);
+    }
+    for path in &definition.write {
+        profile = profile.allow(path, PathAccess::ReadWrite);
+    }
+    profile
+}
+
+/// The first program of this name that the server may run. Others are passed over, as a search inside the jail would do.
+fn find_program(name: &str, entries: &[PathBuf], profile: &Profile) -> Result<PathBuf, String> {
+    let candidates: Vec<PathBuf> = match name.contains('/') {
+        true => vec![PathBuf::from(name)],
+        false => entries.iter().map(|entry| entry.join(name)).filter(|path| path.is_file()).collect(),
+    };
+    let may_run = |path: &PathBuf| {
+        let FileAccess::Paths(rules) = &profile.files else { return true };
+        let place = real_place(path);
+        let covers =
+            |rule: &PathRule| rule.access != PathAccess::Read && place.starts_with(real_place(&rule.path));
+        rules.iter().any(covers)
+    };
+    if let Some(found) = candidates.iter().find(|path| may_run(path)) {
+        return Ok(found.clone());
+    }
+    Err(match candidates.first() {
+        None => format!("the program `{name}` is not in PATH, apart from where agents write"),
+        Some(path) => format!(
+            "the program `{}` is outside what it may read; list the folder that it needs with `--read`",
+            path.display()
+        ),
     })
 }
 

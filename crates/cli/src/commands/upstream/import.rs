@@ -17,7 +17,10 @@ use crate::arguments::Global;
 use crate::commands::done;
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::text::{count, single_line};
+use crate::text::{count, short_line, single_line};
+
+/// Columns of a command line that is suggested; a longer one is in the file of the host.
+const MAX_RETRY: usize = 240;
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
@@ -219,7 +222,8 @@ fn retry(offer: &Offer) -> String {
         None => {
             let variables: String = offer.server.env.keys().map(|name| format!(" --env {name}")).collect();
             let command = offer.server.command.join(" ");
-            single_line(&format!("tgp upstream add {name}{variables} --read PATH --host HOST -- {command}"))
+            let line = format!("tgp upstream add {name}{variables} --read PATH --host HOST -- {command}");
+            short_line(&single_line(&line), MAX_RETRY, "…")
         }
     }
 }
