@@ -116,10 +116,11 @@ impl Connection {
         E: std::error::Error + Send + Sync + 'static,
     {
         let begun = async {
-            let service =
-                serve_client(Listener::default(), transport).await.map_err(|error| Why::from(&error))?;
+            let service = serve_client(Listener::default(), transport)
+                .await
+                .map_err(|error| ConnectionFailure::from(&error))?;
             let tools = list(&service).await?;
-            Ok::<_, Why>((service, tools))
+            Ok::<_, ConnectionFailure>((service, tools))
         };
         match within(START_TIMEOUT, &flow, begun).await {
             Ok((service, tools)) => {
@@ -166,7 +167,7 @@ impl Connection {
         }
     }
 
-    async fn explain(&self, why: &Why) -> ToolError {
+    async fn explain(&self, why: &ConnectionFailure) -> ToolError {
         explain(&self.server, why, self.process.as_ref(), &self.values).await
     }
 }
@@ -198,7 +199,7 @@ impl Caller {
             match self.peer.call_tool_once(params).await {
                 Ok(response) => Ok(Ok(response)),
                 Err(ServiceError::McpError(error)) => Ok(Err(error)),
-                Err(error) => Err(Why::from(&error)),
+                Err(error) => Err(ConnectionFailure::from(&error)),
             }
         };
         let why = match within(CALL_TIMEOUT, &self.flow, calling).await {
@@ -221,13 +222,13 @@ impl Caller {
 }
 
 /// Why a server could not be used.
-pub(crate) struct Why {
+pub(crate) struct ConnectionFailure {
     text: String,
     /// Whether a person has to log in.
     is_login: bool,
 }
 
-impl Why {
+impl ConnectionFailure {
     fn login(text: &str) -> Self {
         Self { text: text.to_owned(), is_login: true }
     }
@@ -240,7 +241,7 @@ impl Why {
     }
 }
 
-impl From<String> for Why {
+impl From<String> for ConnectionFailure {
     fn from(text: String) -> Self {
         Self { text, is_login: false }
     }
@@ -250,26 +251,28 @@ impl From<String> for Why {
 async fn within<T>(
     limit: Duration,
     flow: &Flow,
-    work: impl Future<Output = Result<T, Why>>,
-) -> Result<T, Why> {
+    work: impl Future<Output = Result<T, ConnectionFailure>>,
+) -> Result<T, ConnectionFailure> {
     let ended = tokio::select! {
         done = timeout(limit, work) => done,
-        why = flow.ended() => return Err(Why::from(why.to_owned())),
+        why = flow.ended() => return Err(ConnectionFailure::from(why.to_owned())),
     };
     match ended {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(why)) => Err(flow.why().map_or(why, |limit| Why::from(limit.to_owned()))),
-        Err(_) => Err(Why::from(format!("it did not answer within {} s", limit.as_secs()))),
+        Ok(Err(why)) => Err(flow.why().map_or(why, |limit| ConnectionFailure::from(limit.to_owned()))),
+        Err(_) => Err(ConnectionFailure::from(format!("it did not answer within {} s", limit.as_secs()))),
     }
 }
 
 /// All tools of a server, within limits.
-async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<UpstreamTool>, Why> {
+async fn list(
+    service: &RunningService<RoleClient, Listener>,
+) -> Result<Vec<UpstreamTool>, ConnectionFailure> {
     let mut tools: Vec<UpstreamTool> = Vec::new();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let listed = service.list_tools(Some(page)).await.map_err(|error| Why::from(&error))?;
+        let listed = service.list_tools(Some(page)).await.map_err(|error| ConnectionFailure::from(&error))?;
         for tool in &listed.tools {
             let tool = UpstreamTool::from(tool);
             check(&tool)?;
@@ -278,7 +281,7 @@ async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<Upst
                 tools.push(tool);
             }
             if tools.len() > MAX_TOOLS {
-                return Err(Why::from(format!("it has more than {MAX_TOOLS} tools")));
+                return Err(ConnectionFailure::from(format!("it has more than {MAX_TOOLS} tools")));
             }
         }
         cursor = listed.next_cursor;
@@ -286,7 +289,7 @@ async fn list(service: &RunningService<RoleClient, Listener>) -> Result<Vec<Upst
             return Ok(tools);
         }
     }
-    Err(Why::from(format!("its list of tools has more than {MAX_PAGES} pages")))
+    Err(ConnectionFailure::from(format!("its list of tools has more than {MAX_PAGES} pages")))
 }
 
 fn check(tool: &UpstreamTool) -> Result<(), String> {
@@ -336,7 +339,7 @@ pub(crate) fn is_login_error(error: &ToolError) -> bool {
 
 async fn explain(
     server: &str,
-    why: &Why,
+    why: &ConnectionFailure,
     process: Option<&StdioProcess>,
     values: &ServerValues,
 ) -> ToolError {
@@ -348,7 +351,7 @@ async fn explain(
 }
 
 /// A failure with the last words of the server, without the secrets that it was given.
-async fn told(server: &str, why: &Why, words: &str, values: &ServerValues) -> ToolError {
+async fn told(server: &str, why: &ConnectionFailure, words: &str, values: &ServerValues) -> ToolError {
     if why.is_login {
         return needs_login(server, &why.text);
     }

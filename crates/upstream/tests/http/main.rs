@@ -1,5 +1,11 @@
 //! Servers over HTTP: real ones, hostile ones, and logins.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout
+)]
 
 mod addresses;
 mod authorization;

@@ -16,8 +16,8 @@ use crate::printer::Printer;
 
 /// How long a person has for the pages of the login.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long a browser has for its request, and how many bytes of it are read.
-const BROWSER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a browser has for its request, and how many bytes of it are read. Browsers also connect without one.
+const BROWSER_PATIENCE: Duration = Duration::from_secs(2);
 const MAX_HEAD_BYTES: usize = 8 << 10;
 /// The path of the address that the browser is sent to in the end.
 const PATH: &str = "/callback";
@@ -46,7 +46,7 @@ pub(super) async fn log_in(
     printer: &Printer,
 ) -> Result<(), ToolError> {
     let closed = |error: std::io::Error| {
-        ToolError::new(Code::Config, format!("no port of this machine can be listened on: {error}"))
+        ToolError::new(Code::Internal, format!("no port of this machine can be listened on: {error}"))
     };
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(closed)?;
     let origin = format!("http://{}", listener.local_addr().map_err(closed)?);

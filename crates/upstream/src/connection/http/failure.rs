@@ -1,4 +1,4 @@
-//! Why a server over HTTP could not be used.
+//! ConnectionFailure a server over HTTP could not be used.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use tgp_net::causes;
 
-use super::super::Why;
+use super::super::ConnectionFailure;
 
 /// What is wrong with an answer, in words for the user.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub(super) fn failure(why: impl Into<String>) -> HttpError {
     HttpError::Client(HttpFailure(why.into()))
 }
 
-impl From<&ServiceError> for Why {
+impl From<&ServiceError> for ConnectionFailure {
     fn from(error: &ServiceError) -> Self {
         match error {
             ServiceError::TransportSend(inner) => of_transport(inner.error.as_ref()),
@@ -32,7 +32,7 @@ impl From<&ServiceError> for Why {
     }
 }
 
-impl From<&ClientInitializeError> for Why {
+impl From<&ClientInitializeError> for ConnectionFailure {
     fn from(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::TransportError { error, .. } => of_transport(error.error.as_ref()),
@@ -42,19 +42,19 @@ impl From<&ClientInitializeError> for Why {
 }
 
 /// rmcp wraps the errors of a transport; the innermost that is known says it best.
-fn of_transport(error: &(dyn Error + 'static)) -> Why {
+fn of_transport(error: &(dyn Error + 'static)) -> ConnectionFailure {
     for cause in causes(error) {
         if cause.is::<AuthRequiredError>()
             || matches!(cause.downcast_ref(), Some(AuthError::AuthorizationRequired))
         {
-            return Why::login("it needs a login");
+            return ConnectionFailure::login("it needs a login");
         }
         if cause.is::<InsufficientScopeError>() {
-            return Why::login("it needs a login with more rights");
+            return ConnectionFailure::login("it needs a login with more rights");
         }
         if let Some(HttpError::Client(failure)) = cause.downcast_ref() {
-            return Why::from(failure.0.clone());
+            return ConnectionFailure::from(failure.0.clone());
         }
     }
-    Why::from(error.to_string())
+    ConnectionFailure::from(error.to_string())
 }

@@ -194,28 +194,28 @@ impl HttpClient {
     /// An answer that is not a success. It may hold an error of the protocol all the same.
     async fn refusal(&self, response: Response) -> Result<StreamableHttpPostResponse, HttpError> {
         let status = response.status();
-        let said = match Kind::of(&response) {
-            Kind::Json => {
+        let said = match BodyKind::of(&response) {
+            BodyKind::Json => {
                 let body = self.body(response).await?;
                 if let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body) {
                     return Ok(StreamableHttpPostResponse::Json(message, None));
                 }
                 format!(": {}", words(&body))
             }
-            Kind::Events | Kind::Other(_) => String::new(),
+            BodyKind::Events | BodyKind::Other(_) => String::new(),
         };
         Err(failure(format!("it answered with status {}{said}", status.as_u16())))
     }
 }
 
 /// What an answer holds.
-enum Kind {
+enum BodyKind {
     Json,
     Events,
     Other(String),
 }
 
-impl Kind {
+impl BodyKind {
     fn of(response: &Response) -> Self {
         let written = text(response.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
         match written.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
@@ -274,21 +274,21 @@ impl StreamableHttpClient for HttpClient {
             return self.refusal(response).await;
         }
         let session = text(response.headers(), HEADER_SESSION_ID);
-        match Kind::of(&response) {
-            Kind::Events => {
+        match BodyKind::of(&response) {
+            BodyKind::Events => {
                 let events = events::events(response, Arc::clone(&self.flow), self.tokens.clone());
                 Ok(StreamableHttpPostResponse::Sse(events, session))
             }
             // Nothing waits for what is said to a notification.
             _ if !is_request => Ok(StreamableHttpPostResponse::Accepted),
-            Kind::Json => {
+            BodyKind::Json => {
                 let body = self.body(response).await?;
                 let message = serde_json::from_slice(&body).map_err(|_| {
                     failure(format!("its answer is not a message of the protocol: {}", words(&body)))
                 })?;
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
-            Kind::Other(written) => Err(unexpected(&written)),
+            BodyKind::Other(written) => Err(unexpected(&written)),
         }
     }
 
@@ -317,12 +317,12 @@ impl StreamableHttpClient for HttpClient {
         }
         let response = self.send(request, Envelope { session, token, headers }, SHORT_TIMEOUT).await?;
         let status = response.status();
-        match Kind::of(&response) {
+        match BodyKind::of(&response) {
             _ if status == StatusCode::METHOD_NOT_ALLOWED => Err(HttpError::ServerDoesNotSupportSse),
             _ if !status.is_success() => Err(failure(format!("it answered with status {}", status.as_u16()))),
-            Kind::Events => Ok(events::events(response, Arc::clone(&self.flow), self.tokens.clone())),
-            Kind::Json => Err(unexpected(JSON_MIME_TYPE)),
-            Kind::Other(written) => Err(unexpected(&written)),
+            BodyKind::Events => Ok(events::events(response, Arc::clone(&self.flow), self.tokens.clone())),
+            BodyKind::Json => Err(unexpected(JSON_MIME_TYPE)),
+            BodyKind::Other(written) => Err(unexpected(&written)),
         }
     }
 }

@@ -28,14 +28,14 @@ const MAX_DESCRIPTION: usize = 200;
 struct ExchangeError(String);
 
 /// Sends the requests of a login.
-pub(super) struct Exchange {
+pub(super) struct LoginHttpClient {
     pub(super) fetch: Arc<FetchClient>,
     /// The server that is logged in to.
     pub(super) server: Url,
     pub(super) tokens: KnownTokens,
 }
 
-impl OAuthHttpClient for Exchange {
+impl OAuthHttpClient for LoginHttpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = reqwest::Request::try_from(request.request)?;
@@ -52,7 +52,7 @@ impl OAuthHttpClient for Exchange {
     }
 }
 
-impl Exchange {
+impl LoginHttpClient {
     async fn send(&self, request: reqwest::Request) -> Result<http::Response<Vec<u8>>, ExchangeError> {
         let (url, method) = (request.url().clone(), request.method().clone());
         check_url(&url, &self.server).map_err(ExchangeError)?;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::{MAX_CLEANED, MAX_QUOTED, START_TIMEOUT, failed, needs_login, quoted};
-use exchange::Exchange;
+use exchange::LoginHttpClient;
 use store::LoginStore;
 pub(crate) use tokens::{HIDDEN_TOKEN, KnownTokens};
 
@@ -73,7 +73,7 @@ impl Account {
 
     /// For a server that is given a key in a header.
     pub(super) async fn without_login(&self) -> Result<AuthorizationManager, ToolError> {
-        let exchange = Exchange {
+        let exchange = LoginHttpClient {
             fetch: Arc::clone(&self.fetch),
             server: self.url.clone(),
             tokens: self.tokens.clone(),
