@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
+use tgp::trust::Trust;
 use tgp::upstream::{Pin, ServerDefinition, StdioServer};
 use tgp::{BootOptions, Environment, Kernel};
 
@@ -123,6 +124,7 @@ impl Demo<'_> {
             ..StdioServer::default()
         });
         let options = BootOptions {
+            trust: Trust::Everything,
             environment: environment(&places.folder),
             ..session::boot_options(places.first.clone())
         };
