@@ -127,7 +127,7 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
 }
 
 /// Codes of calls that a tool makes, and what to do when the tool lets such an error through.
-const CARRIED: [(Code, &str); 13] = [
+const CARRIED: [(Code, &str); 14] = [
     (
         Code::Security,
         "a tool reaches only fs.allowedDirs, fs.readDirs and allowedFetchUrls of the configuration, which people change",
@@ -137,6 +137,7 @@ const CARRIED: [(Code, &str); 13] = [
     (Code::Validation, "correct the arguments of the call that the message names"),
     (Code::Permission, "leave the call out, or ask a person to grant what it needs"),
     (Code::Policy, "find a way that the rules allow; only a person can change a rule"),
+    (Code::State, "`tgp state show` says what the tests have to show first"),
     (Code::Approval, "ask a person to approve the call that the tool makes, then run the tool again"),
     (
         Code::Fetch,
