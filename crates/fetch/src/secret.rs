@@ -105,6 +105,28 @@ impl SecretBinding {
         Ok(Self { name: name.to_owned(), places, methods, insertion, shown })
     }
 
+    /// The value of a header of every request to an address, when the secret is for it in this place.
+    ///
+    /// # Errors
+    /// Why it is not, as a sentence.
+    pub fn header_value(&self, header: &str, url: &Url, value: &Secret) -> Result<Secret, String> {
+        if ![Method::GET, Method::POST, Method::DELETE].iter().all(|method| self.covers(method, url)) {
+            return Err(format!(
+                "it is not for all requests to `{}`: it is for {}",
+                shown(url.as_str()),
+                self.shown
+            ));
+        }
+        match &self.insertion {
+            Insertion::Header { name, is_bearer } if name.as_str().eq_ignore_ascii_case(header) => {
+                let value = value.expose().trim();
+                Ok(Secret::new(if *is_bearer { format!("Bearer {value}") } else { value.to_owned() }))
+            }
+            Insertion::Header { name, .. } => Err(format!("it is for the header `{name}`")),
+            Insertion::Query(_) => Err("it is for the query of an address, not for a header".to_owned()),
+        }
+    }
+
     fn covers(&self, method: &Method, url: &Url) -> bool {
         let is_method = self.methods.is_empty() || self.methods.contains(method);
         is_method && url.scheme() == "https" && self.places.allows(url.as_str())

@@ -210,7 +210,8 @@ impl Kernel {
     }
 
     /// What tools can import from upstream servers.
-    pub(crate) fn upstream_modules(&self) -> Vec<String> {
+    #[must_use]
+    pub fn upstream_modules(&self) -> Vec<String> {
         let names = self.parts.upstream.store().names().unwrap_or_default();
         names.into_iter().map(|name| format!("{}{name}", tgp_upstream::SPECIFIER)).collect()
     }

@@ -15,6 +15,7 @@ mod module;
 mod names;
 mod pin;
 mod schema_type;
+mod shared_pins;
 mod store;
 mod tool;
 mod upstreams;

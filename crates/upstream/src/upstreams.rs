@@ -16,6 +16,7 @@ use crate::connection::{
     is_login_error,
 };
 use crate::module::UpstreamModule;
+use crate::shared_pins;
 use crate::variables::{ServerValues, ValueProvider};
 use crate::{Pin, ServerDefinition, UpstreamStore, UpstreamTool, check_server_name};
 
@@ -35,6 +36,8 @@ pub struct UpstreamOptions {
     /// Where agents and tools write: programs are not looked for there.
     pub writable: Vec<PathBuf>,
     pub values: Arc<dyn ValueProvider>,
+    /// A file of the tool repository that names definitions; others of the same servers are not called.
+    pub shared_pins: Option<PathBuf>,
 }
 
 /// The servers of a kernel.
@@ -96,6 +99,18 @@ impl Upstreams {
         Ok(UpstreamModule::new(server, pin))
     }
 
+    /// Names the definitions of a server, as its user has seen them, in the tool repository.
+    ///
+    /// # Errors
+    /// `ECONFIG` where there is no tool repository; when the file cannot be written.
+    pub fn share_pin(&self, server: &str, pin: &Pin) -> Result<(), ToolError> {
+        match &self.options.shared_pins {
+            Some(shared) => shared_pins::keep(shared, server, pin),
+            None => Err(ToolError::new(Code::Config, "there is no tool repository here")
+                .help("run it in a project, or make this folder one with `tgp init`")),
+        }
+    }
+
     /// The definition and the pinned tool of a call. Nothing is started for it.
     ///
     /// # Errors
@@ -106,7 +121,12 @@ impl Upstreams {
         };
         let Some(pin) = self.options.store.pin(server)? else { return Err(unpinned(server)) };
         match pin.tool(tool) {
-            Some(found) => Ok((definition, found.clone())),
+            Some(found) => {
+                if let Some(shared) = &self.options.shared_pins {
+                    shared_pins::check(shared, server, tool, &found.hash())?;
+                }
+                Ok((definition, found.clone()))
+            }
             None => Err(no_tool(server, tool, &pin)),
         }
     }
@@ -204,7 +224,8 @@ impl Upstreams {
     async fn connect(&self, server: &str, definition: &ServerDefinition) -> Result<Connection, ToolError> {
         match definition {
             ServerDefinition::Stdio(stdio) => {
-                let values = ServerValues::gather(server, &stdio.env, self.options.values.as_ref()).await?;
+                let values =
+                    ServerValues::gather(server, &stdio.env, None, self.options.values.as_ref()).await?;
                 let place = ServerPlace {
                     home: self.options.homes.join(server),
                     path: self.options.values.variable("PATH"),
@@ -214,9 +235,10 @@ impl Upstreams {
                 Connection::stdio(server, process, values).await
             }
             ServerDefinition::Http(http) => {
-                let values =
-                    ServerValues::gather(server, &http.headers, self.options.values.as_ref()).await?;
-                Connection::http(&Account::new(server, &http.url, self.login_file(server))?, values).await
+                let account = Account::new(server, &http.url, self.login_file(server))?;
+                let (url, provider) = (account.url(), self.options.values.as_ref());
+                let values = ServerValues::gather(server, &http.headers, Some(url), provider).await?;
+                Connection::http(&account, values).await
             }
         }
     }

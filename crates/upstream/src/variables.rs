@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tgp_contract::{Code, ToolError, background};
 use tgp_net::{Secret, SecretRedaction};
+use url::Url;
 
 use crate::definition::ValueSource;
 
@@ -23,6 +24,12 @@ pub trait ValueProvider: Send + Sync {
     /// # Errors
     /// When the secret is not configured, or its value cannot be had. The error never holds the value.
     async fn secret(&self, name: &str) -> Result<Secret, ToolError>;
+
+    /// A secret as the value of a header of all requests to an address.
+    ///
+    /// # Errors
+    /// The same; `ESECURITY` when it is not for that address, or not for that header.
+    async fn header_secret(&self, name: &str, header: &str, url: &Url) -> Result<Secret, ToolError>;
 }
 
 /// What a server was given.
@@ -33,11 +40,14 @@ pub(crate) struct ServerValues {
 }
 
 impl ServerValues {
+    /// The variables of a program, or the headers of requests to an address.
+    ///
     /// # Errors
     /// `ECONFIG` for a variable that is not set; what is wrong with a secret.
     pub(crate) async fn gather(
         server: &str,
         sources: &BTreeMap<String, ValueSource>,
+        url: Option<&Url>,
         provider: &dyn ValueProvider,
     ) -> Result<Self, ToolError> {
         let mut pairs = Vec::new();
@@ -49,7 +59,10 @@ impl ServerValues {
                     let value = provider.variable(variable).filter(|value| !value.is_empty());
                     Secret::new(value.ok_or_else(|| unset(server, variable))?)
                 }
-                ValueSource::Secret(secret) => provider.secret(secret).await?,
+                ValueSource::Secret(secret) => match url {
+                    Some(url) => provider.header_secret(secret, name, url).await?,
+                    None => provider.secret(secret).await?,
+                },
             };
             let is_key = matches!(source, ValueSource::Secret(_)) || is_key_name(name);
             if is_key && value.expose().len() >= MIN_SECRET_BYTES {

@@ -89,8 +89,9 @@ impl Tool for CallUpstream {
             return Err(ToolError::new(Code::Pin, message).help("nothing was called; repeat the call"));
         }
         if invocation.context.dry_run {
-            let message = "a dry run changes nothing, so it calls no upstream server";
-            return Err(ToolError::new(Code::Permission, message).help("run it without dry_run"));
+            let message =
+                "a dry run changes nothing, so it calls no upstream server; run it without --dry-run";
+            return Err(ToolError::new(Code::Permission, message));
         }
         invocation.testify()?;
         invocation.reach_outside();

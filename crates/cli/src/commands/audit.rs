@@ -191,6 +191,16 @@ fn tail(entries: &[AuditEntry], printer: &Printer) {
     }
 }
 
+/// The tool, and what it called where that is a tool of its own.
+fn called(body: &Value) -> String {
+    let tool = text_of(body, "tool");
+    let target = body.get("targets").and_then(Value::as_array).into_iter().flatten();
+    let upstream = target.filter(|target| text_of(target, "kind") == "upstream_tool");
+    let upstream =
+        upstream.map(|target| format!("mcp:{}/{}", text_of(target, "server"), text_of(target, "tool")));
+    upstream.fold(tool, |called, name| format!("{called} {name}"))
+}
+
 fn line(entry: &AuditEntry, printer: &Printer) -> String {
     let body = &entry.body;
     let verdict = text_of(body, "verdict");
@@ -218,7 +228,7 @@ fn line(entry: &AuditEntry, printer: &Printer) -> String {
         entry.sequence,
         body.get("time").and_then(Value::as_u64).map(super::shown_time).unwrap_or_default(),
         printer.paint_out(&style, &verdict),
-        text_of(body, "tool"),
+        called(body),
         micros / 1000,
         micros % 1000
     )

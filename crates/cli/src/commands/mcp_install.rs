@@ -205,14 +205,14 @@ pub(super) async fn put_in_place(
     for name in names {
         after = without_server(host, &after, name).map_err(changed)?.unwrap_or(after);
     }
-    let change = PlannedChange {
-        host,
-        file: file.to_owned(),
-        before: Some(before),
-        after: Some(after),
-        backup: Backup::Write,
-    };
-    apply(&arguments, &[change], INSTALLED, printer).await
+    // The first copy is the one to go back to.
+    let kept = backup_of(file);
+    let backup = if kept.exists() { Backup::Keep } else { Backup::Write };
+    let change =
+        PlannedChange { host, file: file.to_owned(), before: Some(before), after: Some(after), backup };
+    apply(&arguments, &[change], INSTALLED, printer).await?;
+    printer.note(&format!("the file from before is {}; move it back to undo this", kept.display()));
+    Ok(())
 }
 
 /// The file as it was before the installation, where nothing else was changed since: `Some(None)` when it did not exist.

@@ -28,8 +28,7 @@ const NEW_TEXTS: [&str; 2] = ["replace", "edits"];
 
 /// Tools that run programs, and what else is agreed to with them.
 const RUNS: [&str; 3] = ["exec_code", "exec_tool", "test_tool"];
-const COVERED: &str =
-    "what it calls meanwhile: the database, listed addresses, secrets; rules ask for themselves";
+const COVERED: &str = "what it calls meanwhile: the database, listed addresses, upstream servers, secrets; rules ask for themselves";
 /// Kinds of statements whose effect is not counted in rows.
 const UNCOUNTED: [&str; 4] = ["alter", "create", "drop", "truncate"];
 

@@ -165,6 +165,21 @@ fn a_changed_tool_is_refused_until_a_person_has_seen_it() {
     run(&project, "greet", "greet({ name: 'Ada' })").expect_code(3);
     project.run(&["upstream", "pin", "srv", "--yes"]).expect_code(0);
     run(&project, "greet, extra", "greet({ name: 'Ada' })").expect_code(0);
+    // The tool repository can pin, too; that only denies.
+    project.run(&["upstream", "pin", "srv", "--share"]).expect_code(0);
+    run(&project, "greet", "greet({ name: 'Ada' })").expect_code(0);
+    let shared = project.read(".tgp/policy/upstream.json");
+    project.write(
+        ".tgp/policy/upstream.json",
+        &shared.replacen(":", ":  ", 1).replace("\"greet\": \"", "\"greet\": \"0"),
+    );
+    let refused = run(&project, "greet", "greet({ name: 'Ada' })").expect_code(3);
+    assert!(
+        refused.stdout.contains("EPIN") && refused.stdout.contains("pins another definition"),
+        "{refused:?}"
+    );
+    run(&project, "add_numbers", "add_numbers({ a: 1, b: 2 })").expect_code(0);
+    std::fs::remove_file(project.file(".tgp/policy/upstream.json")).unwrap();
     // A definition or a pin that others could have written does not count.
     let file = project.path("home/state/config/upstream/srv.pin.json");
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
@@ -353,6 +368,31 @@ fn a_server_gets_a_secret_and_cannot_give_it_away() {
     let found =
         project.shell(&format!("cd .. && grep -rlaF {value} here home || true")).expect_code(0).stdout;
     assert_eq!(found, "", "the value is in a file");
+}
+
+/// A secret is for some hosts over https and for one header, also for a server over HTTP.
+#[test]
+fn bug_a_header_of_a_server_got_a_secret_that_was_for_another_host() {
+    let project = Project::initialised();
+    std::fs::remove_file(project.file("tgp.config.ts")).unwrap();
+    let secret = json!({ "from": { "env": "THE_KEY" }, "hosts": ["api.example.com"], "as": "bearer" });
+    project.write("tgp.config.json", &json!({ "secrets": { "KEY": secret } }).to_string());
+    project.trust();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let here = format!("http://localhost:{}/mcp", listener.local_addr().unwrap().port());
+    for (url, header, why) in [
+        (here.as_str(), "Authorization", "it is not for all requests to"),
+        ("https://other.example.com/mcp", "Authorization", "it is not for all requests to"),
+        ("https://api.example.com/mcp", "X-Key", "it is for the header `authorization`"),
+    ] {
+        let header = format!("{header}=secret:KEY");
+        let mut command =
+            project.command(&["--json", "upstream", "add", "srv", url, "--header", &header, "--yes"]);
+        let ran = Ran::from(command.env("THE_KEY", "s3cr3t-of-the-header").output().unwrap()).expect_code(3);
+        assert!(ran.stdout.contains("ESECURITY") && ran.stdout.contains(why), "{url}: {ran:?}");
+    }
+    assert!(listener.accept().is_err(), "something was sent");
 }
 
 #[test]

@@ -234,6 +234,7 @@ pub async fn tools_with_remote(
         homes: project.path().join("no-servers"),
         writable: Vec::new(),
         values: Arc::new(NoValues),
+        shared_pins: None,
     }));
     (kernel_tools(&forge, &fetch, &library, &upstream).unwrap(), workspace, library)
 }
@@ -247,6 +248,10 @@ impl ValueProvider for NoValues {
     }
 
     async fn secret(&self, name: &str) -> Result<Secret, ToolError> {
+        Err(ToolError::new(Code::Config, name))
+    }
+
+    async fn header_secret(&self, name: &str, _header: &str, _url: &url::Url) -> Result<Secret, ToolError> {
         Err(ToolError::new(Code::Config, name))
     }
 }

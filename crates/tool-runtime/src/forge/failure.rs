@@ -143,7 +143,10 @@ const CARRIED: [(Code, &str); 14] = [
         Code::Fetch,
         "check the address and whether allowedFetchUrls permits it; catch the error if it may happen",
     ),
-    (Code::Upstream, "correct the arguments of the call; catch the error if it may happen"),
+    (
+        Code::Upstream,
+        "correct the call where the server refuses it, or have a person look at the server with `tgp upstream test`",
+    ),
     (Code::Pin, "the tool is not at fault; a person has to look at what the server has changed"),
     (Code::Sql, "correct the statement or its params; nothing that this run changed was kept"),
     (Code::Compile, "check the inner tool with check_tool (`tgp check`), and correct it first"),

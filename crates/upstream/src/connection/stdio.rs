@@ -213,8 +213,8 @@ fn find_program(name: &str, entries: &[PathBuf], profile: &Profile) -> Result<Pa
     Err(match candidates.first() {
         None => format!("the program `{name}` is not in PATH, apart from where agents write"),
         Some(path) => format!(
-            "the program `{}` is outside what it may read; list the folder that it needs with `--read`",
-            path.display()
+            "the program `{}` is outside what it may read; list its folder with `--read`",
+            real_place(path).display()
         ),
     })
 }

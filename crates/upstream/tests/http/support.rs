@@ -39,6 +39,10 @@ impl ValueProvider for Values {
     async fn secret(&self, _name: &str) -> Result<Secret, ToolError> {
         Ok(Secret::new(SECRET))
     }
+
+    async fn header_secret(&self, name: &str, _header: &str, _url: &url::Url) -> Result<Secret, ToolError> {
+        self.secret(name).await
+    }
 }
 
 /// A user with one server.
@@ -90,6 +94,7 @@ fn open(home: &TempDir) -> Arc<Upstreams> {
         homes: home.path().join("homes"),
         writable: Vec::new(),
         values: Arc::new(Values),
+        shared_pins: None,
     }))
 }
 

@@ -14,7 +14,7 @@ const VARIABLE: &str = "env:";
 #[derive(Debug, Args)]
 pub(super) struct DefinitionArgs {
     /// The address of a server over HTTP.
-    #[arg(value_name = "URL", conflicts_with = "command", required_unless_present = "command")]
+    #[arg(value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
     /// A variable that it gets: NAME, NAME=VALUE, NAME=secret:NAME, NAME=env:NAME.
     #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "url")]
@@ -40,6 +40,11 @@ impl DefinitionArgs {
     pub(super) fn into_definition(self) -> Result<ServerDefinition, ToolError> {
         if let Some(url) = self.url {
             return Ok(ServerDefinition::Http(HttpServer { url, headers: values(&self.header, false)? }));
+        }
+        if self.command.is_empty() {
+            let message = "neither a command nor an address was given";
+            return Err(ToolError::new(Code::Validation, message)
+                .help("write the command after `--`, as in `tgp upstream add NAME -- node server.js`"));
         }
         Ok(ServerDefinition::Stdio(StdioServer {
             command: self.command,

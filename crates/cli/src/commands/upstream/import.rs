@@ -11,6 +11,7 @@ use tgp::upstream::{HttpServer, Pin, ServerDefinition, StdioServer, Upstreams, V
 use tgp_mcp::install::{ForeignServer, Host};
 
 use super::super::mcp_install::{self, HostArg};
+use super::advice::{suggested_reads, with_advice};
 use super::{confirm_server, view};
 use crate::approval;
 use crate::arguments::Global;
@@ -65,21 +66,33 @@ pub(super) async fn import(
             .help("pass --yes to start and add what is shown above")
             .into());
     }
-    let mut added: Vec<&Offer> = Vec::new();
+    let mut added = 0;
+    // What the hosts can reach through tgp.
+    let mut present: Vec<&Offer> = Vec::new();
     let mut report: Vec<Value> = Vec::new();
     for offer in &offers {
+        let name = local_name(&offer.server.name);
+        if servers.store().definition(&name).is_ok_and(|known| known.is_some()) {
+            printer.note(&format!("{name} is there already"));
+            report.push(json!({ "name": name, "state": "there already" }));
+            present.push(offer);
+            continue;
+        }
         let text = described(offer);
-        if !arguments.yes && !approval::confirm(&text, "Start this in the jail, and look at its tools?").await
-        {
+        let question = match offer.server.url {
+            Some(_) => "Connect to it, and look at its tools?",
+            None => "Start this in the jail, and look at its tools?",
+        };
+        if !arguments.yes && !approval::confirm(&text, question).await {
             report.push(json!({ "name": offer.server.name, "state": "left out" }));
             continue;
         }
         match add(offer, arguments.yes, servers, printer).await {
             Ok(tools) => {
-                let name = local_name(&offer.server.name);
                 printer.note(&format!("added {name} with {}", count(tools, "tool")));
                 report.push(json!({ "name": name, "state": "added", "tools": tools }));
-                added.push(offer);
+                added += 1;
+                present.push(offer);
             }
             Err(error) => {
                 printer.warn(&format!(
@@ -95,9 +108,9 @@ pub(super) async fn import(
     if printer.json() {
         printer.document(&done(json!({ "servers": report })));
     } else {
-        printer.line(&format!("added {} of {}", added.len(), count(offers.len(), "server")));
+        printer.line(&format!("added {} of {}", added, count(offers.len(), "server")));
     }
-    replace(&arguments, &added, global, printer).await
+    replace(&arguments, &present, global, printer).await
 }
 
 /// Offers to let the hosts reach what was added through tgp, with its gates, instead of directly.
@@ -137,11 +150,9 @@ async fn add(
 ) -> Result<usize, ToolError> {
     let name = local_name(&offer.server.name);
     tgp::upstream::check_server_name(&name)?;
-    if servers.store().definition(&name)?.is_some() {
-        return Err(ToolError::new(Code::Conflict, format!("an upstream server `{name}` is there already")));
-    }
     let definition = definition(&offer.server);
-    let pin = Pin::of(&servers.inspect(&name, &definition).await?);
+    let inspected = servers.inspect(&name, &definition).await;
+    let pin = Pin::of(&inspected.map_err(|error| with_advice(error, &definition))?);
     confirm_server(&name, &definition, &pin, yes, printer).await?;
     servers.store().keep(&name, &definition, &pin)?;
     Ok(pin.tools().count())
@@ -183,6 +194,8 @@ fn definition(server: &ForeignServer) -> ServerDefinition {
         None => ServerDefinition::Stdio(StdioServer {
             command: server.command.clone(),
             env: values(&server.env),
+            // Shown to the person with the rest, before anything is started.
+            read: suggested_reads(&server.command),
             ..StdioServer::default()
         }),
     }
@@ -221,7 +234,11 @@ fn retry(offer: &Offer) -> String {
     match &offer.server.url {
         Some(url) => single_line(&format!("tgp upstream add {name} {url}")),
         None => {
-            let variables: String = offer.server.env.keys().map(|name| format!(" --env {name}")).collect();
+            let one = |(name, value): (&String, &String)| match source(value) {
+                ValueSource::Env(variable) => format!(" --env {name}=env:{variable}"),
+                _ => format!(" --env {name}=VALUE"),
+            };
+            let variables: String = offer.server.env.iter().map(one).collect();
             let command = offer.server.command.join(" ");
             let line = format!("tgp upstream add {name}{variables} --read PATH --host HOST -- {command}");
             short_line(&single_line(&line), MAX_RETRY, "…")

@@ -1,5 +1,6 @@
 //! `tgp upstream`: MCP servers of others, as imports of forged tools.
 
+mod advice;
 mod definition;
 mod import;
 mod login;
@@ -8,7 +9,7 @@ mod view;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
 use tgp::upstream::{
     HttpServer, Pin, ServerDefinition, UpstreamModule, UpstreamStore, UpstreamTool, Upstreams,
@@ -83,6 +84,9 @@ struct PinArgs {
     /// Accept without being asked.
     #[arg(long)]
     yes: bool,
+    /// Name the definitions in the tool repository; other users call no other.
+    #[arg(long)]
+    share: bool,
 }
 
 pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
@@ -147,7 +151,7 @@ async fn inspect(
 ) -> Result<Vec<UpstreamTool>, Failure> {
     let error = match servers.inspect(name, definition).await {
         Err(error) if Upstreams::needs_login(&error) => error,
-        inspected => return Ok(inspected?),
+        inspected => return Ok(inspected.map_err(|error| advice::with_advice(error, definition))?),
     };
     let is_wanted = approval::can_ask()
         && (yes || approval::confirm(&format!("{}\n", error.message), "Log in now?").await);
@@ -238,23 +242,34 @@ async fn pin(arguments: &PinArgs, servers: &Arc<Upstreams>, printer: &Printer) -
     let changes = before.changes(&now);
     let document = json!({ "name": name, "changed": changes.len(), "tools": now.tools().count() });
     if changes.is_empty() {
-        let line = "the server offers what you have seen; nothing was changed";
-        if printer.json() {
-            printer.document(&done(document))
-        } else {
-            printer.line(line)
-        }
+        share(arguments, servers, &now, printer)?;
+        say("the server offers what you have seen; nothing was changed", document, printer);
         return Ok(());
     }
     let text = view::difference(&changes);
     trust::agree(&text, "Accept these changes?", arguments.yes, printer).await?;
     servers.store().keep_pin(name, &now)?;
+    share(arguments, servers, &now, printer)?;
+    say(&format!("accepted {} of {name}", count(changes.len(), "changed tool")), document, printer);
+    Ok(())
+}
+
+/// Names what was accepted in the tool repository, where the user wants that.
+fn share(arguments: &PinArgs, servers: &Upstreams, pin: &Pin, printer: &Printer) -> Result<(), Failure> {
+    if !arguments.share {
+        return Ok(());
+    }
+    servers.share_pin(&arguments.name, pin)?;
+    printer.note("policy/upstream.json of the tool repository names them; `tgp sync` shares it");
+    Ok(())
+}
+
+fn say(line: &str, document: Value, printer: &Printer) {
     if printer.json() {
         printer.document(&done(document));
     } else {
-        printer.line(&format!("accepted {} of {name}", count(changes.len(), "changed tool")));
+        printer.line(line);
     }
-    Ok(())
 }
 
 fn remove(name: &str, servers: &Upstreams, printer: &Printer) -> Result<(), Failure> {

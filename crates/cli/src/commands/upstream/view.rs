@@ -13,14 +13,15 @@ const HIDDEN: &str = "(a value of your own)";
 
 /// What a server gets, and the types of its tools.
 pub(super) fn server(name: &str, definition: &ServerDefinition, pin: &Pin) -> String {
-    let types = UpstreamModule::new(name, pin.clone()).types();
+    let types = UpstreamModule::new(name, pin.clone()).whole_types();
     format!("mcp:{name}\n{}\n{}", definition_of(definition), visible(&types))
 }
 
 /// How a server is started, and what it gets.
 pub(super) fn definition_of(definition: &ServerDefinition) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "  {:<10}{}", "started", how(definition));
+    let word = if matches!(definition, ServerDefinition::Http(_)) { "reached" } else { "started" };
+    let _ = writeln!(text, "  {word:<10}{}", how(definition));
     match definition {
         ServerDefinition::Stdio(server) => {
             let paths = |paths: &[std::path::PathBuf]| -> Vec<String> {

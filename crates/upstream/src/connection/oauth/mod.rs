@@ -59,7 +59,7 @@ impl Account {
         &self.server
     }
 
-    pub(super) fn url(&self) -> &Url {
+    pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
