@@ -73,11 +73,11 @@ impl ServerDefinition {
         })
     }
 
-    /// Hosts that are reached for its calls, as the definition names them.
+    /// Hosts that are reached for its calls, without their ports. `*.example.com` is one of them as it is.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         match self {
-            Self::Stdio(server) => server.hosts.clone(),
+            Self::Stdio(server) => server.hosts.iter().map(|entry| host_of(entry)).collect(),
             Self::Http(server) => url::Url::parse(&server.url)
                 .ok()
                 .and_then(|url| url.host_str().map(str::to_lowercase))
@@ -113,6 +113,16 @@ impl ServerDefinition {
             Self::Http(server) => check_url(&server.url),
         }
     }
+}
+
+/// The host of an entry: without port, brackets and final dot.
+fn host_of(entry: &str) -> String {
+    let host = match entry.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None if entry.matches(':').count() > 1 => entry,
+        None => entry.split(':').next().unwrap_or(entry),
+    };
+    host.trim_end_matches('.').to_lowercase()
 }
 
 /// A key may be sent with every request, so only this machine is reached without encryption.
@@ -201,6 +211,14 @@ mod tests {
             let fits = if problem.is_empty() { checked.is_empty() } else { checked.contains(problem) };
             assert!(fits, "{definition:?}: {checked}");
         }
+    }
+
+    #[test]
+    fn hosts_are_named_as_rules_name_them() {
+        let hosts = ["api.example.com:8443", "LOCALHOST:1", "[::1]:9", "::1", "*.example.org", "a.example."];
+        let server = StdioServer { hosts: hosts.map(str::to_owned).to_vec(), ..StdioServer::default() };
+        let named = ServerDefinition::Stdio(server).hosts();
+        assert_eq!(named, ["api.example.com", "localhost", "::1", "::1", "*.example.org", "a.example"]);
     }
 
     #[test]

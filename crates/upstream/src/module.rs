@@ -74,12 +74,13 @@ impl UpstreamModule {
     /// The code of the module: each function is a call to the kernel, which judges it.
     #[must_use]
     pub fn code(&self) -> String {
-        let mut code = String::from("import { callUpstream } from 'tgp:upstream';\n");
+        // No tool has a name with this letter.
+        let mut code = String::from("import { callUpstream as $call } from 'tgp:upstream';\n");
         for (name, tool) in self.functions() {
             let (server, tool) = (json!(self.server), json!(tool.name));
             let _ = writeln!(
                 code,
-                "export function {name}(args = {{}}) {{ return callUpstream({server}, {tool}, args); }}"
+                "export function {name}(args = {{}}) {{ return $call({server}, {tool}, args); }}"
             );
         }
         code
@@ -159,8 +160,8 @@ mod tests {
         };
         assert_eq!(
             UpstreamModule::new("linear", Pin::of(&[tool])).code(),
-            "import { callUpstream } from 'tgp:upstream';\n\
-             export function x____evil__(args = {}) { return callUpstream(\"linear\", \"x\\\"); evil(\\\"\", args); }\n"
+            "import { callUpstream as $call } from 'tgp:upstream';\n\
+             export function x____evil__(args = {}) { return $call(\"linear\", \"x\\\"); evil(\\\"\", args); }\n"
         );
     }
 }

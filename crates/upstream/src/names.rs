@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The longest name in a module; servers have longer ones.
 const MAX_NAME: usize = 64;
 
-/// Words that cannot be the name of a function that is exported.
-const RESERVED: [&str; 49] = [
+/// Words that cannot be the name of a function that is exported; a module with `then` would be taken for a promise.
+const RESERVED: [&str; 50] = [
     "arguments",
     "async",
     "await",
@@ -46,6 +46,7 @@ const RESERVED: [&str; 49] = [
     "static",
     "super",
     "switch",
+    "then",
     "this",
     "throw",
     "true",

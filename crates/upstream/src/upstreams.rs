@@ -2,12 +2,13 @@
 //! pauses when they fail.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError, background};
+use tgp_fs::real_place;
 use tgp_text::nearest_names;
 use tokio::sync::{Mutex, Semaphore};
 
@@ -25,6 +26,9 @@ const PARALLEL_CALLS: usize = 8;
 /// The pause after a first failure, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How often the home of a server is removed until it is gone.
+const REMOVAL_ATTEMPTS: usize = 10;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(50);
 /// A server that is not called for so long is ended.
 const IDLE_LIFE: Duration = Duration::from_secs(300);
 
@@ -90,6 +94,7 @@ impl Upstreams {
     /// # Errors
     /// `ENOTFOUND` for a server that was not added; when its files cannot be used.
     pub fn module(&self, server: &str) -> Result<UpstreamModule, ToolError> {
+        self.check_place()?;
         let store = &self.options.store;
         let pin = match (store.definition(server)?, store.pin(server)?) {
             (Some(_), Some(pin)) => pin,
@@ -116,6 +121,7 @@ impl Upstreams {
     /// # Errors
     /// As [`Self::module`]; `ENOTFOUND` for a tool that the server does not have.
     pub fn find(&self, server: &str, tool: &str) -> Result<(ServerDefinition, UpstreamTool), ToolError> {
+        self.check_place()?;
         let Some(definition) = self.options.store.definition(server)? else {
             return Err(self.unknown(server));
         };
@@ -173,8 +179,68 @@ impl Upstreams {
         definition: &ServerDefinition,
     ) -> Result<Vec<UpstreamTool>, ToolError> {
         definition.check()?;
-        let connection = self.connect(server, definition).await?;
-        Ok(connection.tools().to_vec())
+        self.check_place()?;
+        // What a server that is not added has left behind must not meet the one that is.
+        let home = match self.options.store.definition(server)? {
+            Some(known) if known == *definition => self.home(server),
+            _ => self.options.homes.join(format!(".new-{}-{server}", std::process::id())),
+        };
+        let connection = self.connect(server, definition, &home).await;
+        let tools = connection.map(|connection| connection.tools().to_vec());
+        if home != self.home(server) {
+            remove_home(home).await;
+        }
+        tools
+    }
+
+    /// Keeps a server that its user has looked at. It begins with an empty home.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn keep(
+        &self,
+        server: &str,
+        definition: &ServerDefinition,
+        pin: &Pin,
+    ) -> Result<(), ToolError> {
+        self.check_place()?;
+        remove_home(self.home(server)).await;
+        self.options.store.keep(server, definition, pin)
+    }
+
+    /// Forgets a server with its login and its home; false when there was none.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub async fn remove(&self, server: &str) -> Result<bool, ToolError> {
+        let has_login = self.forget_login(server)?;
+        let found = self.options.store.remove(server)?;
+        remove_home(self.home(server)).await;
+        Ok(found || has_login)
+    }
+
+    fn home(&self, server: &str) -> PathBuf {
+        self.options.homes.join(server)
+    }
+
+    /// What is kept where agents write was not decided by a person.
+    fn check_place(&self) -> Result<(), ToolError> {
+        let is_below = |place: &PathBuf| {
+            let place = real_place(place);
+            self.options.writable.iter().any(|writable| place.starts_with(real_place(writable)))
+        };
+        let store = self.options.store.directory().to_owned();
+        match [&store, &self.options.homes].into_iter().find(|place| is_below(place)) {
+            None => Ok(()),
+            Some(place) => {
+                let message = format!(
+                    "upstream servers are kept in `{}`, which is inside the project, where agents write",
+                    place.display()
+                );
+                Err(ToolError::new(Code::Security, message)
+                    .help("set TGP_HOME to a directory outside the project"))
+            }
+        }
     }
 
     /// A way to call a tool of a running server whose pin holds.
@@ -196,7 +262,7 @@ impl Upstreams {
         if !state.running.as_ref().is_some_and(is_usable) {
             state.running = None;
             state.may_start(server)?;
-            match self.connect(server, &definition).await {
+            match self.connect(server, &definition, &self.home(server)).await {
                 Ok(connection) => {
                     state.running = Some(Running { connection, definition, used: Instant::now() });
                     tokio::spawn(end_when_idle(Arc::downgrade(known)));
@@ -221,13 +287,18 @@ impl Upstreams {
         }
     }
 
-    async fn connect(&self, server: &str, definition: &ServerDefinition) -> Result<Connection, ToolError> {
+    async fn connect(
+        &self,
+        server: &str,
+        definition: &ServerDefinition,
+        home: &Path,
+    ) -> Result<Connection, ToolError> {
         match definition {
             ServerDefinition::Stdio(stdio) => {
                 let values =
                     ServerValues::gather(server, &stdio.env, None, self.options.values.as_ref()).await?;
                 let place = ServerPlace {
-                    home: self.options.homes.join(server),
+                    home: home.to_owned(),
                     path: self.options.values.variable("PATH"),
                     writable: self.options.writable.clone(),
                 };
@@ -362,6 +433,22 @@ async fn end_when_idle(server: std::sync::Weak<Server>) {
                 state.running = None;
                 return;
             }
+        }
+    }
+}
+
+/// What a server has written goes with it; links are removed and not followed.
+async fn remove_home(home: PathBuf) {
+    // Its processes may be about to end.
+    for _ in 0..REMOVAL_ATTEMPTS {
+        let place = home.clone();
+        let removed = background::run(move || Ok(std::fs::remove_dir_all(place))).await;
+        match removed {
+            Ok(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::debug!(target: "upstream", home = %home.display(), %error, "the home of a server stays");
+                tokio::time::sleep(REMOVAL_PAUSE).await;
+            }
+            _ => return,
         }
     }
 }

@@ -9,6 +9,7 @@ use tgp_contract::{Code, ToolError, background};
 use tgp_net::{Secret, SecretRedaction};
 use url::Url;
 
+use crate::UpstreamTool;
 use crate::definition::ValueSource;
 
 /// Shorter values occur in ordinary answers; removing them would spoil those.
@@ -37,6 +38,8 @@ pub trait ValueProvider: Send + Sync {
 pub(crate) struct ServerValues {
     pairs: Vec<(String, Secret)>,
     redactions: Arc<[SecretRedaction]>,
+    /// The letters and digits of each key.
+    plain: Arc<[Vec<u8>]>,
 }
 
 impl ServerValues {
@@ -70,12 +73,24 @@ impl ServerValues {
             }
             pairs.push((name.clone(), value));
         }
+        let letters =
+            |key: &Secret| -> Vec<u8> { key.expose().bytes().filter(u8::is_ascii_alphanumeric).collect() };
+        let plain = kept.iter().map(letters).filter(|key| key.len() >= MIN_SECRET_BYTES).collect();
         let make = move || Ok(kept.iter().filter_map(SecretRedaction::new).collect::<Arc<[_]>>());
-        Ok(Self { pairs, redactions: background::run(make).await? })
+        Ok(Self { pairs, redactions: background::run(make).await?, plain })
     }
 
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(name, value)| (name.as_str(), value.expose()))
+    }
+
+    /// Whether a tool is described with a key that the server was given.
+    pub(crate) fn are_in(&self, tool: &UpstreamTool) -> bool {
+        let text = serde_json::to_vec(tool).unwrap_or_default();
+        // Names of functions are made of names of tools: what is between the letters does not count.
+        let plain: Vec<u8> = text.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+        self.redactions.iter().any(|redaction| redaction.finds(&text) || redaction.hides_in(&text))
+            || self.plain.iter().any(|key| plain.windows(key.len()).any(|part| part == key.as_slice()))
     }
 
     /// A text without the keys that the server was given.

@@ -7,7 +7,7 @@ use tgp_contract::{Code, StreamEvent, ToolError};
 use crate::support::*;
 
 /// What a call can come to. Written down once more, so that a code that moves is noticed.
-const FOR_THE_MODEL: [Code; 18] = [
+const FOR_THE_MODEL: [Code; 20] = [
     Code::Validation,
     Code::State,
     Code::Policy,
@@ -23,6 +23,8 @@ const FOR_THE_MODEL: [Code; 18] = [
     Code::Git,
     Code::Sql,
     Code::Fetch,
+    Code::Upstream,
+    Code::Pin,
     // An embedding server, a database, a transcript: not the session's own.
     Code::Provider,
     Code::Budget,

@@ -337,6 +337,7 @@ impl<'p> Run<'p> {
                     | Code::Config
                     | Code::Budget
                     | Code::Integrity
+                    | Code::Pin
                     | Code::NotFound
                     | Code::Compile
             ),

@@ -46,6 +46,7 @@ async fn another_attempt_is_made_only_where_it_can_help() {
                 | Code::Git
                 | Code::Sql
                 | Code::Fetch
+                | Code::Upstream
                 | Code::Provider
                 | Code::Internal
         );

@@ -1,6 +1,6 @@
 //! `call_upstream`: one tool of an upstream server. What a tool imports from `mcp:SERVER` comes through here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -102,13 +102,22 @@ impl Tool for CallUpstream {
 
 /// What the server can reach by its definition: hosts, secrets, and files of the project.
 fn reached(definition: &ServerDefinition, project: &Path) -> Vec<Target> {
-    let mut targets: Vec<Target> =
-        definition.hosts().into_iter().map(|host| Target::Host { host: host.to_lowercase() }).collect();
+    let host = |host: String| match host.starts_with("*.") {
+        // It can be any of them, also one that a rule forbids.
+        true => Target::Network,
+        false => Target::Host { host },
+    };
+    let mut targets: Vec<Target> = definition.hosts().into_iter().map(host).collect();
     targets.extend(definition.secrets().map(|name| Target::Secret { name: name.to_owned() }));
     if let ServerDefinition::Stdio(server) = definition {
-        let of = |paths: &[std::path::PathBuf], access: Access| -> Vec<Target> {
-            let below = paths.iter().filter_map(|path| path.strip_prefix(project).ok()?.to_str());
-            let paths = below.filter_map(|path| RelativePath::new(path).ok());
+        let of = |paths: &[PathBuf], access: Access| -> Vec<Target> {
+            // A folder around the project holds all of it.
+            let inside = |path: &'_ PathBuf| match path.strip_prefix(project) {
+                Ok(inside) => inside.to_str().map(str::to_owned),
+                Err(_) => project.starts_with(path).then(String::new),
+            };
+            let below = paths.iter().filter_map(inside);
+            let paths = below.filter_map(|path| RelativePath::new(&path).ok());
             paths.map(|path| Target::File { root: Root::Project, path, access }).collect()
         };
         targets.extend(of(&server.read, Access::Read));

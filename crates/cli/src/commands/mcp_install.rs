@@ -1,14 +1,14 @@
 //! `tgp mcp install` and `uninstall`: the entry of the server in the configuration files of hosts.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
-use tgp::files::unified_diff;
+use tgp::files::{open_plain, unified_diff};
 use tgp_mcp::install::{
     EditError, ForeignServer, Host, Scope, ServerEntry, servers, with_server, without_server,
 };
@@ -166,15 +166,16 @@ pub async fn uninstall(arguments: &InstallArgs, global: &Global, printer: &Print
 pub(super) fn foreign_servers(
     named: &[Host],
     global: &Global,
-) -> Result<Vec<(Host, PathBuf, ForeignServer)>, Failure> {
+) -> Result<Vec<(Host, Scope, PathBuf, ForeignServer)>, Failure> {
     let (home, project) = (home()?, absolute(&session::directory(global)?)?);
     let mut found = Vec::new();
     for host in Host::ALL.into_iter().filter(|host| named.is_empty() || named.contains(host)) {
-        for scope in [Scope::Project, Scope::User] {
+        // Of two servers with one name, the user's own counts.
+        for scope in [Scope::User, Scope::Project] {
             let file = host.file(scope, &home, &project);
             let Some(text) = read(&file)? else { continue };
             let servers = servers(host, &text).map_err(|error| unusable(&file, &error))?;
-            found.extend(servers.into_iter().map(|server| (host, file.clone(), server)));
+            found.extend(servers.into_iter().map(|server| (host, scope, file.clone(), server)));
         }
     }
     Ok(found)
@@ -191,6 +192,11 @@ pub(super) async fn put_in_place(
 ) -> Result<(), Failure> {
     let project = absolute(&session::directory(global)?)?;
     let scope = if file.starts_with(&project) { Scope::Project } else { Scope::User };
+    let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    if scope == Scope::Project && !place.starts_with(&project) {
+        let message = format!("`{}` leads to `{}`, outside the project", file.display(), place.display());
+        return Err(ToolError::new(Code::Security, message).help("change that file by hand").into());
+    }
     let arguments = InstallArgs {
         host: Vec::new(),
         project: scope == Scope::Project,
@@ -378,13 +384,19 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
                 .help("check the file, or name the other hosts: --host NAME, more than once"),
         )
     };
-    match fs::metadata(file) {
+    // People link their configurations; a pipe is not waited for.
+    let opened = match fs::canonicalize(file).and_then(|place| open_plain(&place)) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(error.to_string())),
-        Ok(metadata) if metadata.len() > MAX_BYTES => return Err(wrong("it is too large".to_owned())),
-        Ok(_) => {}
+    };
+    let mut text = String::new();
+    let read = opened.take(MAX_BYTES + 1).read_to_string(&mut text);
+    let read = read.map_err(|error| wrong(error.to_string()))?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(wrong("it is too large".to_owned()));
     }
-    fs::read_to_string(file).map(Some).map_err(|error| wrong(error.to_string()))
+    Ok(Some(text))
 }
 
 fn unusable(file: &Path, error: &EditError) -> Failure {

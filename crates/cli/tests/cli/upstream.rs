@@ -209,6 +209,8 @@ fn a_hostile_server_harms_itself_alone() {
         ("huge", "a message of more than 4 MiB"),
         ("endless", "a message of more than 4 MiB"),
         ("chatty", "more than 32 MiB for one call"),
+        ("pinging", "more than 10,000 messages for one call"),
+        ("wide", "more than 100,000 values"),
         ("crash", "the disk is full"),
     ] {
         let project = with_server(&[], &[mode]);
@@ -229,6 +231,100 @@ fn a_hostile_server_harms_itself_alone() {
         assert!(types.len() < 20_000 && !types.contains('\u{202e}'), "{mode}: {types}");
         assert!(!types.contains("*/ Ignore"), "{mode}: {types}");
     }
+}
+
+/// What was found by attacks on servers and on where they are kept.
+#[test]
+fn bug_a_server_widened_what_its_entry_lists() {
+    if !has_jail() {
+        return;
+    }
+    let project = Project::initialised();
+    // A folder inside one that the server changes could be replaced by a link.
+    std::fs::create_dir_all(project.path("outer/inner")).unwrap();
+    let (outer, inner) = (project.path("outer"), project.path("outer/inner"));
+    let (outer, inner) = (outer.to_str().unwrap(), inner.to_str().unwrap());
+    let ran = add(&project, &["--write", outer, "--read", inner], &["plain"]).expect_code(1);
+    assert!(ran.stdout.contains("inside of"), "{ran:?}");
+    // A path that was seen by a person and leads elsewhere later.
+    add(&project, &["--read", inner], &["plain"]).expect_code(0);
+    run(&project, "greet", "greet({ name: 'Ada' })").expect_code(0);
+    std::fs::remove_dir(inner).unwrap();
+    std::os::unix::fs::symlink("/", inner).unwrap();
+    let ran = run(&project, "greet", "greet({ name: 'Ada' })").expect_code(1);
+    assert!(ran.stdout.contains("leads elsewhere"), "{ran:?}");
+}
+
+#[test]
+fn bug_a_server_that_was_not_added_left_files_for_the_next_one() {
+    if !has_jail() {
+        return;
+    }
+    let project = Project::initialised();
+    add(&project, &[], &["planting"]).expect_code(1);
+    add(&project, &[], &["plain"]).expect_code(0);
+    let seen = || -> Value {
+        let ran = run(&project, "look", "look()").expect_code(0);
+        serde_json::from_str(answer(&ran).as_str().unwrap()).unwrap()
+    };
+    assert_eq!(seen()["home"], json!([]));
+    // What a server keeps goes with it.
+    std::fs::write(project.path("home/state/upstream/srv/kept"), "").unwrap();
+    assert_eq!(seen()["home"], json!(["kept"]));
+    project.run(&["upstream", "remove", "srv"]).expect_code(0);
+    assert!(!project.path("home/state/upstream/srv").exists());
+}
+
+#[test]
+fn bug_servers_that_are_kept_in_the_project_were_used() {
+    if !has_jail() {
+        return;
+    }
+    let project = with_server(&[], &["plain"]);
+    project.shell("cp -r ../home/state .h").expect_code(0);
+    run(&project, "greet", "greet({ name: 'Ada' })").expect_code(0);
+    for variable in ["TGP_HOME", "XDG_CONFIG_HOME"] {
+        let mut command = project.command(&["--json", "exec", "tools/probe.ts"]);
+        command.env_remove("TGP_HOME").env(variable, project.file(".h"));
+        if variable == "XDG_CONFIG_HOME" {
+            project.shell("mkdir -p .h/tgp && cp -r .h/config/upstream .h/tgp/").expect_code(0);
+        }
+        let ran = Ran::from(command.output().unwrap());
+        assert!(ran.code == Some(3) && ran.stdout.contains("where agents write"), "{variable}: {ran:?}");
+    }
+}
+
+#[test]
+fn bug_a_key_of_a_server_was_in_the_types_of_its_tools() {
+    if !has_jail() {
+        return;
+    }
+    let key = "sk-very-secret-0123456789";
+    for mode in ["telling", "telling-name"] {
+        let project = Project::initialised();
+        let variable = format!("API_KEY={key}");
+        let ran = add(&project, &["--env", &variable], &[mode]).expect_code(1);
+        assert!(
+            ran.stdout.contains("holds a secret") && !format!("{ran:?}").contains("very"),
+            "{mode}: {ran:?}"
+        );
+    }
+}
+
+/// A rule about a host holds for a server that lists it with a port.
+#[test]
+fn bug_a_port_hid_a_host_from_the_rules() {
+    if !has_jail() {
+        return;
+    }
+    let project = with_server(&["--host", "api.example.com:8443"], &["plain"]);
+    run(&project, "greet", "greet({ name: 'Ada' })").expect_code(0);
+    project.write(
+        ".tgp/policy/rules.yml",
+        "version: 1\nrules:\n  - id: no-example\n    effect: deny\n    tools: [\"*\"]\n    where: {host: api.example.com}\n    reason: no\n",
+    );
+    let denied = run(&project, "greet", "greet({ name: 'Ada' })").expect_code(3);
+    assert!(denied.stdout.contains("no-example"), "{denied:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use tgp_contract::Code;
 
-const CODES: [&str; 21] = [
+const CODES: [&str; 23] = [
     "EVALIDATION",
     "ESTATE",
     "EPOLICY",
@@ -19,6 +19,8 @@ const CODES: [&str; 21] = [
     "EGIT",
     "ESQL",
     "EFETCH",
+    "EUPSTREAM",
+    "EPIN",
     "EPROVIDER",
     "EBUDGET",
     "EINTEGRITY",

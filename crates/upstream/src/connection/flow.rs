@@ -16,17 +16,42 @@ const MAX_BYTES_PER_CALL: usize = 32 << 20;
 
 /// Lists and objects inside each other; the parser takes 128.
 const MAX_DEPTH: usize = 120;
+/// Values of one message: each takes many times its bytes.
+const MAX_VALUES: usize = 100_000;
+/// Messages since the last call began: each request of a server is a task and an answer of ours, that it need not read.
+const MAX_MESSAGES_PER_CALL: usize = 10_000;
 
 /// What was counted, and why the connection was ended.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     since_call: AtomicUsize,
+    messages: AtomicUsize,
     why: SetOnce<&'static str>,
 }
 
 impl Flow {
     pub(super) fn begin_call(&self) {
         self.since_call.store(0, Ordering::Relaxed);
+        self.messages.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts messages that have arrived.
+    fn count_messages(&self, number: usize) -> io::Result<()> {
+        let sum = self.messages.fetch_add(number, Ordering::Relaxed).saturating_add(number);
+        match sum > MAX_MESSAGES_PER_CALL {
+            true => Err(self.end("it sent more than 10,000 messages for one call")),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a message that would take much more memory than its bytes, or that no parser takes.
+    pub(super) fn check_message(&self, message: &[u8]) -> io::Result<()> {
+        self.count_messages(1)?;
+        let mut shape = Shape::default();
+        match message.iter().find_map(|byte| shape.step(*byte)) {
+            Some(why) => Err(self.end(why)),
+            None => Ok(()),
+        }
     }
 
     /// Why the connection was ended, if it was ended here.
@@ -65,36 +90,45 @@ pub(super) struct FlowReader<R> {
     flow: Arc<Flow>,
     /// Bytes since the last end of a line.
     line: usize,
-    nesting: Nesting,
+    shape: Shape,
 }
 
-/// How deeply the lists and objects of a message are inside each other. A message that no parser takes would be waited for.
+/// How deeply the lists and objects of a message are inside each other, and how many values it has. A message that no parser
+/// takes would be waited for.
 #[derive(Debug, Default)]
-struct Nesting {
+struct Shape {
     depth: usize,
+    values: usize,
     in_text: bool,
     is_escaped: bool,
 }
 
-impl Nesting {
-    /// Whether it is too deep after this byte.
-    fn step(&mut self, byte: u8) -> bool {
+impl Shape {
+    /// What is wrong with the message after this byte.
+    fn step(&mut self, byte: u8) -> Option<&'static str> {
         match byte {
             b'\n' => *self = Self::default(),
             _ if self.is_escaped => self.is_escaped = false,
             b'\\' if self.in_text => self.is_escaped = true,
             b'"' => self.in_text = !self.in_text,
-            b'[' | b'{' if !self.in_text => self.depth += 1,
+            b'[' | b'{' if !self.in_text => {
+                self.depth += 1;
+                self.values += 1;
+            }
+            b',' | b':' if !self.in_text => self.values += 1,
             b']' | b'}' if !self.in_text => self.depth = self.depth.saturating_sub(1),
             _ => {}
         }
-        self.depth > MAX_DEPTH
+        if self.depth > MAX_DEPTH {
+            return Some("it sent a message that is nested too deeply");
+        }
+        (self.values > MAX_VALUES).then_some("it sent a message of more than 100,000 values")
     }
 }
 
 impl<R> FlowReader<R> {
     pub(super) fn new(inner: R, flow: Arc<Flow>) -> Self {
-        Self { inner, flow, line: 0, nesting: Nesting::default() }
+        Self { inner, flow, line: 0, shape: Shape::default() }
     }
 
     fn count(&mut self, arrived: &[u8]) -> io::Result<()> {
@@ -104,9 +138,10 @@ impl<R> FlowReader<R> {
                 return Err(self.flow.too_large());
             }
         }
-        if arrived.iter().any(|byte| self.nesting.step(*byte)) {
-            return Err(self.flow.end("it sent a message that is nested too deeply"));
+        if let Some(why) = arrived.iter().find_map(|byte| self.shape.step(*byte)) {
+            return Err(self.flow.end(why));
         }
+        self.flow.count_messages(arrived.iter().filter(|byte| **byte == b'\n').count())?;
         self.flow.count(arrived.len())
     }
 }
@@ -157,6 +192,12 @@ mod tests {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth], vec![b'\n']].concat().repeat(2);
         assert_eq!(read(&nested(MAX_DEPTH)).await.1, None);
         assert_eq!(read(&nested(MAX_DEPTH + 1)).await.1, Some("it sent a message that is nested too deeply"));
+        let wide = |values: usize| format!("[{}]\n", vec!["0"; values].join(","));
+        assert_eq!(read(wide(100_000).as_bytes()).await.1, None);
+        let why = read(wide(100_001).as_bytes()).await.1;
+        assert_eq!(why, Some("it sent a message of more than 100,000 values"));
+        let why = read("{}\n".repeat(10_001).as_bytes()).await.1;
+        assert_eq!(why, Some("it sent more than 10,000 messages for one call"));
         let text = format!("\"{}\\\"{}\"\n", "[".repeat(500), "{".repeat(500));
         assert_eq!(read(text.as_bytes()).await.1, None);
     }

@@ -119,7 +119,7 @@ impl Connection {
             let service = serve_client(Listener::default(), transport)
                 .await
                 .map_err(|error| ConnectionFailure::from(&error))?;
-            let tools = list(&service).await?;
+            let tools = list(&service, &values).await?;
             Ok::<_, ConnectionFailure>((service, tools))
         };
         match within(START_TIMEOUT, &flow, begun).await {
@@ -143,7 +143,7 @@ impl Connection {
             return Ok(());
         }
         self.flow.begin_call();
-        match within(START_TIMEOUT, &self.flow, list(&self.service)).await {
+        match within(START_TIMEOUT, &self.flow, list(&self.service, &self.values)).await {
             Ok(tools) => {
                 self.tools = tools;
                 Ok(())
@@ -267,6 +267,7 @@ async fn within<T>(
 /// All tools of a server, within limits.
 async fn list(
     service: &RunningService<RoleClient, Listener>,
+    values: &ServerValues,
 ) -> Result<Vec<UpstreamTool>, ConnectionFailure> {
     let mut tools: Vec<UpstreamTool> = Vec::new();
     let mut cursor = None;
@@ -276,6 +277,9 @@ async fn list(
         for tool in &listed.tools {
             let tool = UpstreamTool::from(tool);
             check(&tool)?;
+            if values.are_in(&tool) {
+                return Err(ConnectionFailure::from("the definition of a tool holds a secret".to_owned()));
+            }
             // Of two tools with one name, the first is the one that can be called.
             if tools.iter().all(|known| known.name != tool.name) {
                 tools.push(tool);

@@ -34,7 +34,7 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 const MAX_OPEN_FILES: u64 = 1024;
 
 /// What keeps a server from other processes and from the network.
-const NEEDED_NAMESPACES: [&str; 2] = ["network", "pid"];
+const NEEDED_NAMESPACES: [&str; 3] = ["mount", "network", "pid"];
 
 /// Where a server lives, and where programs are looked for.
 #[derive(Clone, Debug)]
@@ -49,14 +49,27 @@ pub(crate) struct ServerPlace {
 
 /// The last lines that a server has written to its standard error.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<u8>>>);
+pub(crate) struct LastWords(Arc<Mutex<KeptWords>>);
+
+#[derive(Debug, Default)]
+struct KeptWords {
+    bytes: VecDeque<u8>,
+    /// Whether something before them is gone: then the first word may be a part of one, which hides what it was.
+    is_cut: bool,
+}
 
 impl LastWords {
     pub(crate) async fn text(&self) -> String {
         // A server that ended a moment ago may have said why in the same moment.
         tokio::time::sleep(LAST_WORDS).await;
         let mut kept = self.0.lock().await;
-        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+        let is_cut = kept.is_cut;
+        let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
+        match text.find(char::is_whitespace).filter(|_| is_cut) {
+            Some(end) => text.get(end..).unwrap_or_default().to_owned(),
+            None if is_cut => String::new(),
+            None => text,
+        }
     }
 
     /// A remark of the kernel among them.
@@ -66,9 +79,10 @@ impl LastWords {
 
     async fn keep(&self, bytes: &[u8]) {
         let mut kept = self.0.lock().await;
-        kept.extend(bytes);
-        let excess = kept.len().saturating_sub(KEPT_BYTES);
-        kept.drain(..excess);
+        kept.bytes.extend(bytes);
+        let excess = kept.bytes.len().saturating_sub(KEPT_BYTES);
+        kept.is_cut |= excess > 0;
+        kept.bytes.drain(..excess);
     }
 
     async fn listen(self, mut stream: impl AsyncRead + Unpin) {
@@ -137,6 +151,7 @@ fn jailed(
         return Err(failed(server, "its definition names no command"));
     };
     private_directory().recursive(true).create(&place.home).map_err(at(&place.home))?;
+    check_paths(definition).map_err(|why| failed(server, &why))?;
     let profile = profile(definition, place);
     let has_network = profile.network != NetworkAccess::None;
     let is_writable =
@@ -170,6 +185,28 @@ fn jailed(
         }
         other => failed(server, &other.to_string()),
     })
+}
+
+/// The paths of a definition are those that a person has seen: none of them leads elsewhere by now, and none can be made to
+/// by the server itself.
+fn check_paths(definition: &StdioServer) -> Result<(), String> {
+    for path in definition.read.iter().chain(&definition.write) {
+        let is_same = path.canonicalize().is_ok_and(|place| place == *path);
+        if !is_same {
+            return Err(format!(
+                "`{}`, which its definition lists, is not there or leads elsewhere",
+                path.display()
+            ));
+        }
+        if let Some(outer) = definition.write.iter().find(|outer| *outer != path && path.starts_with(outer)) {
+            return Err(format!(
+                "its definition lists `{}` inside of `{}`, which it changes; list one of them",
+                path.display(),
+                outer.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What the server may use.

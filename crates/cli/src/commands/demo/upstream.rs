@@ -48,7 +48,8 @@ impl Demo<'_> {
             return Ok(());
         }
         let carrier = places.folder.join(SERVER);
-        std::fs::create_dir(&carrier).map_err(|error| cannot_write(&error))?;
+        let made = std::fs::create_dir(&carrier).and_then(|()| carrier.canonicalize());
+        let carrier = made.map_err(|error| cannot_write(&error))?;
         tgp::project::initialise(&carrier).map_err(ToolError::from)?;
         self.forge_at(&carrier, places, SERVER_TOOL).await?;
         self.add_server(&carrier, places).await?;
@@ -130,7 +131,7 @@ impl Demo<'_> {
         };
         let servers = tgp::upstream::open(&options).await.map_err(ToolError::from)?;
         let pin = Pin::of(&servers.inspect(SERVER, &definition).await?);
-        servers.store().keep(SERVER, &definition, &pin)?;
+        servers.keep(SERVER, &definition, &pin).await?;
         self.say(&format!(
             "tgp upstream add {SERVER} -- tgp mcp: {} tools, seen and pinned",
             pin.tools().count()

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
 use tgp::upstream::{HttpServer, Pin, ServerDefinition, StdioServer, Upstreams, ValueSource};
-use tgp_mcp::install::{ForeignServer, Host};
+use tgp_mcp::install::{ForeignServer, Host, Scope};
 
 use super::super::mcp_install::{self, HostArg};
 use super::advice::{suggested_reads, with_advice};
@@ -44,6 +44,8 @@ struct Offer {
     host: Host,
     file: PathBuf,
     server: ForeignServer,
+    /// A project comes from somebody else.
+    is_of_project: bool,
 }
 
 pub(super) async fn import(
@@ -79,6 +81,15 @@ pub(super) async fn import(
             continue;
         }
         let text = described(offer);
+        if arguments.yes && offer.is_of_project && gets_variables(&offer.server) {
+            printer.warn(&format!(
+                "{} was not added: the project's file gives it variables of yours, which --yes does not cover",
+                single_line(&offer.server.name)
+            ));
+            printer.note(&format!("to add it by hand: {}", retry(offer)));
+            report.push(json!({ "name": offer.server.name, "state": "left out" }));
+            continue;
+        }
         let question = match offer.server.url {
             Some(_) => "Connect to it, and look at its tools?",
             None => "Start this in the jail, and look at its tools?",
@@ -154,7 +165,7 @@ async fn add(
     let inspected = servers.inspect(&name, &definition).await;
     let pin = Pin::of(&inspected.map_err(|error| with_advice(error, &definition))?);
     confirm_server(&name, &definition, &pin, yes, printer).await?;
-    servers.store().keep(&name, &definition, &pin)?;
+    servers.keep(&name, &definition, &pin).await?;
     Ok(pin.tools().count())
 }
 
@@ -162,11 +173,11 @@ async fn add(
 fn offers(arguments: &ImportArgs, global: &Global) -> Result<Vec<Offer>, Failure> {
     let named: Vec<Host> = arguments.from.iter().map(|host| Host::from(*host)).collect();
     let mut offers: Vec<Offer> = Vec::new();
-    for (host, file, server) in mcp_install::foreign_servers(&named, global)? {
+    for (host, scope, file, server) in mcp_install::foreign_servers(&named, global)? {
         let is_wanted = arguments.names.is_empty() || arguments.names.contains(&server.name);
         let is_new = offers.iter().all(|offer| offer.server.name != server.name);
         if is_wanted && is_new && !is_tgp(&server) {
-            offers.push(Offer { host, file, server });
+            offers.push(Offer { host, file, server, is_of_project: scope == Scope::Project });
         }
     }
     for name in &arguments.names {
@@ -176,6 +187,11 @@ fn offers(arguments: &ImportArgs, global: &Global) -> Result<Vec<Offer>, Failure
         }
     }
     Ok(offers)
+}
+
+fn gets_variables(server: &ForeignServer) -> bool {
+    let mut values = server.env.values().chain(server.headers.values());
+    values.any(|value| matches!(source(value), ValueSource::Env(_)))
 }
 
 fn is_tgp(server: &ForeignServer) -> bool {
@@ -228,18 +244,28 @@ fn described(offer: &Offer) -> String {
     )
 }
 
+/// A word as a shell reads it: the line is there to be copied, and its words are of somebody else.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "@%+=:,./_-".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// The command line with which a person adds it by hand.
 fn retry(offer: &Offer) -> String {
     let name = local_name(&offer.server.name);
     match &offer.server.url {
-        Some(url) => single_line(&format!("tgp upstream add {name} {url}")),
+        Some(url) => single_line(&format!("tgp upstream add {name} {}", quoted(url))),
         None => {
             let one = |(name, value): (&String, &String)| match source(value) {
                 ValueSource::Env(variable) => format!(" --env {name}=env:{variable}"),
                 _ => format!(" --env {name}=VALUE"),
             };
             let variables: String = offer.server.env.iter().map(one).collect();
-            let command = offer.server.command.join(" ");
+            let command: Vec<String> = offer.server.command.iter().map(|word| quoted(word)).collect();
+            let command = command.join(" ");
             let line = format!("tgp upstream add {name}{variables} --read PATH --host HOST -- {command}");
             short_line(&single_line(&line), MAX_RETRY, "…")
         }

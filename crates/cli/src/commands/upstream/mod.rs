@@ -106,7 +106,7 @@ pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) ->
             login::run(&name, &definition, &servers, printer).await
         }
         UpstreamCommand::Pin(arguments) => pin(&arguments, &servers, printer).await,
-        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, &servers, printer),
+        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, &servers, printer).await,
     }
 }
 
@@ -128,7 +128,7 @@ async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) ->
     let tools = inspect(&name, &definition, yes, servers, printer).await?;
     let pin = Pin::of(&tools);
     confirm_server(&name, &definition, &pin, yes, printer).await?;
-    store.keep(&name, &definition, &pin)?;
+    servers.keep(&name, &definition, &pin).await?;
     let first = UpstreamModule::new(&name, pin.clone()).function_names().into_iter().next();
     if printer.json() {
         printer.document(&done(json!({ "name": name, "tools": pin.tools().count() })));
@@ -272,9 +272,8 @@ fn say(line: &str, document: Value, printer: &Printer) {
     }
 }
 
-fn remove(name: &str, servers: &Upstreams, printer: &Printer) -> Result<(), Failure> {
-    let has_login = servers.forget_login(name)?;
-    if !servers.store().remove(name)? && !has_login {
+async fn remove(name: &str, servers: &Upstreams, printer: &Printer) -> Result<(), Failure> {
+    if !servers.remove(name).await? {
         return Err(unknown(name, servers.store()).into());
     }
     if printer.json() {

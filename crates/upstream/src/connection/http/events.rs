@@ -35,6 +35,9 @@ pub(super) fn events(response: Response, flow: Arc<Flow>, tokens: KnownTokens) -
     SseByteStream::new(bytes)
         .map(move |event| match event {
             Ok(event) => {
+                if let Some(data) = &event.data {
+                    flow.check_message(data.as_bytes()).map_err(|error| SseError::Body(Box::new(error)))?;
+                }
                 cleaned(event, &tokens).ok_or_else(|| SseError::Body(Box::new(flow.end(HIDDEN_TOKEN))))
             }
             Err(sse_stream::Error::Body(error)) => Err(SseError::Body(error)),

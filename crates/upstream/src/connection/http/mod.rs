@@ -188,6 +188,7 @@ impl HttpClient {
         let body = timeout(CALL_TIMEOUT, reading)
             .await
             .map_err(|_| failure(format!("its answer did not end within {} s", CALL_TIMEOUT.as_secs())))??;
+        self.flow.check_message(&body).map_err(|error| failure(error.to_string()))?;
         self.tokens.clean(body).ok_or_else(|| failure(self.flow.end(HIDDEN_TOKEN).to_string()))
     }
 
