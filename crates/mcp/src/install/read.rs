@@ -19,7 +19,7 @@ pub struct ForeignServer {
     pub headers: BTreeMap<String, String>,
 }
 
-/// The servers in a configuration, in the order of the file. Entries that are neither a command nor an address are left out.
+/// The servers in a configuration, by name. Entries that are neither a command nor an address are left out.
 ///
 /// # Errors
 /// When the text is not a configuration of the host.
@@ -37,7 +37,11 @@ pub fn servers(host: Host, text: &str) -> Result<Vec<ForeignServer>, EditError> 
         }
     };
     let Some(found) = document.get(host.field()).and_then(Value::as_object) else { return Ok(Vec::new()) };
-    Ok(found.iter().filter_map(|(name, entry)| server(name, entry)).collect())
+    let mut servers: Vec<ForeignServer> =
+        found.iter().filter_map(|(name, entry)| server(name, entry)).collect();
+    // The order of a file is not kept by its parser.
+    servers.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(servers)
 }
 
 fn server(name: &str, entry: &Value) -> Option<ForeignServer> {

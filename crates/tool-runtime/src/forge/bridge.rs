@@ -203,7 +203,11 @@ impl ToolBridge {
                 let place = self.outer.next_call();
                 let _permit = self.requests.acquire().await;
                 let pin = self.pin(&server, &tool).await;
-                let arguments = json!({ "server": server, "tool": tool, "arguments": values, "pin": pin });
+                let mut arguments = json!({ "server": server, "tool": tool, "arguments": values });
+                // Without one the call is refused with the reason.
+                if let (Some(pin), Some(fields)) = (pin, arguments.as_object_mut()) {
+                    fields.insert("pin".to_owned(), pin.into());
+                }
                 let answer = self.inner_call(place, "call_upstream", arguments).await?;
                 Ok(answer.get("result").cloned().unwrap_or_default())
             }
