@@ -150,7 +150,7 @@ impl FetchClient {
     /// their own addresses are reached.
     ///
     /// # Errors
-    /// `ESECURITY` when the host of the URL is an address that is off limits; `EFETCH` when there is no client.
+    /// `ESECURITY` when the host of the URL is an address that is off limits; `EFETCH` when a client cannot be made.
     pub async fn http_client(&self, url: &Url) -> Result<reqwest::Client, ToolError> {
         self.check_literal(url)?;
         self.client_for(url).await.cloned()

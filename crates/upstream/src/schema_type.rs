@@ -26,7 +26,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// `None` when there is no room.
+    /// `None` when the room is used up.
     fn any(&mut self, schema: &'a Value, depth: usize) -> Option<String> {
         let text = match schema {
             Value::Bool(true) => UNKNOWN.to_owned(),

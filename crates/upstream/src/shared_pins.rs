@@ -5,7 +5,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use tgp_contract::{Code, ToolError};
-use tgp_fs::{append_log::at, open_plain};
+use tgp_fs::{append_log::at, open_plain, replace_plain};
 
 use crate::Pin;
 
@@ -50,8 +50,7 @@ pub(crate) fn keep(path: &Path, server: &str, pin: &Pin) -> Result<(), ToolError
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(at(folder))?;
     }
-    let draft = path.with_file_name(format!(".tgp-tmp-{}-pins", std::process::id()));
-    std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, path)).map_err(at(path))
+    replace_plain(path, &text).map_err(at(path))
 }
 
 fn read(path: &Path) -> Result<SharedPins, ToolError> {

@@ -41,6 +41,9 @@ impl UpstreamStore {
     /// # Errors
     /// When the directory cannot be read, or there are too many.
     pub fn names(&self) -> Result<Vec<String>, ToolError> {
+        if !self.is_usable() {
+            return Ok(Vec::new());
+        }
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -89,6 +92,9 @@ impl UpstreamStore {
     /// When it cannot be read, or others may have written it.
     pub fn definition(&self, name: &str) -> Result<Option<ServerDefinition>, ToolError> {
         check_server_name(name)?;
+        if !self.is_usable() {
+            return Ok(None);
+        }
         let path = self.file(name, DEFINITION);
         let definition: Option<ServerDefinition> =
             private_record::read(&path, MAX_DEFINITION_BYTES, |why| refused(&path, why))?;
@@ -104,6 +110,9 @@ impl UpstreamStore {
     /// As [`Self::definition`].
     pub fn pin(&self, name: &str) -> Result<Option<Pin>, ToolError> {
         check_server_name(name)?;
+        if !self.is_usable() {
+            return Ok(None);
+        }
         let path = self.file(name, PIN);
         private_record::read(&path, MAX_PIN_BYTES, |why| refused(&path, why))
     }
@@ -115,6 +124,7 @@ impl UpstreamStore {
     pub fn keep(&self, name: &str, definition: &ServerDefinition, pin: &Pin) -> Result<(), ToolError> {
         check_server_name(name)?;
         definition.check()?;
+        self.check_usable()?;
         private_record::write(&self.file(name, PIN), pin)?;
         private_record::write(&self.file(name, DEFINITION), definition)
     }
@@ -125,6 +135,7 @@ impl UpstreamStore {
     /// When it cannot be written.
     pub fn keep_pin(&self, name: &str, pin: &Pin) -> Result<(), ToolError> {
         check_server_name(name)?;
+        self.check_usable()?;
         private_record::write(&self.file(name, PIN), pin)
     }
 
@@ -134,6 +145,7 @@ impl UpstreamStore {
     /// When a file cannot be removed.
     pub fn remove(&self, name: &str) -> Result<bool, ToolError> {
         check_server_name(name)?;
+        self.check_usable()?;
         let mut found = false;
         for path in [self.file(name, DEFINITION), self.file(name, PIN)] {
             match std::fs::remove_file(&path) {
@@ -145,6 +157,19 @@ impl UpstreamStore {
         Ok(found)
     }
 
+    /// A relative path would be another place for every directory that a command starts in, such as the project.
+    fn is_usable(&self) -> bool {
+        self.directory.is_absolute()
+    }
+
+    fn check_usable(&self) -> Result<(), ToolError> {
+        match self.is_usable() {
+            true => Ok(()),
+            false => Err(ToolError::new(Code::Config, "upstream servers cannot be kept: HOME is not set")
+                .help("set HOME, or TGP_HOME to an absolute path outside of every project")),
+        }
+    }
+
     fn file(&self, name: &str, ending: &str) -> PathBuf {
         self.directory.join(format!("{name}{ending}"))
     }
@@ -153,4 +178,26 @@ impl UpstreamStore {
 fn refused(path: &Path, why: &str) -> ToolError {
     ToolError::new(Code::Security, format!("`{}` is not used: {why}", path.display()))
         .help("look at the file, and add the server again with `tgp upstream add`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UpstreamStore;
+    use crate::{Pin, ServerDefinition, StdioServer};
+
+    #[test]
+    fn bug_without_a_home_servers_were_read_from_the_current_directory() {
+        let place = std::env::current_dir().unwrap();
+        let folder = tempfile::Builder::new().prefix("upstream-").tempdir_in(&place).unwrap();
+        let server = StdioServer { command: vec!["true".to_owned()], ..StdioServer::default() };
+        let definition = ServerDefinition::Stdio(server);
+        UpstreamStore::new(folder.path()).keep("srv", &definition, &Pin::default()).unwrap();
+        let relative = UpstreamStore::new(folder.path().strip_prefix(&place).unwrap());
+        assert_eq!(relative.names().unwrap(), Vec::<String>::new());
+        assert_eq!(relative.definition("srv").unwrap(), None);
+        assert_eq!(relative.pin("srv").unwrap(), None);
+        assert!(
+            relative.keep("srv", &definition, &Pin::default()).is_err() && relative.remove("srv").is_err()
+        );
+    }
 }

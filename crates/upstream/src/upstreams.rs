@@ -107,11 +107,11 @@ impl Upstreams {
     /// Names the definitions of a server, as its user has seen them, in the tool repository.
     ///
     /// # Errors
-    /// `ECONFIG` where there is no tool repository; when the file cannot be written.
+    /// `ECONFIG` outside of a project; when the file cannot be written.
     pub fn share_pin(&self, server: &str, pin: &Pin) -> Result<(), ToolError> {
         match &self.options.shared_pins {
             Some(shared) => shared_pins::keep(shared, server, pin),
-            None => Err(ToolError::new(Code::Config, "there is no tool repository here")
+            None => Err(ToolError::new(Code::Config, "this folder has no tool repository")
                 .help("run it in a project, or make this folder one with `tgp init`")),
         }
     }
@@ -439,6 +439,9 @@ async fn end_when_idle(server: std::sync::Weak<Server>) {
 
 /// What a server has written goes with it; links are removed and not followed.
 async fn remove_home(home: PathBuf) {
+    if !home.is_absolute() {
+        return;
+    }
     // Its processes may be about to end.
     for _ in 0..REMOVAL_ATTEMPTS {
         let place = home.clone();

@@ -169,9 +169,9 @@ pub(super) fn foreign_servers(
 ) -> Result<Vec<(Host, Scope, PathBuf, ForeignServer)>, Failure> {
     let (home, project) = (home()?, absolute(&session::directory(global)?)?);
     let mut found = Vec::new();
-    for host in Host::ALL.into_iter().filter(|host| named.is_empty() || named.contains(host)) {
-        // Of two servers with one name, the user's own counts.
-        for scope in [Scope::User, Scope::Project] {
+    // Of two servers with one name, the user's own counts, whichever host it is of.
+    for scope in [Scope::User, Scope::Project] {
+        for host in Host::ALL.into_iter().filter(|host| named.is_empty() || named.contains(host)) {
             let file = host.file(scope, &home, &project);
             let Some(text) = read(&file)? else { continue };
             let servers = servers(host, &text).map_err(|error| unusable(&file, &error))?;

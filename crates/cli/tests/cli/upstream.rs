@@ -558,7 +558,7 @@ fn servers_of_hosts_are_imported_and_replaced() {
 #[test]
 fn real_servers_are_called() {
     let Some(folder) = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|_| has_jail()) else {
-        println!("skipped: {VARIABLE} is not set, or there is no jail");
+        println!("skipped: {VARIABLE} is not set, or this machine cannot jail programs");
         return;
     };
     let project = Project::initialised();
@@ -621,7 +621,7 @@ fn real_servers_are_called() {
 #[test]
 fn a_server_in_python_is_called() {
     let Some(folder) = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|_| has_jail()) else {
-        println!("skipped: {VARIABLE} is not set, or there is no jail");
+        println!("skipped: {VARIABLE} is not set, or this machine cannot jail programs");
         return;
     };
     let project = Project::initialised();

@@ -17,7 +17,7 @@ use super::tunnel::Tunnel;
 use super::{ConnectProxy, ProxyOutcome, ProxyRefusal, ProxyTarget, limits};
 use crate::resolver::{Scope, screen};
 
-/// Why there is no tunnel to a target.
+/// Why a tunnel to a target is not opened.
 enum NoTunnel {
     Refused(ProxyRefusal),
     Failed(String),

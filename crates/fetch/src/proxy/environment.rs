@@ -3,7 +3,7 @@
 /// The variables for a program whose proxy listens on `127.0.0.1:port`.
 ///
 /// Programs disagree on upper and lower case, so both are set. `NO_PROXY` is empty, because behind a listener of the jail
-/// there is no host that can be reached without the proxy. Node reads these variables only when it is told to.
+/// every host is reached through the proxy. Node reads these variables only when it is told to.
 #[must_use]
 pub fn proxy_environment(port: u16) -> [(&'static str, String); 7] {
     let proxy = format!("http://127.0.0.1:{port}");

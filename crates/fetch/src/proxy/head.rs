@@ -10,9 +10,9 @@ const END: &[u8] = b"\r\n\r\n";
 /// Room for the head of an ordinary program.
 const FIRST_BYTES: usize = 1024;
 
-/// Why there is no head.
+/// Why a head is missing.
 pub(super) enum NoHead {
-    /// The client closed the connection without a byte, or it broke. There is no one to answer.
+    /// The client closed the connection without a byte, or it broke. Nothing is answered.
     Gone,
     Refused(ProxyRefusal),
 }

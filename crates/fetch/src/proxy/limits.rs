@@ -39,7 +39,7 @@ pub(super) const DRAINED_BYTES: usize = 64 * 1024;
 /// Pause after an error of `accept`, such as too many open files, so that the proxy does not spin.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The caps of a proxy. They are always on; there is no value that means "without limit".
+/// The caps of a proxy. They are always on, and none of them can be switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyLimits {
     /// Longest request head.

@@ -49,15 +49,10 @@ fn try_refresh(root: &Path, upstreams: &Upstreams) -> Result<(), ToolError> {
             text.push_str(&types);
         }
     }
-    let draft = root.join(format!(".tgp-tmp-{}-{NAME}", std::process::id()));
-    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written.map_err(tgp_fs::append_log::at(&path))
+    tgp_fs::replace_plain(&path, text.as_bytes()).map_err(tgp_fs::append_log::at(&path))
 }
 
-/// `None` where there is no plain file.
+/// `None` for a file that does not exist; nothing for what is not a plain file.
 fn first_line(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return Some(String::new());

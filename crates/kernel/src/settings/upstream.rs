@@ -26,7 +26,7 @@ const SHARED_PINS: &str = "policy/upstream.json";
 /// The servers of the user. Nothing is read or started before one is used.
 pub(crate) fn upstreams(config: &Config, project: &Path, environment: &Environment) -> Arc<Upstreams> {
     let directories = user_state::config_directory(environment).zip(user_state::directory(environment));
-    // Without a home there is no server, as in an empty directory.
+    // Without a home the paths are relative, and a store at a relative path is empty.
     let (store, homes) = directories.unwrap_or_default();
     let root = project.join(&config.root_dir);
     Arc::new(Upstreams::new(UpstreamOptions {

@@ -88,7 +88,7 @@ pub(super) async fn log_in(
                         return login.finish(line.trim()).await;
                     }
                     Ok(Some(_)) => printer.note("this is not the address that the login ends at; paste all of it"),
-                    // There is no keyboard; the browser may come all the same.
+                    // The terminal is closed; the browser may come all the same.
                     Ok(None) | Err(_) => keyboard = None,
                 },
             }
