@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tgp::FirstWorker;
 
 use crate::commands;
 use crate::logging::Log;
@@ -80,6 +81,9 @@ pub struct Global {
     /// The kernels that the command has booted.
     #[arg(skip)]
     pub kernels: BootedKernels,
+    /// What the command is likely to need first.
+    #[arg(skip)]
+    pub first_worker: FirstWorker,
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,6 +162,20 @@ pub enum Command {
     Completions(commands::completions::CompletionsArgs),
     /// Print the manual page.
     Man(commands::man::ManArgs),
+}
+
+impl Command {
+    /// The worker that is started while the kernel of this command boots.
+    pub fn first_worker(&self) -> FirstWorker {
+        match self {
+            Self::Run(_) | Self::Exec(_) | Self::Test(_) | Self::Serve(_) | Self::Mcp(_) | Self::Demo(_) => {
+                FirstWorker::Run
+            }
+            Self::Check(_) | Self::Write(_) | Self::Patch(_) => FirstWorker::Compile,
+            Self::Call(call) if call.runs_a_tool() => FirstWorker::Run,
+            _ => FirstWorker::None,
+        }
+    }
 }
 
 #[cfg(test)]

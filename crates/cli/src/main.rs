@@ -20,6 +20,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tgp::FirstWorker;
 use tgp::contract::{Code, ToolError};
 use tokio::runtime::{self, Runtime};
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return answer(&error),
     };
+    cli.global.first_worker = cli.command.as_ref().map_or(FirstWorker::None, Command::first_worker);
     let printer = Printer::new(cli.global.json);
     let wanted = std::env::var(logging::VARIABLE).ok();
     match Log::start(wanted.as_deref(), cli.global.log_file.as_deref()) {

@@ -85,6 +85,7 @@ fn project_options(global: &Global, directory: PathBuf) -> BootOptions {
     let log = global.log.clone();
     BootOptions {
         config_file: global.config.clone(),
+        first_worker: global.first_worker,
         secrets_listener: Some(Arc::new(move |redaction| log.learn_secrets(redaction))),
         ..boot_options(directory)
     }

@@ -50,9 +50,7 @@ impl Worker {
         let options =
             SandboxOptions { worker: WorkerCommand::this_binary(), pool_size: 1, limits, ceiling: limits };
         let sandbox = Self(Sandbox::new(options).unwrap());
-        let prelude = Sandbox::prelude();
-        let bytecode = sandbox.compile(&prelude.id, &prelude.code).await;
-        sandbox.0.warm(bytecode).await.unwrap();
+        sandbox.0.warm().await.unwrap();
         sandbox
     }
 

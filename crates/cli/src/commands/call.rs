@@ -38,6 +38,12 @@ pub struct CallArgs {
 }
 
 /// A program reads the answer, so there is one JSON result on standard output whatever happens.
+impl CallArgs {
+    pub fn runs_a_tool(&self) -> bool {
+        self.tool == "exec_tool"
+    }
+}
+
 pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let result = match call(arguments, global, printer).await {
         Ok(result) => result,

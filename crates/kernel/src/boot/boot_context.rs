@@ -9,7 +9,7 @@ use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
 use tgp_upstream::Upstreams;
 
-use super::{BootError, BootOptions};
+use super::{BootError, BootOptions, FirstWorker};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
 use crate::{records, settings, trust};
 
@@ -44,16 +44,30 @@ impl BootContext {
         Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
-    pub(crate) async fn forge(&mut self, upstream: &Arc<Upstreams>) -> Result<Arc<ToolRuntime>, BootError> {
+    pub(crate) async fn forge(
+        &mut self,
+        upstream: &Arc<Upstreams>,
+        first_worker: FirstWorker,
+    ) -> Result<Arc<ToolRuntime>, BootError> {
         let wanted = self.config.sandbox.options(&self.worker);
         let sandbox = match self.sandbox.take() {
             // Most configurations leave the sandbox as it is; its workers are warm already.
             Some(sandbox) if *sandbox.options() == wanted => sandbox,
             _ => Arc::new(Sandbox::new(wanted)?),
         };
+        start(&sandbox, first_worker).await?;
         let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
-        Ok(Arc::new(ToolRuntime::start(sandbox, Arc::clone(&self.cache), options).await?))
+        Ok(Arc::new(ToolRuntime::new(sandbox, Arc::clone(&self.cache), options)))
     }
+}
+
+async fn start(sandbox: &Sandbox, first_worker: FirstWorker) -> Result<(), BootError> {
+    match first_worker {
+        FirstWorker::Run => sandbox.warm().await?,
+        FirstWorker::Compile => sandbox.warm_compiler(),
+        FirstWorker::None => {}
+    }
+    Ok(())
 }
 
 /// A configuration as its file gives it, before anything of it takes effect.
@@ -97,7 +111,7 @@ impl Found {
                 let ConfigValue { value, variables } =
                     match ToolRuntime::known_config(&found.cache, &unit, &*options.environment) {
                         Some(known) => known,
-                        None => found.evaluate(unit, &*options.environment).await?,
+                        None => found.evaluate(unit, options).await?,
                     };
                 found.variables = variables;
                 found.config = Config::from_value(&file, &value)?;
@@ -108,18 +122,16 @@ impl Found {
     }
 
     /// What a file is worth that has to be compiled, and to be run unless it consists of literals.
-    async fn evaluate(
-        &mut self,
-        unit: Unit,
-        environment: &(dyn Fn(&str) -> Option<String> + Sync),
-    ) -> Result<ConfigValue, BootError> {
+    async fn evaluate(&mut self, unit: Unit, boot: &BootOptions) -> Result<ConfigValue, BootError> {
         let sandbox = Arc::new(Sandbox::new(self.config.sandbox.options(&self.worker))?);
         let project = &self.project;
         let options = settings::runtime_options(&self.config, project, project, None);
-        let forge = ToolRuntime::start(Arc::clone(&sandbox), Arc::clone(&self.cache), options).await?;
+        let forge = ToolRuntime::new(Arc::clone(&sandbox), Arc::clone(&self.cache), options);
+        // The configuration is compiled meanwhile, by another worker.
+        start(&sandbox, boot.first_worker).await?;
         self.sandbox = Some(sandbox);
         let file = unit.id.clone();
-        let value = forge.evaluate_config(unit, environment).await;
+        let value = forge.evaluate_config(unit, &*boot.environment).await;
         Ok(value.map_err(|error| ConfigError::Evaluate { file, error: Box::new(error) })?)
     }
 

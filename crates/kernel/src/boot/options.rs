@@ -12,6 +12,19 @@ use crate::trust::Trust;
 /// Looks an environment variable up by name.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// The worker that is started while a kernel boots, because the first call is likely to need it. Any other is started when
+/// a call needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstWorker {
+    /// Tools are run.
+    #[default]
+    Run,
+    /// Sources are compiled or checked.
+    Compile,
+    /// Perhaps none is needed.
+    None,
+}
+
 /// How to boot. Start from [`BootOptions::new`] and change what you need.
 pub struct BootOptions {
     /// The project directory.
@@ -20,6 +33,7 @@ pub struct BootOptions {
     pub config_file: Option<PathBuf>,
     /// The program that serves as sandbox worker; the running binary itself when there is none.
     pub worker: Option<PathBuf>,
+    pub first_worker: FirstWorker,
     /// Where bytecode is cached on this machine; in memory only when there is none.
     pub cache_directory: Option<PathBuf>,
     /// What a configuration file sees of the environment, by name.
@@ -50,6 +64,7 @@ impl BootOptions {
             directory: directory.into(),
             config_file: None,
             worker: None,
+            first_worker: FirstWorker::default(),
             cache_directory: None,
             environment: Arc::new(|_| None),
             gates: Vec::new(),

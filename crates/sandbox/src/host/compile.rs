@@ -42,9 +42,14 @@ pub enum CompileFailure {
     Sandbox(#[from] SandboxError),
 }
 
-struct Job {
-    request: Vec<u8>,
-    answer: oneshot::Sender<Result<CompiledSource, CompileFailure>>,
+/// What the thread of the compile worker is asked for.
+enum Job {
+    /// A worker that waits for the first source.
+    Start,
+    Compile {
+        request: Vec<u8>,
+        answer: oneshot::Sender<Result<CompiledSource, CompileFailure>>,
+    },
 }
 
 /// A thread that owns the compile worker. It starts the worker at the first job, so that a kernel that finds all
@@ -69,13 +74,28 @@ impl Compiler {
             .spawn(move || {
                 let mut worker = None;
                 for job in inbox {
-                    let result = compile(&command, &mut worker, job.request, &reached);
-                    // Nobody waits any more: the answer is of no use.
-                    let _ = job.answer.send(result);
+                    match job {
+                        // One that fails is started again for the first source, which reports why.
+                        Job::Start => {
+                            worker = worker.or_else(|| start_worker(&command, &reached).ok());
+                        }
+                        Job::Compile { request, answer } => {
+                            let result = compile(&command, &mut worker, request, &reached);
+                            // Nobody waits any more: the answer is of no use.
+                            let _ = answer.send(result);
+                        }
+                    }
                 }
             })
             .map_err(SandboxError::Start)?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), reach })
+    }
+
+    /// Starts the worker. A full queue is one that has started it already.
+    pub(super) fn warm(&self) {
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.try_send(Job::Start);
+        }
     }
 
     pub(super) async fn compile(
@@ -84,7 +104,7 @@ impl Compiler {
     ) -> Result<CompiledSource, CompileFailure> {
         let (answer, result) = oneshot::channel();
         let Some(jobs) = self.jobs.clone() else { return Err(SandboxError::Closed.into()) };
-        let job = Job { request, answer };
+        let job = Job::Compile { request, answer };
         if let Err(error) = jobs.try_send(job) {
             let job = match error {
                 blocking::TrySendError::Full(job) => job,
@@ -137,6 +157,14 @@ enum Ended {
     Killed,
 }
 
+fn start_worker(command: &WorkerCommand, reach: &Reach) -> Result<WorkerProcess, SandboxError> {
+    let worker = WorkerProcess::start(command, COMPILE_WORKER, 0, reach)?;
+    let timeout = TimeVal::new(COMPILE_TIMEOUT.as_secs().cast_signed(), 0);
+    setsockopt(&worker.connection, sockopt::ReceiveTimeout, &timeout)
+        .map_err(|error| SandboxError::Start(error.into()))?;
+    Ok(worker)
+}
+
 fn ask(
     command: &WorkerCommand,
     slot: &mut Option<WorkerProcess>,
@@ -146,13 +174,7 @@ fn ask(
     let mut worker = match slot.take().map(|mut worker| (worker.child.is_alive(), worker)) {
         Some((true, worker)) => worker,
         // There is none yet, or it was killed while it waited.
-        _ => {
-            let worker = WorkerProcess::start(command, COMPILE_WORKER, 0, reach)?;
-            let timeout = TimeVal::new(COMPILE_TIMEOUT.as_secs().cast_signed(), 0);
-            setsockopt(&worker.connection, sockopt::ReceiveTimeout, &timeout)
-                .map_err(|error| SandboxError::Start(error.into()))?;
-            worker
-        }
+        _ => start_worker(command, reach)?,
     };
     let held = reach.hold(worker.pid());
     let answer = exchange(&mut worker.connection, job);

@@ -60,7 +60,6 @@ pub(super) type Modules = Arc<BTreeMap<String, Arc<ModuleCode>>>;
 /// What the next workers are warmed with.
 #[derive(Debug, Default)]
 pub(super) struct WarmSet {
-    prelude: Vec<u8>,
     learned: Mutex<Learned>,
 }
 
@@ -119,13 +118,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn start(
-        command: WorkerCommand,
-        size: usize,
-        heap_bytes: u64,
-        prelude: Vec<u8>,
-    ) -> Result<Self, SandboxError> {
-        let warm_set = Arc::new(WarmSet { prelude, ..WarmSet::default() });
+    pub(super) fn start(command: WorkerCommand, size: usize, heap_bytes: u64) -> Result<Self, SandboxError> {
+        let warm_set = Arc::new(WarmSet::default());
         let reach = Reach::default();
         let (sender, ready) = mpsc::channel(size.max(1));
         let (used, to_end) = blocking::channel::<UsedWorker>();
@@ -297,7 +291,7 @@ impl Starter {
     fn alone(&self, heap_bytes: u64) -> Result<WarmWorker, SandboxError> {
         let mut process = WorkerProcess::start(&self.command, RUN_WORKER, heap_bytes, &self.reach)?;
         let modules = Modules::default();
-        warm_up(&mut process, &self.warm_set.prelude, &modules, &self.reach)?;
+        warm_up(&mut process, &modules, &self.reach)?;
         WarmWorker::new(process, modules)
     }
 
@@ -316,7 +310,7 @@ impl Starter {
     fn new_template(&self, modules: Modules) -> Result<Template, SandboxError> {
         let process = WorkerProcess::start(&self.command, TEMPLATE, self.heap_bytes, &self.reach)?;
         let has_modules = !modules.is_empty();
-        let template = Template::warm(process, &self.warm_set.prelude, modules, &self.reach);
+        let template = Template::warm(process, modules, &self.reach);
         if template.is_err() && has_modules {
             // No module may keep workers from getting ready.
             self.warm_set.forget();

@@ -56,7 +56,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts no process yet: the pool fills when the prelude is known, see [`Sandbox::warm`].
+    /// Starts no process yet: the compile worker starts with the first source, the pool with the first run.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -70,28 +70,24 @@ impl Sandbox {
         &self.options
     }
 
-    /// The source of the prelude, to be compiled as CommonJS by whoever owns the bytecode cache.
-    #[must_use]
-    pub fn prelude() -> crate::EmitRequest {
-        crate::EmitRequest {
-            id: crate::worker::PRELUDE_ID.to_owned(),
-            kind: crate::ModuleKind::CommonJs,
-            code: crate::worker::prelude_source(),
-            keep_debug_info: true,
-        }
-    }
-
-    /// Starts filling the pool with workers warmed by the prelude's bytecode.
+    /// Starts filling the pool ahead of the first run, which otherwise starts it.
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub async fn warm(&self, prelude: Vec<u8>) -> Result<(), SandboxError> {
-        self.pool.get_or_try_init(|| async { self.start_pool(prelude) }).await.map(|_| ())
+    pub async fn warm(&self) -> Result<(), SandboxError> {
+        self.pool().await.map(|_| ())
     }
 
-    fn start_pool(&self, prelude: Vec<u8>) -> Result<Pool, SandboxError> {
+    /// Starts the compile worker ahead of the first source, which otherwise starts it.
+    pub fn warm_compiler(&self) {
+        self.compiler.warm();
+    }
+
+    async fn pool(&self) -> Result<&Pool, SandboxError> {
         let SandboxOptions { worker, pool_size, limits, .. } = &self.options;
-        Pool::start(worker.clone(), *pool_size, limits.heap_bytes, prelude)
+        self.pool
+            .get_or_try_init(|| async { Pool::start(worker.clone(), *pool_size, limits.heap_bytes) })
+            .await
     }
 
     /// Asks the front end in the compile worker.
@@ -127,7 +123,7 @@ impl Sandbox {
         options: ToolRunOptions,
         bridge: &dyn Bridge,
     ) -> Result<ToolRunReport, SandboxError> {
-        let pool = self.pool.get().ok_or(SandboxError::Closed)?;
+        let pool = self.pool().await?;
         let options = ToolRunOptions { limits: options.limits.within(&self.options.ceiling), ..options };
         let heap_bytes = options.limits.heap_bytes;
         let worker = match heap_bytes > self.options.limits.heap_bytes {
@@ -153,7 +149,7 @@ impl Sandbox {
     /// # Errors
     /// When no worker can be had.
     pub async fn lock_report(&self) -> Result<LockReport, SandboxError> {
-        let pool = self.pool.get().ok_or(SandboxError::Closed)?;
+        let pool = self.pool().await?;
         let worker = pool.take().await?;
         let report = worker.process.lock;
         pool.discard(UsedWorker { _child: worker.process.child, _connection: None });

@@ -27,11 +27,10 @@ impl Template {
     /// Makes a template of a process that was started as one.
     pub(super) fn warm(
         mut process: WorkerProcess,
-        prelude: &[u8],
         modules: Modules,
         reach: &Reach,
     ) -> Result<Self, SandboxError> {
-        warm_up(&mut process, prelude, &modules, reach)?;
+        warm_up(&mut process, &modules, reach)?;
         Ok(Self { process, modules })
     }
 
@@ -64,17 +63,13 @@ impl Template {
     }
 }
 
-/// Loads the prelude and some modules into a process that has locked itself.
+/// Loads some modules into a process that has locked itself.
 pub(super) fn warm_up(
     process: &mut WorkerProcess,
-    prelude: &[u8],
     modules: &Modules,
     reach: &Reach,
 ) -> Result<(), SandboxError> {
-    let warm_up = WarmUp {
-        prelude: prelude.to_vec(),
-        modules: modules.values().map(|module| ModuleCode::clone(module)).collect(),
-    };
+    let warm_up = WarmUp { modules: modules.values().map(|module| ModuleCode::clone(module)).collect() };
     let not_ready = |error: crate::protocol::FrameError| SandboxError::NotReady(error.to_string());
     let _held = reach.hold(process.pid());
     write_blocking(&mut process.connection, &ToWorker::WarmUp(warm_up)).map_err(not_ready)?;

@@ -67,9 +67,6 @@ pub(crate) struct CompileAnswer {
 /// What a run worker gets ahead of its run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WarmUp {
-    /// Bytecode of the prelude's parts.
-    #[serde(with = "super::bytes")]
-    pub prelude: Vec<u8>,
     pub modules: Vec<ModuleCode>,
 }
 

@@ -4,6 +4,7 @@
 //! made by the kernel; it has no other descriptor of use. A run worker serves one run and ends; a template forks run
 //! workers, and a compile worker compiles, until the kernel closes the connection.
 
+mod bytecode;
 mod compile;
 mod engine;
 mod host;
@@ -25,7 +26,6 @@ use engine::Engine;
 use host::Host;
 pub use quickjs::engine_version;
 use quickjs::{HeapMeter, QuickJs};
-pub(crate) use quickjs::{PRELUDE_ID, prelude_source};
 
 /// The first argument that turns the binary into a worker.
 pub const WORKER_ARGUMENT: &str = "__worker";
@@ -148,7 +148,7 @@ impl Serving {
         let ToWorker::WarmUp(warm_up) = read_blocking(&mut connection).ok()? else { return None };
         let heap = HeapMeter::new(heap_bytes);
         let host = Host::new(connection, Rc::clone(&heap));
-        let engine = QuickJs::new(&host, &heap, warm_up.prelude).ok()?;
+        let engine = QuickJs::new(&host, &heap).ok()?;
         // An engine that is not as good as new is of no use to any run; the kernel sees that it did not get ready.
         if !engine.warm_up(&host, warm_up.modules) {
             leave();

@@ -94,8 +94,7 @@ impl Workers {
         let limits = limits();
         let sandbox = Sandbox::new(SandboxOptions { worker, pool_size: 2, limits, ceiling: limits })?;
         runtime.block_on(async {
-            let compiled = sandbox.compile(Script::request(Sandbox::prelude())).await?;
-            sandbox.warm(compiled.bytecode.ok_or("the prelude has no bytecode")?).await?;
+            sandbox.warm().await?;
             Ok::<_, Box<dyn Error>>(())
         })?;
         Ok(Self { runtime, sandbox })

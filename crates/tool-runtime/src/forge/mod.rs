@@ -120,43 +120,16 @@ pub struct ToolRuntime {
 const MAX_PROGRAMS: usize = 256;
 
 impl ToolRuntime {
-    /// Starts the sandbox's pool, with the prelude from the cache where it is there.
-    ///
-    /// # Errors
-    /// When the prelude cannot be compiled or no thread can be started.
-    pub async fn start(
-        sandbox: Arc<Sandbox>,
-        cache: Arc<BytecodeCache>,
-        options: ToolRuntimeOptions,
-    ) -> Result<Self, ToolRuntimeError> {
+    /// Starts no process: what a worker is needed for starts it, unless [`Sandbox::warm`] has.
+    #[must_use]
+    pub fn new(sandbox: Arc<Sandbox>, cache: Arc<BytecodeCache>, options: ToolRuntimeOptions) -> Self {
         let types = TypeChecker::new(&options.project, &options.tool_root);
-        let forge =
-            Self { sandbox, cache, options, types, programs: Mutex::default(), running: RunPlaces::new() };
-        let prelude = forge.prelude().await?;
-        forge.sandbox.warm(prelude).await?;
-        Ok(forge)
+        Self { sandbox, cache, options, types, programs: Mutex::default(), running: RunPlaces::new() }
     }
 
     /// Names this build of the compiler: another one may read the same source differently.
     pub fn build(&self) -> String {
         self.cache.key(&[]).chars().take(16).collect()
-    }
-
-    async fn prelude(&self) -> Result<Vec<u8>, ToolRuntimeError> {
-        let emit = Sandbox::prelude();
-        let key = self.cache.key(&["prelude", &emit.id, &emit.code]);
-        if let Some(bytecode) = self.cache.raw(&key) {
-            return Ok(bytecode);
-        }
-        let request = FrontendRequest::Script {
-            id: emit.id,
-            common_js: true,
-            code: emit.code,
-            keep_debug_info: emit.keep_debug_info,
-        };
-        let bytecode = self.emit(&request).await?;
-        self.cache.keep_raw(&key, &bytecode);
-        Ok(bytecode)
     }
 
     /// Bytecode of code that is JavaScript already.

@@ -35,9 +35,6 @@ use allocator::CountingAllocator;
 pub(super) use allocator::HeapMeter;
 pub(in crate::worker) use code::CodeWithSource;
 use modules::Readiness;
-use prelude::PreludeCode;
-pub(in crate::worker) use prelude::parts as prelude_parts;
-pub(crate) use prelude::{PRELUDE_ID, source as prelude_source};
 use rejections::Rejections;
 use samples::{Sampler, SamplerGuard};
 use timers::Timers;
@@ -136,8 +133,8 @@ impl ModuleDef for RequireModule {
 }
 
 impl QuickJs {
-    /// Makes the engine and runs the prelude from `prelude_bytecode`.
-    pub(super) fn new(host: &Rc<Host>, heap: &Rc<HeapMeter>, prelude_bytecode: Vec<u8>) -> Result<Self> {
+    /// Makes the engine and runs the core of the prelude.
+    pub(super) fn new(host: &Rc<Host>, heap: &Rc<HeapMeter>) -> Result<Self> {
         let runtime = Runtime::new_with_alloc(CountingAllocator(Rc::clone(heap)))?;
         let watched = Rc::clone(host);
         let sampler = Rc::new(Sampler::default());
@@ -160,15 +157,14 @@ impl QuickJs {
             // SAFETY: the context is alive.
             unsafe { qjs::JS_AddIntrinsicAToB(ctx.as_raw().as_ptr()) };
             modules::install(&ctx);
-            let code = PreludeCode::read(prelude_bytecode).ok_or(Error::Unknown)?;
-            let make = modules::run_script(&ctx, code.core().ok_or(Error::Unknown)?)?;
+            let make = modules::run_script(&ctx, prelude::part("core").ok_or(Error::Unknown)?)?;
             let make = make.into_function().ok_or(Error::Unknown)?;
             let natives = natives::object(&ctx)?;
             install_natives(&ctx, &natives, host, &timers, &rejections)?;
             natives::install(&ctx, &natives)?;
             encoding::install(&ctx, &natives)?;
             values::install(&ctx, &natives, host)?;
-            install_parts(&ctx, &natives, host, code)?;
+            install_parts(&ctx, &natives, host)?;
             let made: Object = make.call((natives,))?;
             let keep = |name: &str| -> Result<Persistent<Function<'static>>> {
                 Ok(Persistent::save(&ctx, made.get::<_, Function>(name)?))
@@ -315,12 +311,7 @@ fn install_natives<'js>(
 }
 
 /// The native that gives the core another part of the prelude.
-fn install_parts<'js>(
-    ctx: &Ctx<'js>,
-    natives: &Object<'js>,
-    host: &Rc<Host>,
-    code: PreludeCode,
-) -> Result<()> {
+fn install_parts<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
     let owner = Rc::clone(host);
     // The core hands its natives back: a closure that held them would be a cycle the collector cannot see.
     let load = move |ctx: Ctx<'js>, name: String, natives: Object<'js>| {
@@ -329,7 +320,7 @@ fn install_parts<'js>(
             "subtle" => subtle::install(&ctx, &natives, &owner)?,
             _ => {}
         }
-        match code.part(&name) {
+        match prelude::part(&name) {
             Some(bytecode) => modules::run_script(&ctx, bytecode),
             None => Err(Exception::throw_message(&ctx, &format!("the prelude has no part `{name}`"))),
         }

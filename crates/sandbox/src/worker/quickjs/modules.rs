@@ -95,7 +95,7 @@ pub(super) fn install(ctx: &Ctx<'_>) {
 /// Evaluates a script's bytecode and gives its value.
 pub(super) fn run_script<'js>(ctx: &Ctx<'js>, bytecode: &'static [u8]) -> Result<Value<'js>> {
     let raw = ctx.as_raw().as_ptr();
-    // SAFETY: bytecode comes from the compile worker of this same build by way of the kernel; the read value is
+    // SAFETY: bytecode comes from the build script, or from the compile worker of this same build by way of the kernel; the read value is
     // consumed by JS_EvalFunction, and the result is owned by the returned Value.
     unsafe {
         let function = read_object(raw, bytecode);
