@@ -35,7 +35,7 @@ pub use options::{AgentLimits, AgentOptions, Budgets, Prices, ResumeOptions};
 pub use ports::{
     AgentClock, AgentPorts, LineDurability, RecoveredOutcome, Recovery, TddStateSource, TranscriptJournal,
 };
-pub use prompt::{ForgedTool, PromptFacts, ToolPlatform, step_prompt, system_prompt};
+pub use prompt::{ForgedTool, PromptFacts, ToolPlatform, static_prompt, step_prompt, system_prompt};
 pub use replay::{Replayed, replay};
 pub use run::{resume, run};
 pub use stop::{StopHandle, StopLevel, StopSignal};

@@ -154,6 +154,12 @@ pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
     parts.join("\n\n")
 }
 
+/// The parts of the system prompt that are the same for every project.
+#[must_use]
+pub fn static_prompt() -> String {
+    [WHO, PROTOCOL, STANDARDS, HEALING, KNOWLEDGE, DATA, ENDING].join("\n\n")
+}
+
 const STEP: &str = "\
 ## One step
 You do one step of a larger task. Only your last message is used: it is the value of this step. Put the complete answer there, \

@@ -60,7 +60,7 @@ and runs them in a locked sandbox.
 
 `tgp --help` lists every command.";
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Run as if started in DIR (not for --log and --bundle).

@@ -13,6 +13,7 @@ mod logging;
 mod printer;
 mod screen;
 mod session;
+mod standard_streams;
 mod text;
 mod version;
 

@@ -194,6 +194,28 @@ pub async fn boot_for_session(
     Ok(kernel)
 }
 
+/// Boots the kernel of a program that drives this process. What a person should know is told to that program.
+pub async fn boot_for_host(
+    global: &Global,
+    adapt: impl FnOnce(BootOptions) -> BootOptions,
+) -> Result<Kernel, ToolError> {
+    let directory = match directory(global) {
+        Ok(directory) => directory,
+        Err(Failure::Error(shown)) => return Err(shown.error),
+        Err(_) => return Err(ToolError::new(Code::Config, "the directory cannot be used")),
+    };
+    let kernel = Kernel::boot(adapt(project_options(global, directory))).await?;
+    global.kernels.add(kernel.open_work());
+    Ok(kernel)
+}
+
+/// Ends the workers, unless a call that takes effect still holds the kernel: then the process waits for its record.
+pub async fn end(kernel: Arc<Kernel>) {
+    if let Ok(kernel) = Arc::try_unwrap(kernel) {
+        kernel.shutdown().await;
+    }
+}
+
 /// The sessions of the command's directory, without booting on it.
 pub async fn sessions(global: &Global) -> Result<Sessions, Failure> {
     Ok(Sessions::open(&records_options(global)?).await.map_err(ToolError::from)?)

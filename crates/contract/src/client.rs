@@ -9,6 +9,7 @@
 //! | MCP host | `mcp/FAMILY/NAME` | `token/FAMILY/NAME` |
 //! | `tgp call` with a token | `token/FAMILY/NAME` | `token/FAMILY/NAME` |
 //! | `tgp call` without a token | `cli/NAME` | `cli/NAME` |
+//! | the program that has started `tgp serve --stdio` | `host/NAME` | `host/NAME` |
 //!
 //! Ids of agent sessions have no `/`, so no client can be taken for one.
 
@@ -21,6 +22,9 @@ const TOKEN: &str = "token";
 /// The command line without a token.
 const COMMAND_LINE: &str = "cli";
 
+/// The program that has started the kernel for itself.
+const HOST: &str = "host";
+
 /// How a client reaches the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEntry {
@@ -30,6 +34,8 @@ pub enum ClientEntry {
     Mcp,
     /// `tgp call`.
     Command,
+    /// The standard streams of `tgp serve --stdio`.
+    Host,
 }
 
 /// The id of a client's actor or session in its two parts.
@@ -50,7 +56,7 @@ impl<'a> ClientId<'a> {
             None => (id, None),
         };
         match kind {
-            COMMAND_LINE => Some(Self { identity: kind, display: rest }),
+            COMMAND_LINE | HOST => Some(Self { identity: kind, display: rest }),
             SOCKET | MCP | TOKEN => {
                 let rest = rest?;
                 let (family, display) = match rest.split_once('/') {
@@ -72,18 +78,25 @@ pub fn client_actor(entry: ClientEntry, family: Option<&str>, name: Option<&str>
         ClientEntry::Socket => SOCKET,
         ClientEntry::Mcp => MCP,
         ClientEntry::Command => TOKEN,
+        ClientEntry::Host => return joined(HOST.to_owned(), name),
     };
     named(kind, family, name)
 }
 
 /// The id of a client's session. Everything that shows tokens of one family is counted together, however it came.
 #[must_use]
-pub fn client_session(family: Option<&str>, name: Option<&str>) -> String {
-    named(TOKEN, family, name)
+pub fn client_session(entry: ClientEntry, family: Option<&str>, name: Option<&str>) -> String {
+    match entry {
+        ClientEntry::Host => joined(HOST.to_owned(), name),
+        ClientEntry::Socket | ClientEntry::Mcp | ClientEntry::Command => named(TOKEN, family, name),
+    }
 }
 
 fn named(kind: &str, family: Option<&str>, name: Option<&str>) -> String {
-    let mut id = family.map_or_else(|| COMMAND_LINE.to_owned(), |family| format!("{kind}/{family}"));
+    joined(family.map_or_else(|| COMMAND_LINE.to_owned(), |family| format!("{kind}/{family}")), name)
+}
+
+fn joined(mut id: String, name: Option<&str>) -> String {
     if let Some(name) = name {
         id.push('/');
         id.push_str(name);
@@ -98,8 +111,9 @@ pub fn counted_session(session: &str) -> &str {
     ClientId::parse(session).map_or(session, |client| client.identity)
 }
 
-/// Whether calls of this session come from the command line without a token.
+/// Whether calls of this session come from the user without a token: by the command line, or by a program that has
+/// started the kernel.
 #[must_use]
-pub fn is_command_line(session: &str) -> bool {
-    counted_session(session) == COMMAND_LINE
+pub fn has_no_token(session: &str) -> bool {
+    matches!(counted_session(session), COMMAND_LINE | HOST)
 }

@@ -52,7 +52,7 @@ pub use chronicle_files::{
     is_in_chronicle_tree, is_torn_name,
 };
 pub use chronicle_line::{EventFormError, LineError, MAX_CHRONICLE_LINE_BYTES, decode_line};
-pub use client::{ClientEntry, ClientId, client_actor, client_session, counted_session, is_command_line};
+pub use client::{ClientEntry, ClientId, client_actor, client_session, counted_session, has_no_token};
 pub use codes::Code;
 pub use declared::{DeclaredField, DeclaredObject, DeclaredType, DeclaredTypes};
 pub use error::{SourceLocation, ToolError};

@@ -1,17 +1,14 @@
-//! The local socket: `call` and `tools` for programs on this machine.
+//! Calls for other programs: the local socket, and the protocol of the SDKs.
 //!
-//! A client sends frames: four bytes of length, most significant first, and that many bytes of JSON. The first frame
-//! says hello with a capability token; every other one is a request with an `id`, and is answered by one frame with the
-//! same `id`. Whatever a client does, it costs the kernel one connection of a bounded number, bounded memory, and a bounded
-//! wait.
+//! Whatever a client does, it costs the kernel one connection of a bounded number, bounded memory, and a bounded wait.
 #![forbid(unsafe_code)]
 
-mod connection;
-mod frame;
+mod buffer;
+mod frames;
 mod memory;
-mod message;
+pub mod rpc;
 mod server;
 
-pub use frame::{FrameError, MAX_FRAME_BYTES, read_frame, write_frame};
-pub use message::{Hello, SocketAnswer, SocketRequest};
+#[doc(hidden)]
+pub use frames::{FrameError, Hello, MAX_FRAME_BYTES, SocketAnswer, SocketRequest, read_frame, write_frame};
 pub use server::{ServeOptions, Server};

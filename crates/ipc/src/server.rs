@@ -12,7 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::connection::{self, Connection};
+use crate::frames::connection::{self, Connection};
 use crate::memory::Memory;
 
 /// How a server treats its clients.

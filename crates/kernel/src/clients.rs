@@ -52,7 +52,7 @@ impl Kernel {
         }
         Ok(CallContext {
             actor: Actor::Agent(client_actor(entry, family.as_deref(), claim.actor.as_deref())),
-            session: client_session(family.as_deref(), session.as_deref()),
+            session: client_session(entry, family.as_deref(), session.as_deref()),
             consent,
             dry_run: false,
             depth: 0,

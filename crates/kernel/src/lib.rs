@@ -95,7 +95,7 @@ pub mod agent {
     };
     pub use tgp_agent::{
         AgentEvent, AuditRange, Budgets, Ending, Prices, Replayed, StopHandle, StopLevel, StopSignal,
-        Summary, TestCount, TouchedFile, TranscriptLine, TranscriptLineKind,
+        Summary, TestCount, TouchedFile, TranscriptLine, TranscriptLineKind, static_prompt,
     };
 }
 

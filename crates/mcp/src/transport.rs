@@ -16,7 +16,8 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use tgp_contract::{JsonLimits, measure};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tgp_net::{CappedLine, CappedLines};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -28,17 +29,12 @@ const MAX_OPEN: usize = 512;
 const MAX_QUEUED: usize = 16;
 /// How long the last answers may take to be written when the connection ends.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
-/// What is kept of the buffer of a long message.
-const KEPT_BUFFER: usize = 64 << 10;
 
 /// The requests that a host waits for.
 type OpenRequests = Arc<Mutex<HashSet<RequestId>>>;
 
 pub(crate) struct LineTransport<R> {
-    reader: BufReader<R>,
-    line: Vec<u8>,
-    /// A line that is too long is read to its end and dropped.
-    is_too_long: bool,
+    lines: CappedLines<R>,
     /// An answer of the reader itself, until there is room for it.
     refusal: Option<Vec<u8>>,
     open: OpenRequests,
@@ -56,9 +52,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     pub(crate) fn new<W: AsyncWrite + Unpin + Send + 'static>(reader: R, writer: W) -> Self {
         let (sender, queue) = mpsc::channel(MAX_QUEUED);
         Self {
-            reader: BufReader::new(reader),
-            line: Vec::new(),
-            is_too_long: false,
+            lines: CappedLines::new(reader, MAX_MESSAGE_BYTES),
             refusal: None,
             open: OpenRequests::default(),
             sender: Some(sender),
@@ -66,42 +60,14 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         }
     }
 
-    /// Reads up to the end of a line; `None` at the end of the stream. What was read before a cancellation is kept.
-    async fn read_line(&mut self) -> Option<()> {
-        loop {
-            let available = self.reader.fill_buf().await.ok()?;
-            if available.is_empty() {
-                return None;
-            }
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(available.len(), |end| end + 1);
-            if !self.is_too_long && self.line.len() + taken > MAX_MESSAGE_BYTES {
-                self.is_too_long = true;
-                self.line = Vec::new();
-            }
-            if !self.is_too_long {
-                self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
-            }
-            self.reader.consume(taken);
-            if end.is_some() {
-                return Some(());
+    /// The message of a line, or what the host is told about it.
+    fn message(&self, line: &CappedLine) -> Result<ClientJsonRpcMessage, Box<ServerJsonRpcMessage>> {
+        match line {
+            CappedLine::Text(text) => self.parse(text),
+            CappedLine::TooLong => {
+                Err(refused(None, format!("a message has at most {MAX_MESSAGE_BYTES} bytes")))
             }
         }
-    }
-
-    /// The message of the line that was read, or what the host is told about it.
-    fn take_message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
-        if std::mem::take(&mut self.is_too_long) {
-            return Err(refused(None, format!("a message has at most {MAX_MESSAGE_BYTES} bytes")));
-        }
-        let line = std::mem::take(&mut self.line);
-        let text = line.trim_ascii();
-        let message = if text.is_empty() { Ok(None) } else { self.parse(text).map(Some) };
-        if line.capacity() <= KEPT_BUFFER {
-            self.line = line;
-            self.line.clear();
-        }
-        message
     }
 
     fn parse(&self, text: &[u8]) -> Result<ClientJsonRpcMessage, Box<ServerJsonRpcMessage>> {
@@ -169,14 +135,13 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
                 let place = sender.reserve().await.ok()?;
                 place.send(self.refusal.take().unwrap_or_default());
             }
-            tokio::select! {
+            let line = tokio::select! {
                 // A host that takes no answers is gone.
                 () = sender.closed() => return None,
-                line = self.read_line() => line?,
-            }
-            match self.take_message() {
-                Ok(Some(message)) => return Some(message),
-                Ok(None) => {}
+                line = self.lines.next() => line?,
+            };
+            match self.message(&line) {
+                Ok(message) => return Some(message),
                 Err(refusal) => self.refusal = Some(encoded(&refusal)),
             }
         }

@@ -7,6 +7,7 @@
 
 mod answer;
 mod failure;
+mod foreign;
 mod mysql;
 mod options;
 mod pool;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use tgp_contract::{Database, ToolError};
 
+pub use foreign::{ForeignStatement, classify_foreign, prepare_foreign};
 pub use options::SqlOptions;
 #[doc(hidden)]
 pub use text::token_spans;

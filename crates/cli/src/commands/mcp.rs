@@ -1,23 +1,20 @@
 //! `tgp mcp`: the tools for MCP hosts, and the entry in their configuration files.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Subcommand, ValueEnum};
 use serde_json::json;
-use tgp::Kernel;
 use tgp::contract::{Code, Consent, ToolError};
 use tgp_mcp::{HostApprover, HttpOptions, HttpServer, Mode, ServerOptions, serve_stdio};
-use tokio::fs::File;
 
 use super::done;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::session;
+use crate::{session, standard_streams};
 
 /// Where the token for HTTP clients is, below the tool root.
 const TOKEN_FILE: &str = ".state/mcp/token";
@@ -160,32 +157,9 @@ async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> 
             "waiting for an MCP host on standard input; `tgp mcp install` enters it in one, Ctrl-C ends",
         );
     }
-    let (input, output) = take_standard_streams().map_err(|error| {
-        ToolError::new(Code::Internal, format!("the standard streams cannot be used: {error}"))
-    })?;
+    let (input, output) = standard_streams::take()?;
     let kernel = Arc::new(session::boot(global, Some(Arc::new(HostApprover)), printer).await?);
-    let served = serve_stdio(Arc::clone(&kernel), options, stream(input), stream(output)).await;
-    end(kernel).await;
+    let served = serve_stdio(Arc::clone(&kernel), options, input, output).await;
+    session::end(kernel).await;
     Ok(served?)
-}
-
-fn stream(descriptor: OwnedFd) -> File {
-    File::from_std(std::fs::File::from(descriptor))
-}
-
-/// Takes standard input and output away from everything else in this process and its children: what they print goes to
-/// standard error, and they read nothing. So every byte that the host reads is a message.
-fn take_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
-    let input = io::stdin().as_fd().try_clone_to_owned()?;
-    let output = io::stdout().as_fd().try_clone_to_owned()?;
-    nix::unistd::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-    nix::unistd::dup2_stdout(io::stderr())?;
-    Ok((input, output))
-}
-
-/// Ends the workers, unless a call that takes effect still holds the kernel: then the process waits for its record.
-async fn end(kernel: Arc<Kernel>) {
-    if let Ok(kernel) = Arc::try_unwrap(kernel) {
-        kernel.shutdown().await;
-    }
 }

@@ -1,11 +1,16 @@
-//! `tgp serve`: the tools for other programs on this machine, over a Unix socket.
+//! `tgp serve`: the tools for other programs on this machine, over a Unix socket, or for the one that starts it.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use clap::Args;
 use serde_json::json;
-use tgp::contract::Consent;
+use tgp::contract::{Code, Consent, ToolError};
+use tgp::{BootOptions, Kernel};
+use tgp_ipc::rpc::protocol::HostParams;
+use tgp_ipc::rpc::{HostBoot, HostParts, serve_stdio};
 use tgp_ipc::{ServeOptions, Server};
 
 use super::done;
@@ -13,13 +18,17 @@ use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::session;
+use crate::{session, standard_streams};
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Where the socket is made.
-    #[arg(long, value_name = "PATH")]
-    socket: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "stdio")]
+    socket: Option<PathBuf>,
+    /// Serve the program that has started this one, on standard
+    /// streams; it says how to boot (docs/protocol.md).
+    #[arg(long, conflicts_with_all = ["socket", "yes", "connections"])]
+    stdio: bool,
     /// Agree to effects, but not on files that run later.
     #[arg(long)]
     yes: bool,
@@ -29,6 +38,18 @@ pub struct ServeArgs {
 }
 
 pub async fn run(arguments: ServeArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    match &arguments.socket {
+        Some(path) if !arguments.stdio => socket(path, &arguments, global, printer).await,
+        _ => stdio(global, printer).await,
+    }
+}
+
+async fn socket(
+    path: &PathBuf,
+    arguments: &ServeArgs,
+    global: &Global,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let kernel =
         Arc::new(session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?);
     let options = ServeOptions {
@@ -36,14 +57,55 @@ pub async fn run(arguments: ServeArgs, global: &Global, printer: &Printer) -> Re
         connections: usize::from(arguments.connections),
         ..ServeOptions::default()
     };
-    let server = Server::bind(&arguments.socket, options)?;
+    let server = Server::bind(path, options)?;
     if printer.json() {
-        printer.document(&done(json!({ "socket": arguments.socket })));
+        printer.document(&done(json!({ "socket": path })));
     } else {
         printer.note(&format!(
             "listening at {}; `tgp token mint` makes a token for a client, Ctrl-C ends",
-            arguments.socket.display()
+            path.display()
         ));
     }
     Ok(server.serve(kernel).await?)
+}
+
+async fn stdio(global: &Global, printer: &Printer) -> Result<(), Failure> {
+    if std::io::stdin().is_terminal() {
+        printer.note("waiting for a program that speaks docs/protocol.md on standard input; Ctrl-C ends");
+    }
+    let (input, output) = standard_streams::take()?;
+    let kernel = serve_stdio(Arc::new(ProjectBoot(global.clone())), input, output).await?;
+    if let Some(kernel) = kernel {
+        session::end(kernel).await;
+    }
+    Ok(())
+}
+
+/// Boots the kernel of the project that a host names; by default the one of the command line.
+struct ProjectBoot(Global);
+
+#[async_trait]
+impl HostBoot for ProjectBoot {
+    async fn boot(&self, params: &HostParams, parts: HostParts) -> Result<Kernel, ToolError> {
+        for (field, is_there) in
+            [("files", params.files), ("tools", !params.tools.is_empty()), ("log", params.log.is_some())]
+        {
+            if is_there {
+                return Err(ToolError::new(
+                    Code::Config,
+                    format!("this version does not take `{field}` of a host"),
+                )
+                .detail("field", field));
+            }
+        }
+        let mut global = self.0.clone();
+        if let Some(directory) = &params.directory {
+            global.directory = Some(directory.into());
+        }
+        if let Some(file) = &params.config_file {
+            global.config = Some(file.into());
+        }
+        let HostParts { approver, database } = parts;
+        session::boot_for_host(&global, |options| BootOptions { approver, database, ..options }).await
+    }
 }

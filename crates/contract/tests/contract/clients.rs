@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tgp_contract::{
     ClientEntry, ClientId, Code, JsonLimits, JsonTooLarge, ToolError, client_actor, client_session,
-    counted_session, is_command_line, measure,
+    counted_session, has_no_token, measure,
 };
 
 #[test]
@@ -13,13 +13,18 @@ fn a_client_is_counted_by_its_identity_whatever_it_calls_itself() {
     assert_eq!(client_actor(ClientEntry::Mcp, family, Some("bot")), "mcp/0123456789ab/bot");
     assert_eq!(client_actor(ClientEntry::Command, family, None), "token/0123456789ab");
     assert_eq!(client_actor(ClientEntry::Command, None, Some("bot")), "cli/bot");
-    assert_eq!(client_session(family, Some("a/b")), "token/0123456789ab/a/b");
-    assert_eq!(client_session(None, None), "cli");
+    assert_eq!(client_session(ClientEntry::Socket, family, Some("a/b")), "token/0123456789ab/a/b");
+    assert_eq!(client_session(ClientEntry::Command, None, None), "cli");
     for name in [None, Some("x"), Some("a/b"), Some("20261115-220915-dfc9"), Some("/"), Some("cli")] {
-        assert_eq!(counted_session(&client_session(family, name)), "token/0123456789ab", "{name:?}");
-        assert_eq!(counted_session(&client_session(None, name)), "cli", "{name:?}");
+        assert_eq!(
+            counted_session(&client_session(ClientEntry::Socket, family, name)),
+            "token/0123456789ab",
+            "{name:?}"
+        );
+        assert_eq!(counted_session(&client_session(ClientEntry::Command, None, name)), "cli", "{name:?}");
         assert!(
-            is_command_line(&client_session(None, name)) && !is_command_line(&client_session(family, name))
+            has_no_token(&client_session(ClientEntry::Command, None, name))
+                && !has_no_token(&client_session(ClientEntry::Socket, family, name))
         );
     }
     // Everything else is counted by itself.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tgp_contract::ToolError;
+use tgp_contract::{Effect, ToolError};
 
 /// The version of the protocol. A kernel refuses a client that speaks another.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -195,6 +195,17 @@ pub enum HostEffect {
     Network,
 }
 
+impl From<Effect> for HostEffect {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Read => Self::Read,
+            Effect::Write => Self::Write,
+            Effect::Execute => Self::Execute,
+            Effect::Network => Self::Network,
+        }
+    }
+}
+
 /// The answer to `initialize`: the kernel has booted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -214,8 +225,8 @@ pub struct KernelInfo {
     pub version: String,
     /// SHA-256 of the canonical JSON of all tool definitions. A client that was made with others says so.
     pub definitions: String,
-    /// SHA-256 of the part of the system prompt that is the same for every project.
-    pub prompt: String,
+    /// The part of the system prompt that is the same for every project.
+    pub static_prompt: String,
 }
 
 /// One tool of the kernel.
@@ -306,8 +317,8 @@ pub struct ApproveParams {
     pub tool: String,
     pub arguments: Value,
     pub effect: HostEffect,
-    /// What the call reads and changes, one line each.
-    pub targets: Vec<String>,
+    /// What the call reads and changes.
+    pub targets: Vec<Map<String, Value>>,
     /// Why it is asked.
     pub reasons: Vec<String>,
     /// The call changes files that run later without the kernel.
@@ -368,6 +379,10 @@ pub struct SqlExecuteParams {
     /// Rows beyond this number are not wanted.
     pub max_rows: u64,
 }
+
+/// The answer to a request that gives nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {}
 
 /// What a statement gave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

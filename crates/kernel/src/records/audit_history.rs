@@ -9,8 +9,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_audit::{Audit, AuditReader, RecordedCall};
 use tgp_contract::{
-    Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, background,
-    is_command_line,
+    Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, background, has_no_token,
 };
 use tgp_policy::{MissingDetails, PastCall};
 use tgp_router::gates::{PastCalls, PastRange};
@@ -104,8 +103,8 @@ impl PastCalls for Past {
                 Err(error) if error.code == Code::NotFound => return Ok(after),
                 other => other?,
             };
-            // Without a token all calls of the command line are one past, which ends with the machine's run.
-            let since_ms = if is_command_line(session) { booted_ms() } else { None };
+            // Without a token all calls of the user are one past, which ends with the machine's run.
+            let since_ms = if has_no_token(session) { booted_ms() } else { None };
             let mut newest = after;
             let complete = reader.each_call(session, since_ms, after, limit, &mut |number, call| {
                 newest = number;

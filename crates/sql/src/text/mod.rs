@@ -9,7 +9,7 @@ mod statement;
 
 pub(crate) use kinds::classify;
 pub use kinds::{all_kinds, statement_kinds};
-pub(crate) use lexer::{Dialect, Kind};
+pub(crate) use lexer::{Dialect, Kind, Token};
 pub(crate) use parameters::{Bound, bind, count, missing_name, not_given, superfluous};
 pub(crate) use statement::{MAX_SQL_BYTES, Script};
 

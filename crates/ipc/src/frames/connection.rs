@@ -1,7 +1,7 @@
 //! One client.
 
 use std::future::Future;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,11 +18,12 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use crate::frame::{
+use super::frame::{
     FrameError, MAX_FRAME_BYTES, read_frame_within, read_length, read_rest, skip, write_frame,
 };
+use super::message::{Hello, SocketAnswer, SocketRequest, id_of};
+use crate::buffer::BoundedBuffer;
 use crate::memory::{ClientMemory, Held, Memory};
-use crate::message::{Hello, SocketAnswer, SocketRequest, id_of};
 use crate::server::ServeOptions;
 
 /// The largest first frame: a token and two names. Until it has shown a token, a client gets no more.
@@ -253,7 +254,7 @@ fn queued(client: &Client, answer: &SocketAnswer) -> Queued {
         SocketAnswer::Result { id, .. } | SocketAnswer::Tools { id, .. } => Some(id.clone()),
         SocketAnswer::Welcome { .. } | SocketAnswer::Refused { .. } => None,
     };
-    let mut frame = BoundedBuffer::default();
+    let mut frame = BoundedBuffer::new(MAX_FRAME_BYTES);
     let lost = |error: ToolError| {
         let frame =
             encoded(&SocketAnswer::Refused { id: id.clone(), error: error.detail("ran", id.is_some()) });
@@ -263,8 +264,8 @@ fn queued(client: &Client, answer: &SocketAnswer) -> Queued {
         let message = format!("the answer has more than {MAX_FRAME_BYTES} bytes, too many for a frame");
         return lost(ToolError::new(Code::Runtime, message).help("ask for less at a time"));
     }
-    match client.memory.hold_answer(frame.0.len()) {
-        Some(held) => Queued { frame: frame.0, _held: Some(held) },
+    match client.memory.hold_answer(frame.len()) {
+        Some(held) => Queued { frame: frame.into_bytes(), _held: Some(held) },
         None => {
             drop(frame);
             lost(
@@ -279,24 +280,6 @@ fn queued(client: &Client, answer: &SocketAnswer) -> Queued {
 /// A short answer as bytes.
 fn encoded(answer: &SocketAnswer) -> Vec<u8> {
     serde_json::to_vec(answer).unwrap_or_default()
-}
-
-/// A buffer that refuses to become larger than a frame.
-#[derive(Default)]
-struct BoundedBuffer(Vec<u8>);
-
-impl Write for BoundedBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_FRAME_BYTES {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 async fn in_time<T>(

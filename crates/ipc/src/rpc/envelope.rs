@@ -1,0 +1,177 @@
+//! A message of JSON-RPC 2.0 as it is read and written.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tgp_contract::{Code, JsonLimits, ToolError, measure};
+
+use super::protocol::{RequestId, RpcError};
+
+/// The largest message in either direction.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+/// Ids come back in answers and are in records.
+const MAX_ID_BYTES: usize = 256;
+/// What an answer of the host may have: rows of a database are many small values.
+const ANSWER_LIMITS: JsonLimits = JsonLimits { values: 2_000_000, depth: 100 };
+
+/// The numbers of JSON-RPC, and ours.
+pub(crate) mod number {
+    pub(crate) const PARSE: i64 = -32700;
+    pub(crate) const INVALID: i64 = -32600;
+    pub(crate) const UNKNOWN_METHOD: i64 = -32601;
+    pub(crate) const PARAMS: i64 = -32602;
+    /// Before `initialize`.
+    pub(crate) const NOT_READY: i64 = -32002;
+    /// `data` says it.
+    pub(crate) const FAILED: i64 = -32000;
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+}
+
+impl From<ToolError> for RpcError {
+    fn from(error: ToolError) -> Self {
+        let error = error.bounded();
+        Self { code: number::FAILED, message: error.message.clone(), data: Some(error) }
+    }
+}
+
+/// A message of the other side.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Request { id: RequestId, method: String, params: Value },
+    Notification { method: String, params: Value },
+    Answer { id: u64, result: Result<Value, RpcError> },
+}
+
+/// Why a line is no message, and its id where that can be read.
+#[derive(Debug)]
+pub(crate) struct Malformed {
+    pub(crate) id: Option<RequestId>,
+    pub(crate) error: RpcError,
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    jsonrpc: Option<String>,
+    id: Option<RequestId>,
+    method: Option<String>,
+    #[serde(default)]
+    params: Value,
+    /// A result that is null is one, too.
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Value>,
+    error: Option<RpcError>,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+#[derive(Deserialize)]
+struct OnlyId {
+    id: Option<RequestId>,
+}
+
+/// Values are counted before they are made.
+pub(crate) fn parse(line: &[u8]) -> Result<Incoming, Malformed> {
+    let refuse = |code: i64, message: String| {
+        let id = serde_json::from_slice::<OnlyId>(line).ok().and_then(|only| only.id).filter(is_short);
+        Malformed { id, error: RpcError::new(code, message) }
+    };
+    measure(line, ANSWER_LIMITS).map_err(|error| refuse(number::INVALID, error.to_string()))?;
+    let wire: Wire = serde_json::from_slice(line).map_err(|error| {
+        let code = if error.is_data() { number::INVALID } else { number::PARSE };
+        refuse(code, format!("the line is not a message of JSON-RPC: {error}"))
+    })?;
+    if wire.jsonrpc.as_deref() != Some("2.0") {
+        return Err(refuse(number::INVALID, "`jsonrpc` must be \"2.0\"".to_owned()));
+    }
+    let incoming = match (wire.method, wire.id, wire.result, wire.error) {
+        (Some(method), Some(id), None, None) if is_short(&id) => {
+            measure(line, JsonLimits::ARGUMENTS)
+                .map_err(|error| refuse(number::INVALID, error.to_string()))?;
+            Some(Incoming::Request { id, method, params: wire.params })
+        }
+        (Some(method), None, None, None) => Some(Incoming::Notification { method, params: wire.params }),
+        (None, Some(RequestId::Number(id)), Some(result), None) => {
+            Some(Incoming::Answer { id, result: Ok(result) })
+        }
+        (None, Some(RequestId::Number(id)), None, Some(error)) => {
+            Some(Incoming::Answer { id, result: Err(error) })
+        }
+        _ => None,
+    };
+    incoming.ok_or_else(|| {
+        let message = format!(
+            "a message has `method` with or without `id`, or the `id` of a request of the kernel with `result` or \
+             `error`; an `id` has at most {MAX_ID_BYTES} bytes"
+        );
+        refuse(number::INVALID, message)
+    })
+}
+
+fn is_short(id: &RequestId) -> bool {
+    match id {
+        RequestId::Number(_) => true,
+        RequestId::Text(text) => text.len() <= MAX_ID_BYTES,
+    }
+}
+
+/// The parameters of a request. A missing object is an empty one.
+pub(crate) fn params<T: DeserializeOwned>(value: Value) -> Result<T, RpcError> {
+    let value = if value.is_null() { Value::Object(serde_json::Map::new()) } else { value };
+    serde_json::from_value(value).map_err(|error| {
+        let data = ToolError::new(Code::Validation, format!("the parameters cannot be read: {error}"))
+            .help("docs/protocol.md shows every message");
+        RpcError { code: number::PARAMS, message: data.message.clone(), data: Some(data) }
+    })
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outgoing<'a, T> {
+    Request { jsonrpc: &'static str, id: u64, method: &'a str, params: T },
+    Notification { jsonrpc: &'static str, method: &'a str, params: T },
+    Result { jsonrpc: &'static str, id: &'a RequestId, result: T },
+    Error { jsonrpc: &'static str, id: Option<&'a RequestId>, error: &'a RpcError },
+}
+
+const VERSION: &str = "2.0";
+
+/// A line, or nothing when it would be longer than allowed.
+fn line<T: Serialize>(message: &Outgoing<'_, T>) -> Option<Vec<u8>> {
+    let mut buffer = crate::buffer::BoundedBuffer::new(MAX_MESSAGE_BYTES - 1);
+    serde_json::to_writer(&mut buffer, message).ok()?;
+    let mut line = buffer.into_bytes();
+    line.push(b'\n');
+    Some(line)
+}
+
+pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
+    line(&Outgoing::Request { jsonrpc: VERSION, id, method, params })
+}
+
+pub(crate) fn notification(method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
+    line(&Outgoing::Notification { jsonrpc: VERSION, method, params })
+}
+
+/// The answer to a request. One that is too long is replaced by an error: what was asked for has been done.
+pub(crate) fn answer(id: &RequestId, result: &Result<impl Serialize, RpcError>) -> Vec<u8> {
+    let written = match result {
+        Ok(result) => line(&Outgoing::Result { jsonrpc: VERSION, id, result }),
+        Err(error) => return failure(Some(id), error),
+    };
+    written.unwrap_or_else(|| {
+        let message = format!("the answer has more than {MAX_MESSAGE_BYTES} bytes, too many for a message");
+        let error = ToolError::new(Code::Runtime, message).detail("ran", true).help("ask for less at a time");
+        failure(Some(id), &error.into())
+    })
+}
+
+pub(crate) fn failure(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
+    line::<()>(&Outgoing::Error { jsonrpc: VERSION, id, error }).unwrap_or_default()
+}

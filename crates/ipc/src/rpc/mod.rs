@@ -1,0 +1,14 @@
+//! The protocol of the SDKs: JSON-RPC lines in both directions. `docs/protocol.md` describes it.
+
+mod envelope;
+mod host;
+mod methods;
+mod peer;
+pub mod protocol;
+mod requests;
+mod schema;
+mod stdio;
+
+pub use host::{HostBoot, HostParts};
+pub use schema::schema;
+pub use stdio::serve_stdio;

@@ -1,0 +1,183 @@
+//! The other end of a connection: what is written to it, and the requests that it has not answered yet.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tgp_contract::{Code, ToolError};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::envelope;
+use super::protocol::{CancelParams, RequestId, RpcError, notification};
+
+/// Lines on their way to the other end; more of them wait in their senders.
+const MAX_QUEUED: usize = 64;
+/// Requests that the other end has not answered.
+const MAX_OPEN: usize = 4096;
+
+type Waiting = oneshot::Sender<Result<Value, RpcError>>;
+
+/// The requests that wait for an answer; none any more once the other end is gone.
+#[derive(Debug, Default)]
+struct Open(Option<BTreeMap<u64, Waiting>>);
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    lines: mpsc::Sender<Vec<u8>>,
+    open: Mutex<Open>,
+    next: AtomicU64,
+}
+
+impl Peer {
+    /// Writes to `writer` until the last handle is dropped, or the other end takes nothing for `patience`.
+    pub(crate) fn new<W>(writer: W, patience: Duration) -> (Self, JoinHandle<()>)
+    where
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (lines, queue) = mpsc::channel(MAX_QUEUED);
+        let open = Mutex::new(Open(Some(BTreeMap::new())));
+        let peer = Self(Arc::new(Inner { lines, open, next: AtomicU64::new(1) }));
+        (peer, tokio::spawn(write_lines(writer, queue, patience)))
+    }
+
+    /// Whether the other end still takes what is written.
+    pub(crate) async fn closed(&self) {
+        self.0.lines.closed().await;
+    }
+
+    pub(crate) async fn answer(&self, id: &RequestId, result: Result<impl Serialize, RpcError>) {
+        self.write(envelope::answer(id, &result)).await;
+    }
+
+    pub(crate) async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) {
+        self.write(envelope::failure(id, error)).await;
+    }
+
+    /// What is written to a peer that is gone is of no more interest.
+    async fn write(&self, line: Vec<u8>) {
+        let _ = self.0.lines.send(line).await;
+    }
+
+    /// Says something that is not answered. It waits until there is room.
+    pub(crate) async fn notify(&self, method: &str, params: &impl Serialize) {
+        if let Some(line) = envelope::notification(method, params) {
+            self.write(line).await;
+        }
+    }
+
+    /// The same where nothing may wait; it is left out when there is no room.
+    pub(crate) fn try_notify(&self, method: &str, params: &impl Serialize) -> bool {
+        let line = envelope::notification(method, params);
+        line.is_some_and(|line| self.0.lines.try_send(line).is_ok())
+    }
+
+    /// Asks the other end. Dropped before the answer, the request is cancelled there.
+    ///
+    /// # Errors
+    /// What the other end says, with its own code where it gives one. Without one, and when it is silent or has ended, the
+    /// code is `otherwise`.
+    pub(crate) async fn request<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        patience: Duration,
+        otherwise: Code,
+    ) -> Result<T, ToolError> {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let line = envelope::request(id, method, params).ok_or_else(|| {
+            ToolError::new(otherwise, format!("what `{method}` would send to the host is too large"))
+        })?;
+        let (waiting, answer) = oneshot::channel();
+        {
+            let mut open = self.open();
+            let requests = open.0.as_mut().ok_or_else(|| gone(otherwise))?;
+            if requests.len() >= MAX_OPEN {
+                return Err(ToolError::new(Code::Budget, "too many requests wait for the host"));
+            }
+            requests.insert(id, waiting);
+        }
+        let mut asked = Asked { peer: self, id, is_answered: false };
+        self.0.lines.send(line).await.map_err(|_| gone(otherwise))?;
+        let answer = tokio::time::timeout(patience, answer).await.map_err(|_| {
+            let message = format!("the host did not answer `{method}` within {} s", patience.as_secs());
+            ToolError::new(otherwise, message).help("the host program must answer what it has offered to do")
+        })?;
+        asked.is_answered = true;
+        match answer.map_err(|_| gone(otherwise))? {
+            Ok(result) => serde_json::from_value(result).map_err(|error| {
+                ToolError::new(otherwise, format!("the host's answer to `{method}` cannot be read: {error}"))
+                    .help("docs/protocol.md shows every message")
+            }),
+            Err(error) => {
+                Err(error.data.unwrap_or_else(|| ToolError::new(otherwise, error.message)).bounded())
+            }
+        }
+    }
+
+    /// Takes the answer to a request. One to a request that is not open is dropped.
+    pub(crate) fn answered(&self, id: u64, result: Result<Value, RpcError>) {
+        let waiting = self.open().0.as_mut().and_then(|open| open.remove(&id));
+        if let Some(waiting) = waiting {
+            // Who has asked may be gone.
+            let _ = waiting.send(result);
+        }
+    }
+
+    /// The other end says nothing any more: every request fails.
+    pub(crate) fn end(&self) {
+        self.open().0 = None;
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request on its way. It is cancelled when it is dropped without an answer.
+struct Asked<'a> {
+    peer: &'a Peer,
+    id: u64,
+    is_answered: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let was_open = self.peer.open().0.as_mut().is_some_and(|open| open.remove(&self.id).is_some());
+        if was_open {
+            self.peer.try_notify(notification::CANCEL, &CancelParams { id: RequestId::Number(self.id) });
+        }
+    }
+}
+
+fn gone(code: Code) -> ToolError {
+    ToolError::new(code, "the host has ended").help("start the host program again")
+}
+
+async fn write_lines<W: AsyncWrite + Unpin>(
+    mut writer: W,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+    patience: Duration,
+) {
+    while let Some(line) = queue.recv().await {
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        };
+        if !matches!(tokio::time::timeout(patience, written).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+}
