@@ -14,7 +14,7 @@ use tgp::audit::{AuditReader, Restarted};
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
 use tgp::gates::DenyAll;
 use tgp::trust::{Confirmations, SensitiveField, Trust, TrustPrompt};
-use tgp::{BootOptions, Environment, Kernel, OpenWork};
+use tgp::{BootOptions, Environment, Kernel, OpenWork, WorkerStart};
 
 use crate::approval;
 use crate::arguments::Global;
@@ -129,7 +129,19 @@ pub fn shown_fields(fields: &[SensitiveField]) -> String {
     fields.iter().map(line).collect()
 }
 
-/// Boots the kernel of the command's directory, and says what it had to say meanwhile.
+/// Boots the kernel of the command's directory for a command that most likely runs a tool.
+pub async fn boot_to_run(
+    global: &Global,
+    approver: Arc<dyn Approver>,
+    printer: &Printer,
+) -> Result<Kernel, Failure> {
+    let kernel = boot_with(global, printer, |options| BootOptions { approver, ..options }).await?;
+    warn_when_offline(&kernel, printer);
+    Ok(kernel)
+}
+
+/// Boots the kernel of the command's directory, and says what it had to say meanwhile. Workers are started when a tool
+/// has to run: most commands run none, and work on machines that have no workers.
 pub async fn boot(
     global: &Global,
     approver: Option<Arc<dyn Approver>>,
@@ -154,7 +166,8 @@ pub async fn boot_to_sync(
     printer: &Printer,
 ) -> Result<Kernel, Failure> {
     let approver = approver.unwrap_or_else(|| Arc::new(DenyAll));
-    boot_with(global, printer, |options| BootOptions { approver, ..options }).await
+    let worker_start = WorkerStart::AtFirstRun;
+    boot_with(global, printer, |options| BootOptions { approver, worker_start, ..options }).await
 }
 
 async fn boot_with(

@@ -81,7 +81,7 @@ pub mod upstream;
 mod user_state;
 pub mod valve;
 
-pub use boot::{BootError, BootOptions, Environment, SecretsListener};
+pub use boot::{BootError, BootOptions, Environment, SecretsListener, WorkerStart};
 pub use kernel::{Kernel, OpenWork};
 pub use tgp_builtins::results;
 pub use tgp_contract as contract;

@@ -53,7 +53,11 @@ pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Res
 
 async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<ToolResult, Failure> {
     let values = parse_json("arguments", &arguments.arguments)?;
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?;
+    let approver = Arc::new(TerminalApprover { has_yes: true });
+    let kernel = match arguments.tool.as_str() {
+        "exec_tool" | "test_tool" => session::boot_to_run(global, approver, printer).await?,
+        _ => session::boot(global, Some(approver), printer).await?,
+    };
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
     let claim = ClientClaim {
         token: arguments.token.map(CapabilityToken::new),

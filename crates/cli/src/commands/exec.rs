@@ -50,7 +50,7 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
         (Some(json), _) => parse_json("the argument after the path", json)?,
         (None, args) => parse_json("--args", args.as_deref().unwrap_or("{}"))?,
     };
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: false })), printer).await?;
+    let kernel = session::boot_to_run(global, Arc::new(TerminalApprover { has_yes: false }), printer).await?;
     let ExecArgs { cpu_ms, wall_ms, memory_mb, .. } = arguments;
     let limits = LimitRequest { cpu_ms, wall_ms, memory_mb };
     let mut call = json!({ "path": arguments.path, "args": values });

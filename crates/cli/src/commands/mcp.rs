@@ -142,7 +142,7 @@ async fn check_installable(words: &[String], global: &Global, printer: &Printer)
 async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let options = arguments.options()?;
     if let Some(port) = arguments.http {
-        let kernel = Arc::new(session::boot(global, Some(Arc::new(HostApprover)), printer).await?);
+        let kernel = Arc::new(session::boot_to_run(global, Arc::new(HostApprover), printer).await?);
         let token_file = arguments.token_file.clone().unwrap_or_else(|| kernel.root().join(TOKEN_FILE));
         let http = HttpOptions { port, token_file };
         let server = HttpServer::bind(kernel, options, &http).await?;
@@ -163,7 +163,7 @@ async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> 
     let (input, output) = take_standard_streams().map_err(|error| {
         ToolError::new(Code::Internal, format!("the standard streams cannot be used: {error}"))
     })?;
-    let kernel = Arc::new(session::boot(global, Some(Arc::new(HostApprover)), printer).await?);
+    let kernel = Arc::new(session::boot_to_run(global, Arc::new(HostApprover), printer).await?);
     let served = serve_stdio(Arc::clone(&kernel), options, stream(input), stream(output)).await;
     end(kernel).await;
     Ok(served?)

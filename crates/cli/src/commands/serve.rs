@@ -30,7 +30,7 @@ pub struct ServeArgs {
 
 pub async fn run(arguments: ServeArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let kernel =
-        Arc::new(session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?);
+        Arc::new(session::boot_to_run(global, Arc::new(TerminalApprover { has_yes: true }), printer).await?);
     let options = ServeOptions {
         consent: if arguments.yes { Consent::Everything } else { Consent::Ask },
         connections: usize::from(arguments.connections),

@@ -26,7 +26,7 @@ pub struct TestArgs {
 }
 
 pub async fn run(arguments: TestArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: false })), printer).await?;
+    let kernel = session::boot_to_run(global, Arc::new(TerminalApprover { has_yes: false }), printer).await?;
     let call = arguments.path.map_or_else(|| json!({}), |path| json!({ "path": path }));
     let data = session::call(&kernel, "test_tool", call, session::typed(false)).await;
     kernel.shutdown().await;

@@ -66,7 +66,7 @@ pub async fn run(
     printer: &Printer,
     interrupts: Interrupts,
 ) -> Result<(), Failure> {
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?;
+    let kernel = session::boot_to_run(global, Arc::new(TerminalApprover { has_yes: true }), printer).await?;
     let (handle, mut stop) = StopSignal::new();
     let cancelled = Box::pin(async move { stop.reached(StopLevel::AfterCall).await });
     // A signal is a wish until the kernel is shut down in order.

@@ -9,7 +9,7 @@ use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
 use tgp_upstream::Upstreams;
 
-use super::{BootError, BootOptions};
+use super::{BootError, BootOptions, WorkerStart};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
 use crate::{records, settings, trust};
 
@@ -44,7 +44,11 @@ impl BootContext {
         Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
-    pub(crate) async fn forge(&mut self, upstream: &Arc<Upstreams>) -> Result<Arc<ToolRuntime>, BootError> {
+    pub(crate) async fn forge(
+        &mut self,
+        upstream: &Arc<Upstreams>,
+        start: WorkerStart,
+    ) -> Result<Arc<ToolRuntime>, BootError> {
         let wanted = self.config.sandbox.options(&self.worker);
         let sandbox = match self.sandbox.take() {
             // Most configurations leave the sandbox as it is; its workers are warm already.
@@ -52,7 +56,14 @@ impl BootContext {
             _ => Arc::new(Sandbox::new(wanted)?),
         };
         let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
-        Ok(Arc::new(ToolRuntime::start(sandbox, Arc::clone(&self.cache), options).await?))
+        let forge = ToolRuntime::new(sandbox, Arc::clone(&self.cache), options);
+        if start == WorkerStart::AtBoot
+            && let Err(error) = forge.warm_up().await
+        {
+            // What needs no worker works without one; a run tries again, and its caller gets the error.
+            tracing::warn!(target: "worker", "{error}");
+        }
+        Ok(Arc::new(forge))
     }
 }
 
@@ -116,7 +127,7 @@ impl Found {
         let sandbox = Arc::new(Sandbox::new(self.config.sandbox.options(&self.worker))?);
         let project = &self.project;
         let options = settings::runtime_options(&self.config, project, project, None);
-        let forge = ToolRuntime::start(Arc::clone(&sandbox), Arc::clone(&self.cache), options).await?;
+        let forge = ToolRuntime::new(Arc::clone(&sandbox), Arc::clone(&self.cache), options);
         self.sandbox = Some(sandbox);
         let file = unit.id.clone();
         let value = forge.evaluate_config(unit, environment).await;

@@ -17,7 +17,7 @@ use crate::knowledge::Knowledge;
 use crate::{approvals, config, records, scaffold, sessions, settings, trust};
 pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
-pub use options::{BootOptions, Environment, SecretsListener};
+pub use options::{BootOptions, Environment, SecretsListener, WorkerStart};
 
 impl Kernel {
     /// Reads the configuration, starts the sandbox, opens the tool repository and brings it up to date, verifies the
@@ -28,7 +28,7 @@ impl Kernel {
     pub async fn boot(options: BootOptions) -> Result<Self, BootError> {
         let mut ground = BootContext::find(&options).await?;
         let upstream = settings::upstreams(&ground.config, &ground.project, &options.environment);
-        let forge = ground.forge(&upstream).await?;
+        let forge = ground.forge(&upstream, options.worker_start).await?;
         let BootContext { project, root, config, .. } = &ground;
         let (library, mut opening) = ToolLibrary::open(
             Arc::clone(&forge),

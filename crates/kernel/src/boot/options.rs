@@ -12,6 +12,16 @@ use crate::trust::Trust;
 /// Looks an environment variable up by name.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// When the workers that run tools are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerStart {
+    /// While the kernel boots, so that the first run need not wait. A machine on which none can be started boots all the
+    /// same: the run reports why.
+    AtBoot,
+    /// With the first run: for a program that may run no tool.
+    AtFirstRun,
+}
+
 /// How to boot. Start from [`BootOptions::new`] and change what you need.
 pub struct BootOptions {
     /// The project directory.
@@ -20,6 +30,8 @@ pub struct BootOptions {
     pub config_file: Option<PathBuf>,
     /// The program that serves as sandbox worker; the running binary itself when there is none.
     pub worker: Option<PathBuf>,
+    /// When the first workers are started.
+    pub worker_start: WorkerStart,
     /// Where bytecode is cached on this machine; in memory only when there is none.
     pub cache_directory: Option<PathBuf>,
     /// What a configuration file sees of the environment, by name.
@@ -50,6 +62,7 @@ impl BootOptions {
             directory: directory.into(),
             config_file: None,
             worker: None,
+            worker_start: WorkerStart::AtBoot,
             cache_directory: None,
             environment: Arc::new(|_| None),
             gates: Vec::new(),

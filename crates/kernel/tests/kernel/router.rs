@@ -209,7 +209,7 @@ pub async fn tools_with_remote(
     };
     let fetch = Arc::new(FetchClient::new(AllowList::default(), FetchLimits::default()));
     let cache = Arc::new(BytecodeCache::new(None, std::path::Path::new(WORKER)));
-    let forge = Arc::new(ToolRuntime::start(sandbox, cache, options).await.unwrap());
+    let forge = Arc::new(ToolRuntime::new(sandbox, cache, options));
     let database = DatabaseUrl::sqlite(root.join(".state/data.sqlite"));
     let database = tgp_sql::connect(SqlOptions::new(database)).await.unwrap();
     let writable = ["tmp".to_owned()];

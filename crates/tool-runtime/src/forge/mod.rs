@@ -31,9 +31,11 @@ use serde_json::{Value, json};
 use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit, UpstreamModules};
 use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
-    CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
-    ToolRunReport,
+    Bridge, CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError,
+    ToolRunOptions, ToolRunReport,
 };
+
+use tokio::sync::OnceCell;
 
 use answered::AnsweredErrors;
 pub use cache::BytecodeCache;
@@ -93,15 +95,23 @@ impl From<ToolRuntimeError> for ToolError {
                 CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_),
             ) => ToolError::new(Code::Compile, error.to_string())
                 .help("flatten the expression or split the source into several tools"),
-            // The code of `shell_exec` on such a machine.
-            ToolRuntimeError::Sandbox(SandboxError::Unlockable { .. })
-            | ToolRuntimeError::Compile(CompileFailure::Sandbox(SandboxError::Unlockable { .. })) => {
-                ToolError::new(Code::Security, error.to_string())
-                    .help("`tgp doctor` shows what this machine lacks")
-            }
-            _ => ToolError::new(Code::Internal, error.to_string())
+            ToolRuntimeError::Sandbox(failure)
+            | ToolRuntimeError::Compile(CompileFailure::Sandbox(failure)) => no_worker(&failure),
+            ToolRuntimeError::Protocol => ToolError::new(Code::Internal, error.to_string())
                 .help("`tgp doctor` shows what this machine lacks"),
         }
+    }
+}
+
+fn no_worker(failure: &SandboxError) -> ToolError {
+    let error = ToolError::new(failure.code(), failure.to_string())
+        .help("`tgp doctor` shows what this machine lacks");
+    match failure {
+        SandboxError::CannotLock { step, cause } => {
+            error.detail("step", step.as_str()).detail("cause", cause.as_str())
+        }
+        SandboxError::Spawn(source) => error.detail("step", "start").detail("cause", source.to_string()),
+        _ => error,
     }
 }
 
@@ -114,27 +124,33 @@ pub struct ToolRuntime {
     types: TypeChecker,
     programs: Mutex<BTreeMap<String, Arc<CompiledTool>>>,
     running: RunPlaces,
+    /// Set when the sandbox's pool is started.
+    warm: OnceCell<()>,
 }
 
 /// Programs kept ready; when there are more, one of them goes.
 const MAX_PROGRAMS: usize = 256;
 
 impl ToolRuntime {
-    /// Starts the sandbox's pool, with the prelude from the cache where it is there.
+    /// Starts no process: a compile worker comes with the first source that is not in the cache, and the pool with
+    /// [`ToolRuntime::warm_up`] or with the first run.
+    pub fn new(sandbox: Arc<Sandbox>, cache: Arc<BytecodeCache>, options: ToolRuntimeOptions) -> Self {
+        let types = TypeChecker::new(&options.project, &options.tool_root);
+        let (programs, running) = (Mutex::default(), RunPlaces::new());
+        Self { sandbox, cache, options, types, programs, running, warm: OnceCell::new() }
+    }
+
+    /// Starts the sandbox's pool, with the prelude from the cache where it is there. Does nothing the second time.
     ///
     /// # Errors
     /// When the prelude cannot be compiled or no thread can be started.
-    pub async fn start(
-        sandbox: Arc<Sandbox>,
-        cache: Arc<BytecodeCache>,
-        options: ToolRuntimeOptions,
-    ) -> Result<Self, ToolRuntimeError> {
-        let types = TypeChecker::new(&options.project, &options.tool_root);
-        let forge =
-            Self { sandbox, cache, options, types, programs: Mutex::default(), running: RunPlaces::new() };
-        let prelude = forge.prelude().await?;
-        forge.sandbox.warm(prelude).await?;
-        Ok(forge)
+    pub async fn warm_up(&self) -> Result<(), ToolRuntimeError> {
+        let warm_up = || async {
+            let prelude = self.prelude().await?;
+            self.sandbox.warm(prelude).await?;
+            Ok(())
+        };
+        self.warm.get_or_try_init(warm_up).await.map(|_| ())
     }
 
     /// Names this build of the compiler: another one may read the same source differently.
@@ -242,9 +258,12 @@ impl ToolRuntime {
         program: &'a Program,
         input: RunInput,
         options: ToolRunOptions,
-        bridge: &'a bridge::ToolBridge,
-    ) -> OffStack<'a, Result<ToolRunReport, SandboxError>> {
-        Box::pin(self.sandbox.run(program, input, options, bridge))
+        bridge: &'a dyn Bridge,
+    ) -> OffStack<'a, Result<ToolRunReport, ToolRuntimeError>> {
+        Box::pin(async move {
+            self.warm_up().await?;
+            Ok(self.sandbox.run(program, input, options, bridge).await?)
+        })
     }
 
     /// Runs a tool as one transaction: its writes are committed when it returns, and none of them otherwise.
@@ -304,7 +323,7 @@ impl ToolRuntime {
             Ok(report) => report,
             Err(error) => {
                 end.undo().await;
-                return Err(ToolRuntimeError::from(error).into());
+                return Err(error.into());
             }
         };
         let logs: Vec<LogLine> = report
@@ -414,16 +433,9 @@ impl ToolRuntime {
             call_default: false,
             environment: variables.iter().filter_map(given).collect(),
         };
-        let report = self
-            .sandbox
-            .run(
-                &prepared.program,
-                input,
-                ToolRunOptions::default(),
-                &bridge::NoBridge("a configuration is read"),
-            )
-            .await
-            .map_err(ToolRuntimeError::from)?;
+        let bridge = bridge::NoBridge("a configuration is read");
+        let options = ToolRunOptions::default();
+        let report = self.run_in_sandbox(&prepared.program, input, options, &bridge).await?;
         let value = report
             .result
             .map_err(|error| failure::explain(&error, &prepared.graph, &AnsweredErrors::default()))?;
@@ -435,6 +447,7 @@ impl ToolRuntime {
     /// # Errors
     /// When no worker can be had.
     pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ToolRuntimeError> {
+        self.warm_up().await?;
         Ok(self.sandbox.lock_report().await?)
     }
 }

@@ -68,7 +68,7 @@ pub(super) async fn run(
             .help("name the run: --resume ID --again STEP")
             .into());
     }
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?;
+    let kernel = session::boot_to_run(global, Arc::new(TerminalApprover { has_yes: true }), printer).await?;
     let prepared = prepare(&kernel, &arguments, printer)?;
     let sources = prepared.as_ref().map(|prepared| prepared.compiled.sources.clone()).unwrap_or_default();
     let (sender, events) = mpsc::channel(EVENT_ROOM);
