@@ -168,9 +168,13 @@ impl Command {
     /// The worker that is started while the kernel of this command boots.
     pub fn first_worker(&self) -> FirstWorker {
         match self {
-            Self::Run(_) | Self::Exec(_) | Self::Test(_) | Self::Serve(_) | Self::Mcp(_) | Self::Demo(_) => {
-                FirstWorker::Run
-            }
+            Self::Run(_)
+            | Self::Exec(_)
+            | Self::Test(_)
+            | Self::Serve(_)
+            | Self::Mcp(_)
+            | Self::Demo(_)
+            | Self::Valve(_) => FirstWorker::Run,
             Self::Check(_) | Self::Write(_) | Self::Patch(_) => FirstWorker::Compile,
             Self::Call(call) if call.runs_a_tool() => FirstWorker::Run,
             _ => FirstWorker::None,

@@ -46,7 +46,7 @@ pub fn exit_code(failure: &Failure) -> u8 {
 
 fn of(code: Code) -> u8 {
     match code {
-        Code::Validation | Code::Config => USAGE,
+        Code::Validation | Code::Config | Code::Capability => USAGE,
         Code::State | Code::Policy | Code::Approval | Code::Permission | Code::Security | Code::Pin => {
             REFUSED
         }

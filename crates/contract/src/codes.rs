@@ -48,6 +48,8 @@ codes! {
     Halt = "EHALT",
     /// The call tried to leave its jail.
     Security = "ESECURITY",
+    /// This machine or host lacks what the call needs.
+    Capability = "ECAPABILITY",
     /// The source does not compile, or no caller of a tool can call its function; nothing was written or ran.
     Compile = "ECOMPILE",
     /// The tool used more memory than its cap.

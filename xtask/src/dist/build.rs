@@ -112,6 +112,11 @@ fn build(root: &Path, platform: &Platform) -> Result<PathBuf> {
     arguments.extend(["--target", &target]);
     // libgit2 would otherwise use the zlib of this machine, which another may not have.
     let mut environment = vec![("LIBZ_SYS_STATIC".to_owned(), "1".to_owned())];
+    // No panic passes through C code: the crates around it catch them before. Its tables for panics are of no use.
+    if platform.libc != Libc::System {
+        let name = format!("CFLAGS_{}", platform.target.replace('-', "_"));
+        environment.push((name, "-fno-unwind-tables -fno-asynchronous-unwind-tables".to_owned()));
+    }
     // For `tgp --version --verbose`.
     environment.extend(commit(root).map(|commit| ("TGP_COMMIT".to_owned(), commit)));
     run::cargo(root, &arguments, &environment)?;

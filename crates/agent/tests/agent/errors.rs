@@ -7,13 +7,14 @@ use tgp_contract::{Code, StreamEvent, ToolError};
 use crate::support::*;
 
 /// What a call can come to. Written down once more, so that a code that moves is noticed.
-const FOR_THE_MODEL: [Code; 20] = [
+const FOR_THE_MODEL: [Code; 21] = [
     Code::Validation,
     Code::State,
     Code::Policy,
     Code::Approval,
     Code::Permission,
     Code::Security,
+    Code::Capability,
     Code::Compile,
     Code::IsolateMemory,
     Code::IsolateTimeout,

@@ -334,6 +334,7 @@ impl<'p> Run<'p> {
                     | Code::Halt
                     | Code::Permission
                     | Code::Security
+                    | Code::Capability
                     | Code::Config
                     | Code::Budget
                     | Code::Integrity

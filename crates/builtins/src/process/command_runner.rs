@@ -155,10 +155,22 @@ impl Drop for KillOnDrop {
     }
 }
 
+/// Whether the system has the call and does not allow it to this process, or does not have it.
+fn is_forbidden(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, Unsupported};
+    matches!(error.kind(), PermissionDenied | Unsupported)
+}
+
 fn refused(error: &JailError) -> ToolError {
     match error {
-        JailError::Lacks { .. } => ToolError::new(Code::Security, error.to_string())
+        JailError::Lacks { .. } => ToolError::new(Code::Capability, error.to_string())
             .help("commands run in a whole jail or not at all; `tgp doctor` says what this machine lacks"),
+        JailError::Program { .. } => ToolError::new(Code::Capability, error.to_string())
+            .help("commands need `/bin/sh`; install a shell"),
+        JailError::Refused { source, .. } | JailError::Step { source, .. } if is_forbidden(source) => {
+            ToolError::new(Code::Capability, format!("the jail cannot be built: {error}"))
+                .help("commands run in a whole jail or not at all; `tgp doctor` says what this machine lacks")
+        }
         _ => ToolError::new(Code::Internal, format!("the jail cannot be built: {error}"))
             .help("`tgp doctor` says what this machine lacks"),
     }

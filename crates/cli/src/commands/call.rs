@@ -40,7 +40,7 @@ pub struct CallArgs {
 /// A program reads the answer, so there is one JSON result on standard output whatever happens.
 impl CallArgs {
     pub fn runs_a_tool(&self) -> bool {
-        self.tool == "exec_tool"
+        matches!(self.tool.as_str(), "exec_tool" | "test_tool")
     }
 }
 
@@ -59,7 +59,8 @@ pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Res
 
 async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<ToolResult, Failure> {
     let values = parse_json("arguments", &arguments.arguments)?;
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: true })), printer).await?;
+    let approver = Arc::new(TerminalApprover { has_yes: true });
+    let kernel = session::boot(global, Some(approver), printer).await?;
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
     let claim = ClientClaim {
         token: arguments.token.map(CapabilityToken::new),

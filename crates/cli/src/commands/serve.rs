@@ -92,7 +92,7 @@ impl HostBoot for ProjectBoot {
         {
             if is_there {
                 return Err(ToolError::new(
-                    Code::Config,
+                    Code::Capability,
                     format!("this version does not take `{field}` of a host"),
                 )
                 .detail("field", field));

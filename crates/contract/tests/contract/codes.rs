@@ -2,7 +2,7 @@
 
 use tgp_contract::Code;
 
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
     "EVALIDATION",
     "ESTATE",
     "EPOLICY",
@@ -10,6 +10,7 @@ const CODES: [&str; 23] = [
     "EPERMISSION",
     "EHALT",
     "ESECURITY",
+    "ECAPABILITY",
     "ECOMPILE",
     "ERR_ISOLATE_MEMORY",
     "ERR_ISOLATE_TIMEOUT",

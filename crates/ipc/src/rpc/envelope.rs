@@ -35,7 +35,7 @@ impl RpcError {
 impl From<ToolError> for RpcError {
     fn from(error: ToolError) -> Self {
         let error = error.bounded();
-        Self { code: number::FAILED, message: error.message.clone(), data: Some(error) }
+        Self { code: number::FAILED, message: error.message.clone(), data: Some(Box::new(error)) }
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn params<T: DeserializeOwned>(value: Value) -> Result<T, RpcError> {
     serde_json::from_value(value).map_err(|error| {
         let data = ToolError::new(Code::Validation, format!("the parameters cannot be read: {error}"))
             .help("docs/protocol.md shows every message");
-        RpcError { code: number::PARAMS, message: data.message.clone(), data: Some(data) }
+        RpcError { code: number::PARAMS, message: data.message.clone(), data: Some(Box::new(data)) }
     })
 }
 

@@ -118,9 +118,10 @@ impl Peer {
                 ToolError::new(otherwise, format!("the host's answer to `{method}` cannot be read: {error}"))
                     .help("docs/protocol.md shows every message")
             }),
-            Err(error) => {
-                Err(error.data.unwrap_or_else(|| ToolError::new(otherwise, error.message)).bounded())
-            }
+            Err(error) => Err(error
+                .data
+                .map_or_else(|| ToolError::new(otherwise, error.message), |data| *data)
+                .bounded()),
         }
     }
 

@@ -513,5 +513,5 @@ pub struct RpcError {
     pub code: i64,
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<ToolError>,
+    pub data: Option<Box<ToolError>>,
 }

@@ -55,19 +55,23 @@ impl BootContext {
             Some(sandbox) if *sandbox.options() == wanted => sandbox,
             _ => Arc::new(Sandbox::new(wanted)?),
         };
-        start(&sandbox, first_worker).await?;
+        start(&sandbox, first_worker).await;
         let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
         Ok(Arc::new(ToolRuntime::new(sandbox, Arc::clone(&self.cache), options)))
     }
 }
 
-async fn start(sandbox: &Sandbox, first_worker: FirstWorker) -> Result<(), BootError> {
+async fn start(sandbox: &Sandbox, first_worker: FirstWorker) {
     match first_worker {
-        FirstWorker::Run => sandbox.warm().await?,
+        FirstWorker::Run => {
+            if let Err(error) = sandbox.warm().await {
+                // What needs no worker works without one; a run tries again, and its caller gets the error.
+                tracing::warn!(target: "worker", "{error}");
+            }
+        }
         FirstWorker::Compile => sandbox.warm_compiler(),
         FirstWorker::None => {}
     }
-    Ok(())
 }
 
 /// A configuration as its file gives it, before anything of it takes effect.
@@ -128,7 +132,7 @@ impl Found {
         let options = settings::runtime_options(&self.config, project, project, None);
         let forge = ToolRuntime::new(Arc::clone(&sandbox), Arc::clone(&self.cache), options);
         // The configuration is compiled meanwhile, by another worker.
-        start(&sandbox, boot.first_worker).await?;
+        start(&sandbox, boot.first_worker).await;
         self.sandbox = Some(sandbox);
         let file = unit.id.clone();
         let value = forge.evaluate_config(unit, &*boot.environment).await;

@@ -153,6 +153,11 @@ impl From<ConfigError> for ToolError {
                 let mut tool_error = tool_error;
                 tool_error.details = error.details;
                 match error.code {
+                    // The file is not at fault.
+                    Code::Capability => {
+                        tool_error.code = Code::Capability;
+                        tool_error
+                    }
                     // A syntax error brings its own advice.
                     Code::Compile | Code::Security => tool_error,
                     _ => tool_error.help("correct the file; it runs in a sandbox and must give an object"),

@@ -273,7 +273,8 @@ impl Starter {
                 if !self.reach.is_closed() {
                     tracing::warn!(target: "worker", attempt = failures, "{error}");
                 }
-                let is_final = matches!(error, SandboxError::Unlockable { .. });
+                let is_final =
+                    matches!(error, SandboxError::Unlockable { .. } | SandboxError::CannotLock { .. });
                 if failures < MAX_START_ATTEMPTS && !is_final {
                     continue;
                 }

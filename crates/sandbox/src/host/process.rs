@@ -21,7 +21,7 @@ use tgp_jail::LockReport;
 
 use super::SandboxError;
 use crate::os;
-use crate::protocol::{FromWorker, read_blocking};
+use crate::protocol::{FromWorker, StartFailure, read_blocking};
 use crate::worker::{COMPILE_WORKER, WORKER_ARGUMENT};
 
 /// A worker that is not ready after this long is given up.
@@ -120,7 +120,7 @@ impl WorkerProcess {
         let mut starts = 1;
         loop {
             match Self::start_once(command, kind, heap_bytes, reach) {
-                Err(SandboxError::EndedEarly) if starts < MAX_STARTS => starts += 1,
+                Err(SandboxError::EndedEarly { .. }) if starts < MAX_STARTS => starts += 1,
                 started => return started,
             }
         }
@@ -152,17 +152,18 @@ impl WorkerProcess {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(SandboxError::Start)?;
-        let child = ChildProcess::new(Pid::from_raw(child.id().cast_signed()));
+            .map_err(SandboxError::Spawn)?;
+        let mut child = ChildProcess::new(Pid::from_raw(child.id().cast_signed()));
         let held = reach.hold(child.pid);
         let greeted = greet(&mut ours, child.pid);
         drop(held);
-        match greeted? {
+        match greeted.map_err(|error| with_end(error, &mut child))? {
             // Without the filter the engine's process could open files and connections. A compile worker runs no tool code.
             FromWorker::Locked(lock) if !lock.seccomp && kind != COMPILE_WORKER => {
                 Err(SandboxError::Unlockable { missing: lock.missing })
             }
             FromWorker::Locked(lock) => Ok(Self { child, connection: ours, lock }),
+            FromWorker::StartFailed(failure) => Err(cannot_lock(&failure)),
             _ => Err(SandboxError::NotReady("it spoke before it was locked".to_owned())),
         }
     }
@@ -175,12 +176,13 @@ impl WorkerProcess {
         lock: LockReport,
         reach: &Reach,
     ) -> Result<Self, SandboxError> {
-        let child = ChildProcess::new(pid);
+        let mut child = ChildProcess::new(pid);
         let held = reach.hold(child.pid);
         let greeted = greet(&mut connection, child.pid);
         drop(held);
-        match greeted? {
+        match greeted.map_err(|error| with_end(error, &mut child))? {
             FromWorker::Warm => Ok(Self { child, connection, lock }),
+            FromWorker::StartFailed(failure) => Err(cannot_lock(&failure)),
             _ => Err(SandboxError::NotReady("it did not say that it is warm".to_owned())),
         }
     }
@@ -274,13 +276,34 @@ pub(super) fn connection_pair() -> Result<(UnixStream, OwnedFd), SandboxError> {
 fn greet(connection: &mut UnixStream, child: Pid) -> Result<FromWorker, SandboxError> {
     let received = os::peek_sender(connection).map_err(errno)?;
     if received.bytes == 0 {
-        return Err(SandboxError::EndedEarly);
+        return Err(SandboxError::EndedEarly { how: String::new() });
     }
     if received.sender != Some(child) {
         return Err(SandboxError::NotReady("another process answered in its place".to_owned()));
     }
     os::report_sender(connection, false).map_err(errno)?;
     read_blocking(connection).map_err(|error| SandboxError::NotReady(error.to_string()))
+}
+
+fn cannot_lock(failure: &StartFailure) -> SandboxError {
+    let (step, cause) = failure.shown();
+    SandboxError::CannotLock { step, cause }
+}
+
+/// Adds to the error of a worker that ended without a word how it ended.
+fn with_end(error: SandboxError, child: &mut ChildProcess) -> SandboxError {
+    let SandboxError::EndedEarly { .. } = error else { return error };
+    let Some(status) = child.await_end() else { return error };
+    match (status.signal(), status.code()) {
+        // A filter around this process, such as that of a container, kills for a call that it forbids.
+        (Some(nix::libc::SIGSYS), _) => SandboxError::CannotLock {
+            step: "lock itself".to_owned(),
+            cause: "the system killed it for a system call that is forbidden here (SIGSYS)".to_owned(),
+        },
+        (Some(signal), _) => SandboxError::EndedEarly { how: format!(", by signal {signal}") },
+        (None, Some(code)) => SandboxError::EndedEarly { how: format!(", with exit status {code}") },
+        (None, None) => error,
+    }
 }
 
 pub(super) fn errno(error: nix::errno::Errno) -> SandboxError {

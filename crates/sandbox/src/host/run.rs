@@ -334,7 +334,7 @@ impl Conversation<'_> {
                             handle.abort();
                         }
                     }
-                    Some(Ok(FromWorker::Locked(_) | FromWorker::Warm)) | None => return Ending::Lost(FrameError::Closed),
+                    Some(Ok(FromWorker::Locked(_) | FromWorker::Warm | FromWorker::StartFailed(_))) | None => return Ending::Lost(FrameError::Closed),
                     Some(Err(error)) => return Ending::Lost(error),
                 },
                 () = &mut reading, if !reading_ended => { reading_ended = true; }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use tgp_contract::Code;
 use tgp_jail::LockReport;
 use tokio::sync::OnceCell;
 
@@ -21,8 +22,22 @@ pub enum SandboxError {
     Start(#[source] io::Error),
     #[error("a worker did not get ready: {0}")]
     NotReady(String),
-    #[error("a worker did not get ready: it ended before it was locked")]
-    EndedEarly,
+    #[error("a worker did not get ready: it ended before it was locked{how}")]
+    EndedEarly {
+        /// By which signal or with which status, after a comma; empty when it is unknown.
+        how: String,
+    },
+    /// The system does not start the program.
+    #[error("tools cannot be compiled or run on this machine, because a worker cannot be started: {0}")]
+    Spawn(#[source] io::Error),
+    /// A step of the lock exists here, and the system refused it.
+    #[error("tools cannot be compiled or run on this machine, because a worker cannot {step}: {cause}")]
+    CannotLock {
+        /// What the worker tried, as a verb phrase. Both texts are short and free of control characters.
+        step: String,
+        /// What the system reported.
+        cause: String,
+    },
     #[error("cannot prepare the engine: {0}")]
     Prelude(String),
     /// What an agent wrote does not run in a process that the system cannot hold.
@@ -33,6 +48,21 @@ pub enum SandboxError {
     },
     #[error("the sandbox is shut down")]
     Closed,
+}
+
+impl SandboxError {
+    /// The stable code of this failure.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Spawn(_) | Self::CannotLock { .. } | Self::Unlockable { .. } => Code::Capability,
+            Self::Start(_)
+            | Self::NotReady(_)
+            | Self::EndedEarly { .. }
+            | Self::Prelude(_)
+            | Self::Closed => Code::Internal,
+        }
+    }
 }
 
 /// How a sandbox starts its workers, and how many.

@@ -43,7 +43,7 @@ impl Template {
         };
         // Were it open here too, the end of the worker would not be noticed.
         drop(theirs);
-        let pid = forked(answer).map_err(SandboxError::Start)?;
+        let pid = forked(answer).map_err(SandboxError::Spawn)?;
         let process = WorkerProcess::forked(Pid::from_raw(pid), ours, self.process.lock.clone(), reach)?;
         WarmWorker::new(process, Arc::clone(&self.modules))
     }

@@ -222,4 +222,43 @@ pub(crate) enum FromWorker {
         call: u32,
     },
     Done(RunOutcome),
+    /// It could not lock itself, and ends. Sent in the place of its first message, by a process that has run nothing.
+    StartFailed(StartFailure),
+}
+
+/// Why a process could not become a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartFailure {
+    /// What was tried, as a verb phrase.
+    step: String,
+    /// What the system reported.
+    cause: String,
+}
+
+/// Bytes of each of the two texts, as a person sees them.
+const MAX_FAILURE_BYTES: usize = 400;
+
+impl StartFailure {
+    pub(crate) fn new(step: &str, cause: &str) -> Self {
+        Self { step: step.to_owned(), cause: cause.to_owned() }
+    }
+
+    /// For a step that gives no reason: the last error of the system.
+    pub(crate) fn last_error(step: &str) -> Self {
+        Self::new(step, &std::io::Error::last_os_error().to_string())
+    }
+
+    /// Step and cause, short and without characters that a terminal obeys, whatever the sender is.
+    pub(crate) fn shown(&self) -> (String, String) {
+        (shown(&self.step), shown(&self.cause))
+    }
+}
+
+fn shown(text: &str) -> String {
+    let escape = |character: char| match tgp_text::is_unseen(character) {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    let escaped: String = tgp_text::head(text, MAX_FAILURE_BYTES).chars().map(escape).collect();
+    tgp_text::head(&escaped, MAX_FAILURE_BYTES).to_owned()
 }

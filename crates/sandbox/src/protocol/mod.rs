@@ -12,6 +12,6 @@ pub(crate) use fork::{FORK_ANSWER_BYTES, FORK_REQUEST, fork_answer, forked};
 pub(crate) use frame::{FrameError, encode, read, read_blocking, write_blocking};
 pub(crate) use message::{
     Attachment, CallReply, CompileAnswer, CompileJob, Failure, FailureKind, FromWorker, LOG_CUT_NOTE,
-    ReplyValue, RunOutcome, RunRequest, ToWorker, WarmUp, WorkerStats,
+    ReplyValue, RunOutcome, RunRequest, StartFailure, ToWorker, WarmUp, WorkerStats,
 };
 pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind, RelatedErrors, StackSample, StopReport};

@@ -16,11 +16,13 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tgp_jail::{Profile, lock_this_process};
+use nix::unistd::Pid;
+use tgp_jail::{JailError, LockReport, Profile, lock_this_process};
 
 use crate::os;
-use crate::protocol::{FromWorker, RunRequest, ToWorker, read_blocking, write_blocking};
+use crate::protocol::{FromWorker, RunRequest, StartFailure, ToWorker, read_blocking, write_blocking};
 pub use compile::{Frontend, FrontendReply};
 use engine::Engine;
 use host::Host;
@@ -60,7 +62,6 @@ pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
     }
     let kind = arguments.next().unwrap_or_default();
     let heap_bytes: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(0);
-    // A worker that cannot serve says nothing: the kernel sees the closed connection and reports it.
     Some(match serve(&kind, heap_bytes, frontend) {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
@@ -69,18 +70,15 @@ pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
 
 fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     let mut connection = connection()?;
-    // What the embedding program left open is none of a worker's business.
-    os::close_all_from(os::FIRST_OTHER)?;
-    let stack_bytes = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })?;
-    let kernel = nix::unistd::getppid();
-    let profile = profile(kind, heap_bytes)?;
-    let birth = match kind {
-        TEMPLATE => Some(template::Birth::prepare(&worker_profile(heap_bytes).limits)?),
-        _ => None,
+    let LockedProcess { report, stack_bytes, kernel, birth } = match lock(kind, heap_bytes) {
+        Ok(locked) => locked,
+        Err(failure) => {
+            // Later failures are silent, and the kernel sees the closed connection: by then this process has read requests,
+            // and its words would be those of whoever made it fail.
+            let _ = write_blocking(&mut connection, &FromWorker::StartFailed(failure));
+            return None;
+        }
     };
-    // A worker never outlives the thread that started it, even when the kernel is killed outright.
-    os::die_with_parent()?;
-    let report = lock_this_process(&profile).ok()?;
     write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
     if kind == COMPILE_WORKER {
         return compile::serve(&mut connection, frontend).ok();
@@ -91,6 +89,51 @@ fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     }
     serving.host.send(&FromWorker::Warm).ok()?;
     serving.serve_run()
+}
+
+/// A process that has locked itself, and has read nothing yet.
+struct LockedProcess {
+    report: LockReport,
+    stack_bytes: u64,
+    kernel: Pid,
+    /// What a template needs for its copies.
+    birth: Option<template::Birth>,
+}
+
+fn lock(kind: &str, heap_bytes: u64) -> Result<LockedProcess, StartFailure> {
+    // What the embedding program left open is none of a worker's business.
+    os::close_all_from(os::FIRST_OTHER)
+        .ok_or_else(|| StartFailure::last_error("close the descriptors that it inherited"))?;
+    let stack_bytes = grow_stack(if kind == COMPILE_WORKER { COMPILE_STACK_BYTES } else { RUN_STACK_BYTES })
+        .map_err(|errno| StartFailure::new("set the limit of its stack", errno.desc()))?;
+    let kernel = nix::unistd::getppid();
+    let profile =
+        profile(kind, heap_bytes).ok_or_else(|| StartFailure::new("serve", "it is a worker of no kind"))?;
+    let birth = match kind {
+        TEMPLATE => Some(template::Birth::prepare(&worker_profile(heap_bytes).limits)?),
+        _ => None,
+    };
+    // A worker never outlives the thread that started it, even when the kernel is killed outright.
+    os::die_with_parent().ok_or_else(|| StartFailure::last_error("ask to end with its parent"))?;
+    let report = lock_this_process(&profile)?;
+    Ok(LockedProcess { report, stack_bytes, kernel, birth })
+}
+
+impl From<JailError> for StartFailure {
+    fn from(error: JailError) -> Self {
+        match error {
+            JailError::Refused { step, source } => Self::new(step, &source.to_string()),
+            other => {
+                let mut cause = other.to_string();
+                let mut source = std::error::Error::source(&other);
+                while let Some(error) = source {
+                    cause = format!("{cause}: {error}");
+                    source = error.source();
+                }
+                Self::new("lock itself", &cause)
+            }
+        }
+    }
 }
 
 /// Standard input as the connection, once it is certain that the kernel made it.
@@ -127,11 +170,11 @@ fn address_space(heap_bytes: u64) -> u64 {
 
 /// Lets the main stack grow to `bytes`, or as far as the system allows, and gives what it may have. The lock forbids
 /// this and even the question, so it comes before.
-fn grow_stack(bytes: u64) -> Option<u64> {
-    let (_, hard) = getrlimit(Resource::RLIMIT_STACK).ok()?;
+fn grow_stack(bytes: u64) -> Result<u64, Errno> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_STACK)?;
     let allowed = bytes.min(hard);
-    setrlimit(Resource::RLIMIT_STACK, allowed, hard).ok()?;
-    Some(allowed)
+    setrlimit(Resource::RLIMIT_STACK, allowed, hard)?;
+    Ok(allowed)
 }
 
 /// A warm engine and its connection.

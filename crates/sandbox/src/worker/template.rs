@@ -9,12 +9,12 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, recvmsg};
 use nix::unistd::Pid;
-use tgp_jail::{ChildLock, ResourceLimits};
+use tgp_jail::{ChildLock, JailError, ResourceLimits};
 
 use super::engine::Engine;
 use super::{Serving, leave};
 use crate::os::{self, Heap};
-use crate::protocol::{FORK_REQUEST, FromWorker, fork_answer};
+use crate::protocol::{FORK_REQUEST, FromWorker, StartFailure, fork_answer};
 
 /// Where the template has the kernel's connection, and where each copy gets its own.
 const CONNECTION: RawFd = 0;
@@ -26,8 +26,8 @@ pub(super) struct Birth {
 }
 
 impl Birth {
-    pub(super) fn prepare(limits: &ResourceLimits) -> Option<Self> {
-        Some(Self { lock: ChildLock::prepare(limits).ok()?, heap: os::prepare_template() })
+    pub(super) fn prepare(limits: &ResourceLimits) -> Result<Self, JailError> {
+        Ok(Self { lock: ChildLock::prepare(limits)?, heap: os::prepare_template() })
     }
 }
 
@@ -40,10 +40,7 @@ pub(super) fn serve(serving: &Serving, mut birth: Birth, kernel: Pid) -> Option<
         let connection = receive_connection()?;
         match os::clone_beside() {
             Ok(None) => {
-                // A worker that cannot serve says nothing: the kernel sees the closed connection and reports it.
-                let _ = become_worker(connection, &mut birth, kernel)
-                    .and_then(|()| serving.host.send(&FromWorker::Warm).ok())
-                    .and_then(|()| serving.serve_run());
+                let _ = serve_copy(serving, connection, &mut birth, kernel);
                 leave();
             }
             Ok(Some(child)) => answer(serving, child.as_raw())?,
@@ -77,17 +74,29 @@ fn receive_connection() -> Option<OwnedFd> {
     (received.bytes == 1 && byte == [FORK_REQUEST]).then_some(descriptor)
 }
 
-fn become_worker(connection: OwnedFd, birth: &mut Birth, kernel: Pid) -> Option<()> {
+fn serve_copy(serving: &Serving, connection: OwnedFd, birth: &mut Birth, kernel: Pid) -> Option<()> {
     // The number stays that of the connection that `Host` owns; the template's own is closed by the same call.
     os::replace(CONNECTION, &connection)?;
     drop(connection);
+    if let Err(failure) = lock_copy(birth, kernel) {
+        // From here on the connection is the copy's own, and the copy has run nothing.
+        serving.host.send(&FromWorker::StartFailed(failure)).ok()?;
+        return None;
+    }
+    serving.host.send(&FromWorker::Warm).ok()?;
+    serving.serve_run()
+}
+
+fn lock_copy(birth: &mut Birth, kernel: Pid) -> Result<(), StartFailure> {
     // A copy does not inherit this.
-    os::die_with_parent()?;
+    os::die_with_parent().ok_or_else(|| StartFailure::last_error("ask to end with its parent"))?;
     // The kernel may have died before that call, and then nothing would end this process.
-    (nix::unistd::getppid() == kernel).then_some(())?;
-    birth.lock.apply().ok()?;
+    if nix::unistd::getppid() != kernel {
+        return Err(StartFailure::new("find the kernel", "its parent is another process"));
+    }
+    birth.lock.apply()?;
     if let Some(heap) = &birth.heap {
         heap.own();
     }
-    Some(())
+    Ok(())
 }

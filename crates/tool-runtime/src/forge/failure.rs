@@ -127,11 +127,12 @@ fn busiest_line(error: &RunError, graph: &ModuleGraph) -> Option<BusiestLine> {
 }
 
 /// Codes of calls that a tool makes, and what to do when the tool lets such an error through.
-const CARRIED: [(Code, &str); 14] = [
+const CARRIED: [(Code, &str); 15] = [
     (
         Code::Security,
         "a tool reaches only fs.allowedDirs, fs.readDirs and allowedFetchUrls of the configuration, which people change",
     ),
+    (Code::Capability, "the tool is not at fault; `tgp doctor` shows what this machine lacks"),
     (Code::Config, "the tool is not at fault; a person has to correct what the message names"),
     (Code::NotFound, "correct the name that the tool passes, or create what is missing before you run it"),
     (Code::Validation, "correct the arguments of the call that the message names"),

@@ -31,8 +31,8 @@ use serde_json::{Value, json};
 use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit, UpstreamModules};
 use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
-    CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError, ToolRunOptions,
-    ToolRunReport,
+    Bridge, CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError,
+    ToolRunOptions, ToolRunReport,
 };
 
 use answered::AnsweredErrors;
@@ -93,15 +93,23 @@ impl From<ToolRuntimeError> for ToolError {
                 CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_),
             ) => ToolError::new(Code::Compile, error.to_string())
                 .help("flatten the expression or split the source into several tools"),
-            // The code of `shell_exec` on such a machine.
-            ToolRuntimeError::Sandbox(SandboxError::Unlockable { .. })
-            | ToolRuntimeError::Compile(CompileFailure::Sandbox(SandboxError::Unlockable { .. })) => {
-                ToolError::new(Code::Security, error.to_string())
-                    .help("`tgp doctor` shows what this machine lacks")
-            }
-            _ => ToolError::new(Code::Internal, error.to_string())
+            ToolRuntimeError::Sandbox(failure)
+            | ToolRuntimeError::Compile(CompileFailure::Sandbox(failure)) => no_worker(&failure),
+            ToolRuntimeError::Protocol => ToolError::new(Code::Internal, error.to_string())
                 .help("`tgp doctor` shows what this machine lacks"),
         }
+    }
+}
+
+fn no_worker(failure: &SandboxError) -> ToolError {
+    let error = ToolError::new(failure.code(), failure.to_string())
+        .help("`tgp doctor` shows what this machine lacks");
+    match failure {
+        SandboxError::CannotLock { step, cause } => {
+            error.detail("step", step.as_str()).detail("cause", cause.as_str())
+        }
+        SandboxError::Spawn(source) => error.detail("step", "start").detail("cause", source.to_string()),
+        _ => error,
     }
 }
 
@@ -215,9 +223,9 @@ impl ToolRuntime {
         program: &'a Program,
         input: RunInput,
         options: ToolRunOptions,
-        bridge: &'a bridge::ToolBridge,
-    ) -> OffStack<'a, Result<ToolRunReport, SandboxError>> {
-        Box::pin(self.sandbox.run(program, input, options, bridge))
+        bridge: &'a dyn Bridge,
+    ) -> OffStack<'a, Result<ToolRunReport, ToolRuntimeError>> {
+        Box::pin(async move { Ok(self.sandbox.run(program, input, options, bridge).await?) })
     }
 
     /// Runs a tool as one transaction: its writes are committed when it returns, and none of them otherwise.
@@ -277,7 +285,7 @@ impl ToolRuntime {
             Ok(report) => report,
             Err(error) => {
                 end.undo().await;
-                return Err(ToolRuntimeError::from(error).into());
+                return Err(error.into());
             }
         };
         let logs: Vec<LogLine> = report
@@ -387,16 +395,9 @@ impl ToolRuntime {
             call_default: false,
             environment: variables.iter().filter_map(given).collect(),
         };
-        let report = self
-            .sandbox
-            .run(
-                &prepared.program,
-                input,
-                ToolRunOptions::default(),
-                &bridge::NoBridge("a configuration is read"),
-            )
-            .await
-            .map_err(ToolRuntimeError::from)?;
+        let bridge = bridge::NoBridge("a configuration is read");
+        let options = ToolRunOptions::default();
+        let report = self.run_in_sandbox(&prepared.program, input, options, &bridge).await?;
         let value = report
             .result
             .map_err(|error| failure::explain(&error, &prepared.graph, &AnsweredErrors::default()))?;

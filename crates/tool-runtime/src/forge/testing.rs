@@ -14,7 +14,7 @@ use tgp_text::truncate;
 use super::program::{CompiledTool, PrepareFailure};
 use super::run_commit::RunCommit;
 use super::sources::Sources;
-use super::{ToolRuntime, ToolRuntimeError, bridge, failure};
+use super::{ToolRuntime, bridge, failure};
 use tgp_router::Invocation;
 
 /// CPU time of a test file, where a tool has less: it runs a tool many times.
@@ -208,10 +208,10 @@ impl ToolRuntime {
             self.options.upstream.clone(),
         );
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
-        let ran =
-            self.sandbox.run(&prepared.program, input, ToolRunOptions { limits, ..options }, &bridge).await;
+        let options = ToolRunOptions { limits, ..options };
+        let ran = self.run_in_sandbox(&prepared.program, input, options, &bridge).await;
         end.undo().await;
-        let ran = ran.map_err(ToolRuntimeError::from)?;
+        let ran = ran?;
         let (logs, progress) = split_progress(ran.logs);
         report.logs = shown_logs(logs, prepared);
         report.stats = Some(ran.stats);

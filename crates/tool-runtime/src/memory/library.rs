@@ -115,7 +115,9 @@ impl ToolLibrary {
                 }
                 Ok(git)
             }
-            Err(error) if has_tools && matches!(error.code, Code::Git | Code::Permission) => {
+            Err(error)
+                if has_tools && matches!(error.code, Code::Git | Code::Permission | Code::Capability) =>
+            {
                 let why = &error.message;
                 opening.notices.push(format!("tools can be run but not written: {why}"));
                 Err(error)

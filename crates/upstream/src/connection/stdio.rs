@@ -265,5 +265,5 @@ fn check_machine() -> Result<(), ToolError> {
     }
     let missing = lock.missing.first().map(String::as_str).unwrap_or_default();
     let message = format!("an upstream server cannot be started on this machine. {missing}");
-    Err(ToolError::new(Code::Security, message).help("`tgp doctor` shows what this machine lacks"))
+    Err(ToolError::new(Code::Capability, message).help("`tgp doctor` shows what this machine lacks"))
 }

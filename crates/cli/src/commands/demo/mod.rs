@@ -74,7 +74,7 @@ fn check_machine() -> Result<(), Failure> {
         "the demo runs forged tools, and this machine cannot lock their process: {}",
         report.missing.join(" ")
     );
-    Err(ToolError::new(Code::Security, message).help("`tgp doctor` shows what this machine lacks").into())
+    Err(ToolError::new(Code::Capability, message).help("`tgp doctor` shows what this machine lacks").into())
 }
 
 fn cannot_write(error: &std::io::Error) -> Failure {

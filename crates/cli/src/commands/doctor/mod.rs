@@ -1,5 +1,6 @@
 //! `tgp doctor`: what this machine offers, what is missing, and what that means.
 
+mod advice;
 mod bundle;
 mod machine;
 
@@ -192,7 +193,7 @@ async fn repository_row(kernel: &Kernel) -> Row {
 async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {
     match kernel.lock_report().await {
         Ok(report) => lock_rows("sandbox", &report),
-        Err(error) => vec![Row { name: "sandbox", health: Health::Bad, text: ToolError::to_string(&error) }],
+        Err(error) => vec![Row { name: "sandbox", health: Health::Bad, text: explained(&error) }],
     }
 }
 
@@ -248,9 +249,14 @@ fn valve_row(kernel: &Kernel) -> Row {
     }
 }
 
-/// The error with its next step.
+/// The error with its next step. What the machine lacks has a help that leads to this very command, so the next step
+/// is the one after that.
 fn explained(error: &ToolError) -> String {
-    error.help_of().map_or_else(|| error.to_string(), |help| format!("{error} ({help})"))
+    let help = match error.code {
+        Code::Capability => Some(advice::for_machine(error)),
+        _ => error.help_of(),
+    };
+    help.map_or_else(|| error.to_string(), |help| format!("{error} ({help})"))
 }
 
 fn lock_rows(name: &'static str, report: &tgp::sandbox::LockReport) -> Vec<Row> {
@@ -270,7 +276,10 @@ fn lock_rows(name: &'static str, report: &tgp::sandbox::LockReport) -> Vec<Row> 
     let (health, text) = match (report.seccomp, report.missing.is_empty()) {
         (true, true) => (Health::Good, parts.join("; ")),
         (true, false) => (Health::Weak, parts.join("; ")),
-        (false, _) => (Health::Bad, "forged tools refuse: this machine cannot lock their process".to_owned()),
+        (false, _) => {
+            let text = "forged tools refuse: this machine cannot lock their process";
+            (Health::Bad, format!("{text} ({})", advice::NO_LOCK))
+        }
     };
     let mut rows = vec![Row { name, health, text }];
     rows.extend(report.missing.iter().map(|text| Row {
