@@ -80,12 +80,14 @@ pub mod trust;
 pub mod upstream;
 mod user_state;
 pub mod valve;
+mod worker_start;
 
-pub use boot::{BootError, BootOptions, Environment, SecretsListener, WorkerStart};
+pub use boot::{BootError, BootOptions, Environment, SecretsListener};
 pub use kernel::{Kernel, OpenWork};
 pub use tgp_builtins::results;
 pub use tgp_contract as contract;
 pub use tokens::BRIDGE_TOOLS;
+pub use worker_start::WorkerStart;
 
 /// Sessions of an agent: requests, events, budgets and recorded transcripts.
 pub mod agent {

@@ -9,8 +9,9 @@ use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
 use tgp_upstream::Upstreams;
 
-use super::{BootError, BootOptions, WorkerStart};
+use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
+use crate::worker_start::WorkerStart;
 use crate::{records, settings, trust};
 
 /// What is known before anything is opened.
@@ -57,12 +58,7 @@ impl BootContext {
         };
         let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
         let forge = ToolRuntime::new(sandbox, Arc::clone(&self.cache), options);
-        if start == WorkerStart::AtBoot
-            && let Err(error) = forge.warm_up().await
-        {
-            // What needs no worker works without one; a run tries again, and its caller gets the error.
-            tracing::warn!(target: "worker", "{error}");
-        }
+        start.apply(&forge).await;
         Ok(Arc::new(forge))
     }
 }

@@ -8,19 +8,10 @@ use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
 use tgp_router::DenyAll;
 
 use crate::trust::Trust;
+use crate::worker_start::WorkerStart;
 
 /// Looks an environment variable up by name.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// When the workers that run tools are started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerStart {
-    /// While the kernel boots, so that the first run need not wait. A machine on which none can be started boots all the
-    /// same: the run reports why.
-    AtBoot,
-    /// With the first run: for a program that may run no tool.
-    AtFirstRun,
-}
 
 /// How to boot. Start from [`BootOptions::new`] and change what you need.
 pub struct BootOptions {
