@@ -67,6 +67,7 @@ mod audited_router;
 mod boot;
 mod clients;
 pub mod config;
+mod first_worker;
 mod id_prefix;
 mod kernel;
 mod knowledge;
@@ -81,7 +82,8 @@ pub mod upstream;
 mod user_state;
 pub mod valve;
 
-pub use boot::{BootError, BootOptions, Environment, FirstWorker, SecretsListener};
+pub use boot::{BootError, BootOptions, Environment, SecretsListener};
+pub use first_worker::FirstWorker;
 pub use kernel::{Kernel, OpenWork};
 pub use tgp_builtins::results;
 pub use tgp_contract as contract;

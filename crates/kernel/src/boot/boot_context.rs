@@ -9,8 +9,9 @@ use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
 use tgp_upstream::Upstreams;
 
-use super::{BootError, BootOptions, FirstWorker};
+use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
+use crate::first_worker::FirstWorker;
 use crate::{records, settings, trust};
 
 /// What is known before anything is opened.
@@ -55,22 +56,9 @@ impl BootContext {
             Some(sandbox) if *sandbox.options() == wanted => sandbox,
             _ => Arc::new(Sandbox::new(wanted)?),
         };
-        start(&sandbox, first_worker).await;
+        first_worker.start(&sandbox).await;
         let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
         Ok(Arc::new(ToolRuntime::new(sandbox, Arc::clone(&self.cache), options)))
-    }
-}
-
-async fn start(sandbox: &Sandbox, first_worker: FirstWorker) {
-    match first_worker {
-        FirstWorker::Run => {
-            if let Err(error) = sandbox.warm().await {
-                // What needs no worker works without one; a run tries again, and its caller gets the error.
-                tracing::warn!(target: "worker", "{error}");
-            }
-        }
-        FirstWorker::Compile => sandbox.warm_compiler(),
-        FirstWorker::None => {}
     }
 }
 
@@ -132,7 +120,7 @@ impl Found {
         let options = settings::runtime_options(&self.config, project, project, None);
         let forge = ToolRuntime::new(Arc::clone(&sandbox), Arc::clone(&self.cache), options);
         // The configuration is compiled meanwhile, by another worker.
-        start(&sandbox, boot.first_worker).await;
+        boot.first_worker.start(&sandbox).await;
         self.sandbox = Some(sandbox);
         let file = unit.id.clone();
         let value = forge.evaluate_config(unit, &*boot.environment).await;

@@ -17,7 +17,7 @@ use crate::knowledge::Knowledge;
 use crate::{approvals, config, records, scaffold, sessions, settings, trust};
 pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
-pub use options::{BootOptions, Environment, FirstWorker, SecretsListener};
+pub use options::{BootOptions, Environment, SecretsListener};
 
 impl Kernel {
     /// Reads the configuration, starts the sandbox, opens the tool repository and brings it up to date, verifies the

@@ -7,23 +7,11 @@ use tgp_audit::Redaction;
 use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
 use tgp_router::DenyAll;
 
+use crate::first_worker::FirstWorker;
 use crate::trust::Trust;
 
 /// Looks an environment variable up by name.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// The worker that is started while a kernel boots, because the first call is likely to need it. Any other is started when
-/// a call needs it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FirstWorker {
-    /// Tools are run.
-    #[default]
-    Run,
-    /// Sources are compiled or checked.
-    Compile,
-    /// Perhaps none is needed.
-    None,
-}
 
 /// How to boot. Start from [`BootOptions::new`] and change what you need.
 pub struct BootOptions {

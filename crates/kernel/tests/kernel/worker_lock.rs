@@ -6,6 +6,9 @@ use std::fs;
 
 use serde_json::json;
 
+use tgp::contract::ToolResult;
+use tgp::{BootOptions, Kernel, WorkerStart};
+
 use crate::processes::{eventually, kind, limit, of_kind, status, workers};
 use crate::support::{Project, alone, exec, result};
 
@@ -86,4 +89,31 @@ fn namespaces_differ(pid: i32, kind: &str, report: &tgp::sandbox::LockReport) {
         let Ok(theirs) = fs::read_link(format!("/proc/{pid}/ns/{link}")) else { continue };
         assert_ne!(theirs, ours, "{kind}: {name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kernel_that_runs_no_tool_starts_no_worker() {
+    if !alone("worker_lock::a_kernel_that_runs_no_tool_starts_no_worker") {
+        return;
+    }
+    let project = Project::new();
+    project.put("tgp.config.json", "{}").tool("one.ts", "export default () => 1;");
+    // Describes the tool, which needs a compile worker once.
+    project.boot().await.unwrap().shutdown().await;
+    let options = BootOptions { worker_start: WorkerStart::AtFirstRun, ..project.options() };
+    let kernel = Kernel::boot(options).await.unwrap();
+    for (tool, arguments) in [
+        ("list_files", json!({})),
+        ("read_file", json!({ "path": "tools/one.ts" })),
+        ("log", json!({})),
+        ("audit_tail", json!({})),
+        ("fs_list", json!({})),
+    ] {
+        let answer = kernel.call(tool, arguments).await;
+        assert!(matches!(answer, ToolResult::Done(_)), "{tool}: {answer:?}");
+        assert_eq!(workers(), Vec::<i32>::new(), "{tool}");
+    }
+    assert_eq!(result(&exec(&kernel, "tools/one.ts", json!({})).await), json!(1));
+    assert!(!workers().is_empty());
+    kernel.shutdown().await;
 }

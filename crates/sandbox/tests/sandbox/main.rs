@@ -9,6 +9,7 @@ mod errors;
 mod golden;
 mod limits;
 mod platform;
+mod refused_lock;
 mod starts;
 mod template;
 mod worker;
@@ -20,6 +21,9 @@ use worker::{Tested, Workers};
 type Test = (&'static str, fn(&Workers) -> Tested);
 
 fn main() -> ExitCode {
+    if let Some(code) = refused_lock::launched() {
+        return code;
+    }
     if let Some(code) = tgp_sandbox::worker_main(&worker::ScriptFrontend) {
         return code;
     }
@@ -59,6 +63,7 @@ fn run_tests(workers: &Workers, filter: Option<&str>) -> ExitCode {
         golden::TESTS,
         limits::TESTS,
         platform::TESTS,
+        refused_lock::TESTS,
         template::TESTS,
     ]
     .concat();

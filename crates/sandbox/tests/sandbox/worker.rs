@@ -100,6 +100,11 @@ impl Workers {
         Ok(Self { runtime, sandbox })
     }
 
+    /// Takes one worker, to learn how it is locked.
+    pub fn lock_report(&self) -> Result<(), tgp_sandbox::SandboxError> {
+        self.runtime.block_on(self.sandbox.lock_report()).map(|_| ())
+    }
+
     /// Has this process handle the signal that the end of each child sends.
     pub fn handle_ends_of_children(&self) -> Result<tokio::signal::unix::Signal, Box<dyn Error>> {
         let _entered = self.runtime.enter();
