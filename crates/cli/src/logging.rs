@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tgp::audit::Redaction;
 use tgp::contract::{Code, ToolError};
 use tracing::level_filters::LevelFilter;
@@ -73,7 +73,6 @@ impl Log {
             (None, None) => return Ok(Self::default()),
         };
         let targets = targets(wanted)?;
-        let redaction = SharedRedaction::default();
         let file = file.filter(|path| path.as_os_str() != STANDARD_ERROR);
         let to = match file {
             None => To::Stderr,
@@ -83,6 +82,22 @@ impl Log {
             path.extension()
                 .is_some_and(|extension| ["json", "jsonl", "ndjson"].iter().any(|known| extension == *known))
         });
+        Ok(Self::begin(to, is_json, targets))
+    }
+
+    /// Begins to log from this level on to a program that drives this one. A log that was begun already stays.
+    ///
+    /// # Errors
+    /// `EVALIDATION` for a level that there is not.
+    pub fn start_for_program(&self, level: &str, take: LineTaker) -> Result<Self, ToolError> {
+        if self.sink.is_some() {
+            return Ok(self.clone());
+        }
+        Ok(Self::begin(To::Taker(take), true, targets(level)?))
+    }
+
+    fn begin(to: To, is_json: bool, targets: Targets) -> Self {
+        let redaction = SharedRedaction::default();
         let sink = Arc::new(Sink {
             to: Mutex::new((to, MAX_LOG_BYTES)),
             redaction: Arc::clone(&redaction),
@@ -96,7 +111,7 @@ impl Log {
         };
         // A program that embeds this one may have a subscriber already; then that one is used.
         let _ = tracing_subscriber::registry().with(layer.with_filter(targets)).try_init();
-        Ok(Self { sink: Some(sink), redaction })
+        Self { sink: Some(sink), redaction }
     }
 
     /// From now on the secrets of a configuration are taken out as well.
@@ -176,8 +191,12 @@ fn open(path: &Path) -> Result<File, ToolError> {
     })
 }
 
+/// Takes the lines of a log, as JSON objects.
+pub type LineTaker = Box<dyn Fn(&Map<String, Value>) + Send + Sync>;
+
 enum To {
     Stderr,
+    Taker(LineTaker),
     File(File, PathBuf),
 }
 
@@ -236,6 +255,11 @@ impl Sink {
             // There is no other place to report it to.
             To::Stderr => {
                 let _ = io::stderr().write_all(line.as_bytes());
+            }
+            To::Taker(take) => {
+                if let Ok(fields) = serde_json::from_str(&line) {
+                    take(&fields);
+                }
             }
             To::File(file, path) => {
                 if let Err(error) = file.write_all(line.as_bytes()) {

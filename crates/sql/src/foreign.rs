@@ -11,10 +11,19 @@ use crate::values::Parameter;
 /// One statement with place holders that every driver of its dialect takes, and their values in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignStatement {
-    /// With `$1` for PostgreSQL, else with `?`.
     pub sql: String,
     /// As they were given: bytes are `{"$base64": …}`.
     pub parameters: Vec<Value>,
+}
+
+/// How the place holders of a statement are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlaceholderStyle {
+    /// `$1` for PostgreSQL, else `?`.
+    #[default]
+    Native,
+    /// `%s`; every other `%` is doubled.
+    Format,
 }
 
 /// What a statement does, as far as its text says.
@@ -41,11 +50,16 @@ fn known(dialect: &str) -> Result<Dialect, ToolError> {
 ///
 /// # Errors
 /// `ESQL` for a text that is not one statement, and for parameters that do not fit it.
-pub fn prepare_foreign(sql: &str, params: &SqlParams, dialect: &str) -> Result<ForeignStatement, ToolError> {
+pub fn prepare_foreign(
+    sql: &str,
+    params: &SqlParams,
+    dialect: &str,
+    style: PlaceholderStyle,
+) -> Result<ForeignStatement, ToolError> {
     let dialect = known(dialect)?;
     let script = Script::read(sql, dialect)?;
     let mut writer =
-        Writer { sql, dialect, text: String::with_capacity(sql.len()), end: 0, values: Vec::new() };
+        Writer { sql, dialect, style, text: String::with_capacity(sql.len()), end: 0, values: Vec::new() };
     match params {
         SqlParams::Named(given) => {
             let mut names: Vec<&str> = Vec::new();
@@ -112,6 +126,7 @@ fn number(token: &Token<'_>) -> Option<usize> {
 struct Writer<'a> {
     sql: &'a str,
     dialect: Dialect,
+    style: PlaceholderStyle,
     text: String,
     /// The end of what is written of `sql`.
     end: usize,
@@ -119,10 +134,11 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// What is between two tokens. Of comments in MySQL's dialect only the lines stay: drivers misread some of them.
+    /// What is between two tokens. Of comments only the lines stay where a driver reads the text once more: it would take
+    /// something in them for a place holder.
     fn gap(&mut self, token: &Token<'_>) {
         let between = self.sql.get(self.end..token.start).unwrap_or_default();
-        if self.dialect != Dialect::MySql {
+        if self.dialect != Dialect::MySql && self.style == PlaceholderStyle::Native {
             self.text.push_str(between);
         } else if !between.is_empty() {
             self.text.push(' ');
@@ -133,15 +149,21 @@ impl Writer<'_> {
 
     fn copy(&mut self, token: &Token<'_>) {
         self.gap(token);
-        self.text.push_str(token.text);
+        match self.style {
+            PlaceholderStyle::Native => self.text.push_str(token.text),
+            PlaceholderStyle::Format => self.text.push_str(&token.text.replace('%', "%%")),
+        }
     }
 
     fn put(&mut self, token: &Token<'_>, value: &Value) {
         self.gap(token);
         self.values.push(value.clone());
-        match self.dialect {
-            Dialect::Postgres => self.text.push_str(&format!("${}", self.values.len())),
-            Dialect::Sqlite | Dialect::MySql => self.text.push('?'),
+        match (self.style, self.dialect) {
+            (PlaceholderStyle::Format, _) => self.text.push_str("%s"),
+            (PlaceholderStyle::Native, Dialect::Postgres) => {
+                self.text.push_str(&format!("${}", self.values.len()));
+            }
+            (PlaceholderStyle::Native, Dialect::Sqlite | Dialect::MySql) => self.text.push('?'),
         }
     }
 
@@ -174,12 +196,25 @@ mod tests {
             ("mysql", "SELECT -- it's\n ?;", list(json!([1])), "SELECT \n ?", json!([1])),
         ];
         for (dialect, sql, params, text, values) in cases {
-            let prepared = prepare_foreign(sql, &params, dialect).unwrap();
+            let prepared = prepare_foreign(sql, &params, dialect, PlaceholderStyle::Native).unwrap();
             assert_eq!(
                 (prepared.sql.as_str(), json!(prepared.parameters)),
                 (text, values),
                 "{dialect}: {sql}"
             );
+        }
+    }
+
+    #[test]
+    fn drivers_with_percent_signs_get_them() {
+        let cases = [
+            ("sqlite", "SELECT ?2 % ?1 -- %s\n, '%s'", "SELECT %s %% %s \n, '%%s'"),
+            ("postgresql", "SELECT $2 % $1, '100%'", "SELECT %s %% %s, '100%%'"),
+        ];
+        for (dialect, sql, expected) in cases {
+            let params = SqlParams::Positional(vec![json!(1), json!(2)]);
+            let prepared = prepare_foreign(sql, &params, dialect, PlaceholderStyle::Format).unwrap();
+            assert_eq!((prepared.sql.as_str(), prepared.parameters), (expected, vec![json!(2), json!(1)]));
         }
     }
 
@@ -196,7 +231,7 @@ mod tests {
             ("oracle", "SELECT 1", list(0), "oracle"),
         ];
         for (dialect, sql, params, expected) in cases {
-            let error = prepare_foreign(sql, &params, dialect).unwrap_err();
+            let error = prepare_foreign(sql, &params, dialect, PlaceholderStyle::Native).unwrap_err();
             assert!(error.message.contains(expected), "{dialect}: {sql}: {error}");
         }
     }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use tgp_contract::{Database, ToolError};
 
-pub use foreign::{ForeignStatement, classify_foreign, prepare_foreign};
+pub use foreign::{ForeignStatement, PlaceholderStyle, classify_foreign, prepare_foreign};
 pub use options::SqlOptions;
 #[doc(hidden)]
 pub use text::token_spans;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tgp::contract::{Code, Consent, ToolError};
 use tgp::{BootOptions, Kernel};
-use tgp_ipc::rpc::protocol::HostParams;
+use tgp_ipc::rpc::protocol::{HostLogLevel, HostParams, LogParams};
 use tgp_ipc::rpc::{HostBoot, HostParts, serve_stdio};
 use tgp_ipc::{ServeOptions, Server};
 
@@ -87,15 +87,12 @@ struct ProjectBoot(Global);
 #[async_trait]
 impl HostBoot for ProjectBoot {
     async fn boot(&self, params: &HostParams, parts: HostParts) -> Result<Kernel, ToolError> {
-        for (field, is_there) in
-            [("files", params.files), ("tools", !params.tools.is_empty()), ("log", params.log.is_some())]
-        {
+        for (field, is_there) in [("files", params.files), ("tools", !params.tools.is_empty())] {
             if is_there {
-                return Err(ToolError::new(
-                    Code::Capability,
-                    format!("this version does not take `{field}` of a host"),
-                )
-                .detail("field", field));
+                let message = format!("this version does not take `{field}` of a host");
+                return Err(ToolError::new(Code::Capability, message)
+                    .detail("field", field)
+                    .help("leave it out; the files are those of the project"));
             }
         }
         let mut global = self.0.clone();
@@ -105,7 +102,30 @@ impl HostBoot for ProjectBoot {
         if let Some(file) = &params.config_file {
             global.config = Some(file.into());
         }
-        let HostParts { approver, database } = parts;
+        let HostParts { approver, database, log } = parts;
+        if let Some(log) = log {
+            let level = log.level.as_str();
+            global.log =
+                global.log.start_for_program(level, Box::new(move |fields| log.write(&log_line(fields))))?;
+        }
         session::boot_for_host(&global, |options| BootOptions { approver, database, ..options }).await
     }
+}
+
+/// A line of the log as the host takes it: the fields of the event follow its message.
+fn log_line(fields: &Map<String, Value>) -> LogParams {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let level = match text("level").as_str() {
+        "ERROR" => HostLogLevel::Error,
+        "WARN" => HostLogLevel::Warn,
+        "INFO" => HostLogLevel::Info,
+        _ => HostLogLevel::Debug,
+    };
+    let mut message = text("message");
+    for (name, value) in fields {
+        if !["level", "target", "message", "timestamp", "spans"].contains(&name.as_str()) {
+            message.push_str(&format!(" {name}={value}"));
+        }
+    }
+    LogParams { level, target: text("target"), message }
 }

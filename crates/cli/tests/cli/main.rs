@@ -37,6 +37,7 @@ mod scenarios;
 mod schemas;
 mod secrets;
 mod serve;
+mod serve_stdio;
 mod signals;
 mod stored_state;
 mod terminal;

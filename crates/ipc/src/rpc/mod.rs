@@ -9,6 +9,6 @@ mod requests;
 mod schema;
 mod stdio;
 
-pub use host::{HostBoot, HostParts};
+pub use host::{HostBoot, HostLog, HostParts};
 pub use schema::schema;
 pub use stdio::serve_stdio;

@@ -140,6 +140,19 @@ pub struct HostSql {
     /// It can return to a savepoint. Without it a statement that fails ends its transaction.
     #[serde(default)]
     pub savepoints: bool,
+    #[serde(default)]
+    pub placeholders: HostPlaceholders,
+}
+
+/// How the place holders of statements are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HostPlaceholders {
+    /// `$1` for postgresql, `?` for sqlite and mysql.
+    #[default]
+    Native,
+    /// `%s`, and every other `%` is doubled.
+    Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -148,6 +161,18 @@ pub enum HostDialect {
     Sqlite,
     Postgresql,
     Mysql,
+}
+
+impl HostLogLevel {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
 }
 
 impl HostDialect {
@@ -372,9 +397,10 @@ pub struct SqlBeginParams {
 #[serde(rename_all = "camelCase")]
 pub struct SqlExecuteParams {
     pub transaction: u64,
-    /// With the place holders of the dialect: `?` for sqlite and mysql, `$1` for postgresql.
+    /// With place holders as the host has said.
     pub sql: String,
-    /// Bytes are `{"$base64": "aGk="}`.
+    /// In the order of the place holders. Bytes are `{"$base64": "aGk="}`, integers of 64 bits
+    /// `{"$bigint": "9007199254740993"}`, moments `{"$date": "2026-11-17T02:00:00.000Z"}`.
     pub parameters: Vec<Value>,
     /// Rows beyond this number are not wanted.
     pub max_rows: u64,

@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::json;
 
 use tgp::contract::ToolResult;
-use tgp::{BootOptions, Kernel, WorkerStart};
+use tgp::{BootOptions, FirstWorker, Kernel};
 
 use crate::processes::{eventually, kind, limit, of_kind, status, workers};
 use crate::support::{Project, alone, exec, result};
@@ -100,7 +100,7 @@ async fn a_kernel_that_runs_no_tool_starts_no_worker() {
     project.put("tgp.config.json", "{}").tool("one.ts", "export default () => 1;");
     // Describes the tool, which needs a compile worker once.
     project.boot().await.unwrap().shutdown().await;
-    let options = BootOptions { worker_start: WorkerStart::AtFirstRun, ..project.options() };
+    let options = BootOptions { first_worker: FirstWorker::None, ..project.options() };
     let kernel = Kernel::boot(options).await.unwrap();
     for (tool, arguments) in [
         ("list_files", json!({})),

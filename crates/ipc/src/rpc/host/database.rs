@@ -8,14 +8,14 @@ use serde::Serialize;
 use tgp_contract::{
     Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, SqlTransaction, ToolError, UNKNOWN_KIND,
 };
-use tgp_sql::{ForeignStatement, classify_foreign, prepare_foreign};
+use tgp_sql::{ForeignStatement, PlaceholderStyle, classify_foreign, prepare_foreign};
 use tokio::sync::Notify;
 
 use super::PATIENCE;
 use crate::rpc::peer::Peer;
 use crate::rpc::protocol::{
-    Done, HostSql, SavepointAction, SqlBeginParams, SqlEndParams, SqlExecuteParams, SqlExecuteResult,
-    SqlSavepointParams, callback,
+    Done, HostPlaceholders, HostSql, SavepointAction, SqlBeginParams, SqlEndParams, SqlExecuteParams,
+    SqlExecuteResult, SqlSavepointParams, callback,
 };
 
 /// Rows of one statement; a statement with more is cut, and says so.
@@ -162,8 +162,12 @@ impl HostTransaction {
 
     async fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let dialect = self.shared.abilities.dialect.as_str();
+        let style = match self.shared.abilities.placeholders {
+            HostPlaceholders::Native => PlaceholderStyle::Native,
+            HostPlaceholders::Format => PlaceholderStyle::Format,
+        };
         let ForeignStatement { sql, parameters } =
-            prepare_foreign(&statement.sql, &statement.params, dialect)?;
+            prepare_foreign(&statement.sql, &statement.params, dialect, style)?;
         let params = SqlExecuteParams { transaction: self.number, sql, parameters, max_rows: MAX_ROWS };
         let answer: SqlExecuteResult = self.shared.ask(callback::SQL_EXECUTE, &params).await?;
         let SqlExecuteResult { columns, mut rows, changed, truncated } = answer;

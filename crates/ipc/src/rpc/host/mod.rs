@@ -11,7 +11,7 @@ use tgp::Kernel;
 use tgp_contract::{Approver, Database, ToolError};
 
 use super::peer::Peer;
-use super::protocol::HostParams;
+use super::protocol::{HostLogLevel, HostParams, LogParams, notification};
 
 /// How long a host may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +22,20 @@ const APPROVAL_PATIENCE: Duration = Duration::from_secs(60 * 60);
 pub struct HostParts {
     pub approver: Arc<dyn Approver>,
     pub database: Option<Arc<dyn Database>>,
+    pub log: Option<HostLog>,
+}
+
+/// The host's log. A line for which there is no room is left out: a log holds nothing up.
+#[derive(Debug)]
+pub struct HostLog {
+    pub level: HostLogLevel,
+    peer: Peer,
+}
+
+impl HostLog {
+    pub fn write(&self, line: &LogParams) {
+        self.peer.try_notify(notification::LOG, line);
+    }
 }
 
 impl std::fmt::Debug for HostParts {
@@ -34,7 +48,8 @@ impl HostParts {
     pub(crate) fn new(peer: &Peer, params: &HostParams) -> Self {
         let approver = approver::HostApprover::new(params.approves.then(|| peer.clone()));
         let database = params.sql.as_ref().map(|sql| database::HostDatabase::shared(peer.clone(), sql));
-        Self { approver: Arc::new(approver), database }
+        let log = params.log.map(|level| HostLog { level, peer: peer.clone() });
+        Self { approver: Arc::new(approver), database, log }
     }
 }
 

@@ -1,0 +1,337 @@
+//! `tgp serve --stdio`: the protocol of the SDKs, as docs/protocol.md describes it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+
+/// A host that has started a kernel.
+struct Host {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Host {
+    fn start(project: &Project) -> Self {
+        let mut command = project.command(&["serve", "--stdio"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, input, output }
+    }
+
+    /// A host whose kernel has booted with these parameters.
+    fn booted(project: &Project, host: &Value) -> Self {
+        let mut started = Self::start(project);
+        let client = json!({ "name": "shop", "version": "1" });
+        let answer = started.ask(
+            "initialize",
+            &json!({ "protocolVersion": 1, "client": client, "host": host }),
+            &mut |method, _| panic!("{method}"),
+        );
+        assert_eq!(answer["result"]["session"], "host/shop", "{answer}");
+        started
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.line(message.to_string().as_bytes());
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line).unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
+    fn receive(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap())
+    }
+
+    /// Sends a request and gives its answer; `serve` answers what the kernel asks meanwhile.
+    fn ask(&mut self, method: &str, params: &Value, serve: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
+        self.send(&json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params }));
+        loop {
+            let message = self.receive().expect("an answer");
+            match (message["method"].as_str(), message.get("id")) {
+                (Some(method), Some(id)) => {
+                    let mut answer = serve(method, &message["params"]);
+                    answer["jsonrpc"] = json!("2.0");
+                    answer["id"] = id.clone();
+                    self.send(&answer);
+                }
+                (Some(method), None) => {
+                    serve(method, &message["params"]);
+                }
+                (None, _) => return message,
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value, serve: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
+        let answer = self.ask("tools/call", &json!({ "tool": tool, "arguments": arguments }), serve);
+        answer["result"].clone()
+    }
+
+    fn end(mut self) {
+        let answer = self.ask("shutdown", &Value::Null, &mut |_, _| json!({ "result": {} }));
+        assert_eq!(answer["result"], json!({}));
+        assert!(self.receive().is_none(), "it says nothing more");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+fn nothing(method: &str, params: &Value) -> Value {
+    panic!("the kernel asks for {method}: {params}")
+}
+
+fn fib(n: u32) -> Value {
+    json!({ "path": "tools/math/fib.ts", "args": { "n": n } })
+}
+
+#[test]
+fn a_host_boots_lists_calls_and_ends() {
+    let project = Project::with_fixtures();
+    let mut host = Host::booted(&project, &json!({}));
+    let listed = host.ask("tools/list", &Value::Null, &mut nothing);
+    let tools = listed["result"]["tools"].as_array().unwrap().clone();
+    let exec = tools.iter().find(|tool| tool["name"] == "exec_tool").unwrap();
+    assert_eq!(
+        (exec["effect"].as_str(), exec["inputSchema"]["type"].as_str()),
+        (Some("execute"), Some("object"))
+    );
+    assert_eq!(host.call("exec_tool", &fib(10), &mut nothing)["data"]["result"], 55);
+    let failed = host.call("exec_tool", &json!({ "path": "tools/none.ts" }), &mut nothing);
+    assert_eq!((failed["ok"].as_bool(), failed["error"]["code"].as_str()), (Some(false), Some("ENOTFOUND")));
+    let prompt = host.ask("prompt/get", &Value::Null, &mut nothing);
+    assert!(prompt["result"]["prompt"].as_str().unwrap().contains("tools/math/fib"), "{prompt}");
+    host.end();
+    let audit = project.run(&["audit", "tail", "--json"]).expect_code(0).stdout;
+    assert!(audit.contains("host/shop"), "{audit}");
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_connection_continues() {
+    let project = Project::with_fixtures();
+    let mut host = Host::start(&project);
+    let cases: [(&str, i64); 8] = [
+        ("garbage", -32700),
+        ("[]", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"tools/list"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, -32002),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/none"}"#, -32601),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#, -32602),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":9,"client":{"name":"a","version":"1"}}}"#,
+            -32000,
+        ),
+    ];
+    for (line, code) in cases {
+        host.line(line.as_bytes());
+        let answer = host.receive().unwrap();
+        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+    }
+    // An answer to nothing is dropped.
+    host.line(br#"{"jsonrpc":"2.0","id":77,"result":{}}"#);
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    host.line(deep.as_bytes());
+    assert_eq!(host.receive().unwrap()["error"]["code"], -32600);
+    host.end();
+}
+
+#[test]
+fn a_line_that_is_too_long_ends_the_process() {
+    let project = Project::with_fixtures();
+    let mut host = Host::start(&project);
+    host.line(&vec![b'x'; 17 << 20]);
+    assert_eq!(host.receive().unwrap()["error"]["code"], -32700);
+    assert!(host.receive().is_none());
+    assert_eq!(host.child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn the_end_of_the_host_ends_the_kernel_and_cancels_its_calls() {
+    let project = Project::with_fixtures();
+    project.write(
+        ".tgp/tools/forever.ts",
+        "/** Never ends. */\nexport default () => new Promise(() => setInterval(() => 0, 5));\n",
+    );
+    let mut host = Host::booted(&project, &json!({}));
+    host.send(&json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call",
+        "params": { "tool": "exec_tool", "arguments": { "path": "tools/forever.ts" } } }));
+    // A call is under way once another one has been served after it.
+    assert_eq!(host.call("exec_tool", &fib(5), &mut nothing)["data"]["result"], 5);
+    drop(host.input.take());
+    assert!(host.child.wait().unwrap().success());
+    let audit = project.run(&["audit", "tail", "--json"]).expect_code(0).stdout;
+    assert!(audit.contains("cancelled"), "{audit}");
+}
+
+#[test]
+fn a_cancelled_call_is_answered() {
+    let project = Project::with_fixtures();
+    project.write(
+        ".tgp/tools/forever.ts",
+        "/** Never ends. */\nexport default () => new Promise(() => setInterval(() => 0, 5));\n",
+    );
+    let mut host = Host::booted(&project, &json!({}));
+    host.send(&json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call",
+        "params": { "tool": "exec_tool", "arguments": { "path": "tools/forever.ts" } } }));
+    assert_eq!(host.call("exec_tool", &fib(5), &mut nothing)["data"]["result"], 5);
+    host.send(&json!({ "jsonrpc": "2.0", "method": "cancel", "params": { "id": 5 } }));
+    let answer = host.receive().unwrap();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["error"]["details"]["cancelled"]),
+        (&json!(5), &json!(true)),
+        "{answer}"
+    );
+    host.end();
+}
+
+#[test]
+fn the_host_is_asked_for_approval_and_its_answer_holds() {
+    let project = Project::with_fixtures();
+    let mut host = Host::booted(&project, &json!({ "consent": "effects", "approves": true }));
+    let write = |text: &str| json!({ "path": "notes.md", "content": text });
+    let mut asked = Vec::new();
+    let agreed = host.call("fs_write", &write("yes"), &mut |method, params| {
+        asked.push((method.to_owned(), params["tool"].clone(), params["effect"].clone()));
+        json!({ "result": { "approved": true, "by": "ann" } })
+    });
+    assert_eq!(agreed["ok"], true, "{agreed}");
+    assert_eq!(asked, [("host/approve".to_owned(), json!("fs_write"), json!("write"))]);
+    let refused = host.call(
+        "fs_write",
+        write("no"),
+        &mut |_, _| json!({ "result": { "approved": false, "reason": "not today" } }),
+    );
+    assert_eq!(refused["error"]["code"], "EAPPROVAL", "{refused}");
+    assert!(refused.to_string().contains("not today"), "{refused}");
+    // A host that fails has agreed to nothing.
+    let failed = host.call(
+        "fs_write",
+        write("no"),
+        &mut |_, _| json!({ "error": { "code": 1, "message": "broken" } }),
+    );
+    assert_eq!(failed["error"]["code"], "EAPPROVAL", "{failed}");
+    assert_eq!(project.read("notes.md"), "yes");
+    host.end();
+}
+
+#[test]
+fn the_host_executes_sql_in_transactions_of_the_run() {
+    let project = Project::with_fixtures();
+    project.write(
+        ".tgp/tools/pay.ts",
+        "/** Pays. */\nexport default async (args: { fails?: boolean }): Promise<unknown> => {\n  \
+         await tgp.exec_sql('INSERT INTO paid VALUES (:amount)', { amount: 5 });\n  \
+         if (args.fails) throw new Error('no');\n  \
+         return (await tgp.exec_sql('SELECT count(*) AS n FROM paid')).rows;\n};\n",
+    );
+    let sql = json!({ "dialect": "sqlite", "transactions": true, "readOnly": true, "savepoints": true });
+    let mut host = Host::booted(&project, &json!({ "sql": sql }));
+    let mut run = |arguments: Value| {
+        let mut seen = Vec::new();
+        let result = host.call("exec_tool", &arguments, &mut |method, params| {
+            seen.push(match method {
+                "host/sql/execute" => format!("{} {}", params["sql"].as_str().unwrap(), params["parameters"]),
+                "host/sql/end" => format!("end {}", params["commit"]),
+                "host/sql/savepoint" => return json!({ "result": {} }),
+                other => format!("{other} {}", params["readOnly"]),
+            });
+            json!({ "result": if method == "host/sql/execute" {
+                json!({ "columns": ["n"], "rows": [{ "n": 1 }], "changed": 1 })
+            } else {
+                json!({})
+            } })
+        });
+        (result, seen)
+    };
+    let (done, seen) = run(json!({ "path": "tools/pay.ts", "args": {} }));
+    assert_eq!(done["data"]["result"], json!([{ "n": 1 }]), "{done}");
+    assert_eq!(
+        seen,
+        [
+            "host/sql/begin false",
+            "INSERT INTO paid VALUES (?) [5]",
+            "SELECT count(*) AS n FROM paid []",
+            "end true"
+        ]
+    );
+    let (failed, seen) = run(json!({ "path": "tools/pay.ts", "args": { "fails": true } }));
+    assert_eq!(failed["ok"], false, "{failed}");
+    assert_eq!(seen, ["host/sql/begin false", "INSERT INTO paid VALUES (?) [5]", "end false"]);
+    host.end();
+}
+
+#[test]
+fn a_host_without_read_only_transactions_makes_every_statement_a_write() {
+    let project = Project::with_fixtures();
+    let sql = json!({ "dialect": "sqlite", "transactions": false });
+    let mut host = Host::booted(&project, &json!({ "sql": sql, "consent": "effects", "approves": true }));
+    let mut asked = 0;
+    let done = host.call("exec_sql", &json!({ "sql": "SELECT 1 AS n" }), &mut |method, _| {
+        asked += i32::from(method == "host/approve");
+        match method {
+            "host/approve" => json!({ "result": { "approved": true } }),
+            "host/sql/execute" => json!({ "result": { "columns": ["n"], "rows": [{ "n": 1 }] } }),
+            other => panic!("{other}"),
+        }
+    });
+    assert_eq!((done["data"]["rows"][0]["n"].as_i64(), asked), (Some(1), 1), "{done}");
+    host.end();
+}
+
+#[test]
+fn the_host_takes_the_log() {
+    let project = Project::with_fixtures();
+    let mut host = Host::start(&project);
+    let mut lines = Vec::new();
+    let client = json!({ "name": "shop", "version": "1" });
+    host.ask(
+        "initialize",
+        &json!({ "protocolVersion": 1, "client": client, "host": { "log": "debug" } }),
+        &mut |method, params| {
+            assert_eq!(method, "log");
+            lines.push(params.clone());
+            Value::Null
+        },
+    );
+    assert!(lines.iter().any(|line| line["target"] == "kernel" && line["level"] == "debug"), "{lines:?}");
+    host.end_with_log();
+}
+
+impl Host {
+    fn end_with_log(mut self) {
+        drop(self.input.take());
+        while self.receive().is_some() {}
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_session_streams_its_events() {
+    let project = Project::with_fixtures();
+    let turns = json!([{ "text": "All done." }]);
+    project.write("turns.json", &turns.to_string());
+    let mut host = Host::booted(&project, &json!({}));
+    let mut kinds = Vec::new();
+    let task = json!({ "task": "say something", "provider": "script:turns.json" });
+    let answer = host.ask("session/run", &task, &mut |method, params| {
+        assert_eq!((method, &params["request"]), ("session/event", &json!("session/run")));
+        kinds.push(params["event"]["type"].as_str().unwrap().to_owned());
+        Value::Null
+    });
+    assert_eq!(kinds.first().map(String::as_str), Some("session"), "{answer} {kinds:?}");
+    assert_eq!(answer["result"]["summary"]["answer"], "All done.", "{answer}");
+    host.end();
+}
