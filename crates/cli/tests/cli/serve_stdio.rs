@@ -211,7 +211,7 @@ fn the_host_is_asked_for_approval_and_its_answer_holds() {
     assert_eq!(asked, [("host/approve".to_owned(), json!("fs_write"), json!("write"))]);
     let refused = host.call(
         "fs_write",
-        write("no"),
+        &write("no"),
         &mut |_, _| json!({ "result": { "approved": false, "reason": "not today" } }),
     );
     assert_eq!(refused["error"]["code"], "EAPPROVAL", "{refused}");
@@ -219,7 +219,7 @@ fn the_host_is_asked_for_approval_and_its_answer_holds() {
     // A host that fails has agreed to nothing.
     let failed = host.call(
         "fs_write",
-        write("no"),
+        &write("no"),
         &mut |_, _| json!({ "error": { "code": 1, "message": "broken" } }),
     );
     assert_eq!(failed["error"]["code"], "EAPPROVAL", "{failed}");

@@ -27,19 +27,27 @@ type Waiting = oneshot::Sender<Result<Value, RpcError>>;
 #[derive(Debug, Default)]
 struct Open(Option<BTreeMap<u64, Waiting>>);
 
+/// What is written.
+#[derive(Debug)]
+enum Outgoing {
+    Line(Vec<u8>),
+    /// Nothing more: parts of a kernel hold a peer longer than it is of use.
+    End,
+}
+
 /// The other end of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    lines: mpsc::Sender<Vec<u8>>,
+    lines: mpsc::Sender<Outgoing>,
     open: Mutex<Open>,
     next: AtomicU64,
 }
 
 impl Peer {
-    /// Writes to `writer` until the last handle is dropped, or the other end takes nothing for `patience`.
+    /// Writes to `writer` until [`Peer::finish`], or the other end takes nothing for `patience`.
     pub(crate) fn new<W>(writer: W, patience: Duration) -> (Self, JoinHandle<()>)
     where
         W: AsyncWrite + Unpin + Send + 'static,
@@ -65,7 +73,7 @@ impl Peer {
 
     /// What is written to a peer that is gone is of no more interest.
     async fn write(&self, line: Vec<u8>) {
-        let _ = self.0.lines.send(line).await;
+        let _ = self.0.lines.send(Outgoing::Line(line)).await;
     }
 
     /// Says something that is not answered. It waits until there is room.
@@ -78,7 +86,7 @@ impl Peer {
     /// The same where nothing may wait; it is left out when there is no room.
     pub(crate) fn try_notify(&self, method: &str, params: &impl Serialize) -> bool {
         let line = envelope::notification(method, params);
-        line.is_some_and(|line| self.0.lines.try_send(line).is_ok())
+        line.is_some_and(|line| self.0.lines.try_send(Outgoing::Line(line)).is_ok())
     }
 
     /// Asks the other end. Dropped before the answer, the request is cancelled there.
@@ -107,7 +115,7 @@ impl Peer {
             requests.insert(id, waiting);
         }
         let mut asked = Asked { peer: self, id, is_answered: false };
-        self.0.lines.send(line).await.map_err(|_| gone(otherwise))?;
+        self.0.lines.send(Outgoing::Line(line)).await.map_err(|_| gone(otherwise))?;
         let answer = tokio::time::timeout(patience, answer).await.map_err(|_| {
             let message = format!("the host did not answer `{method}` within {} s", patience.as_secs());
             ToolError::new(otherwise, message).help("the host program must answer what it has offered to do")
@@ -137,6 +145,11 @@ impl Peer {
     /// The other end says nothing any more: every request fails.
     pub(crate) fn end(&self) {
         self.open().0 = None;
+    }
+
+    /// What was written before is the last.
+    pub(crate) async fn finish(&self) {
+        let _ = self.0.lines.send(Outgoing::End).await;
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -169,10 +182,10 @@ fn gone(code: Code) -> ToolError {
 
 async fn write_lines<W: AsyncWrite + Unpin>(
     mut writer: W,
-    mut queue: mpsc::Receiver<Vec<u8>>,
+    mut queue: mpsc::Receiver<Outgoing>,
     patience: Duration,
 ) {
-    while let Some(line) = queue.recv().await {
+    while let Some(Outgoing::Line(line)) = queue.recv().await {
         let written = async {
             writer.write_all(&line).await?;
             writer.flush().await

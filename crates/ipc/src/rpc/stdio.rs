@@ -59,8 +59,11 @@ where
     peer.end();
     host.work.shutdown().await;
     let kernel = host.kernel.into_kernel();
-    drop(peer);
-    if tokio::time::timeout(LAST_WORDS, &mut writing).await.is_err() {
+    let last_words = async {
+        peer.finish().await;
+        (&mut writing).await
+    };
+    if tokio::time::timeout(LAST_WORDS, last_words).await.is_err() {
         writing.abort();
     }
     ended.map(|()| kernel)
