@@ -2,7 +2,7 @@
 
 import type { SqlExecutor, SqlParameter, SqlRow, SqlRows, SqlStatement, SqlTransaction } from './executor.js';
 import { Mutex } from './mutex.js';
-import { integer, isoTimestamp, sqlError } from './values.js';
+import { integer, isoTimestamp, sqlError, toJsonValue } from './values.js';
 
 /** What is used of a connection with callbacks. */
 interface Core {
@@ -22,6 +22,7 @@ interface Emitter {
 
 interface Field {
   name: string;
+  columnType?: number;
 }
 
 /** A pool or a connection of `mysql2`. */
@@ -33,6 +34,15 @@ export interface MysqlSource {
 
 /** Deadlock and lock wait timeout. */
 const RETRY = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT'];
+/** Values as the server writes them, whatever the settings of the connection are. */
+const EXACT = {
+  rowsAsArray: true,
+  typeCast: true,
+  supportBigNumbers: true,
+  bigNumberStrings: true,
+  decimalNumbers: false,
+  dateStrings: true,
+};
 /** The statement cannot be prepared. */
 const NOT_PREPARABLE = 1295;
 
@@ -128,7 +138,7 @@ async function command(core: Core, sql: string): Promise<void> {
 }
 
 async function run(core: Core, { sql, parameters, maxRows }: SqlStatement): Promise<SqlRows> {
-  const options = { sql, values: parameters.map(toDriver), rowsAsArray: true, typeCast };
+  const options = { ...EXACT, sql, values: parameters.map(toDriver) };
   try {
     // A prepared statement: values are never written into the text, and the text is exactly one statement.
     return await collect(core.execute(options), maxRows);
@@ -146,14 +156,14 @@ async function run(core: Core, { sql, parameters, maxRows }: SqlStatement): Prom
 /** Rows come one by one, so that those that are not wanted are not kept. */
 function collect(emitter: Emitter, maxRows: number): Promise<SqlRows> {
   return new Promise((resolve, reject) => {
-    let columns: string[] = [];
+    let fields: Field[] = [];
     let changed = 0;
     let seen = 0;
     let failure: unknown;
     const rows: SqlRow[] = [];
     emitter
-      .on('fields', (fields) => {
-        columns = (fields ?? []).map((field) => field.name);
+      .on('fields', (given) => {
+        fields = given ?? [];
       })
       .on('result', (row) => {
         if (!Array.isArray(row)) {
@@ -162,7 +172,7 @@ function collect(emitter: Emitter, maxRows: number): Promise<SqlRows> {
         }
         seen += 1;
         if (seen <= maxRows) {
-          rows.push(Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null])));
+          rows.push(Object.fromEntries(fields.map(({ name, columnType }, at) => [name, toJson(row[at], columnType)])));
         }
       })
       .on('error', (error) => {
@@ -171,50 +181,33 @@ function collect(emitter: Emitter, maxRows: number): Promise<SqlRows> {
       })
       .on('end', () => {
         if (failure === undefined) {
+          const columns = fields.map((field) => field.name);
           resolve({ columns, rows, changed, truncated: seen > maxRows });
         }
       });
   });
 }
 
-interface TypedField {
-  type: string;
-  string(encoding?: string): string | null;
-  buffer(): Buffer | null;
-}
+/** Types by their number in the protocol of MySQL. */
+const TIMESTAMP = 7;
+const LONGLONG = 8;
+const DATETIME = 12;
 
-function typeCast(field: TypedField, next: () => unknown): unknown {
-  switch (field.type) {
-    case 'LONGLONG':
-      return map(field.string(), integer);
-    case 'DECIMAL':
-    case 'NEWDECIMAL':
-    case 'DATE':
-    case 'NEWDATE':
-    case 'TIME':
-      return field.string();
-    case 'DATETIME':
-      return map(field.string(), isoTimestamp);
-    case 'TIMESTAMP':
-      // The zone of the transaction is UTC.
-      return map(field.string(), (text) => `${isoTimestamp(text)}Z`);
-    case 'JSON':
-      return map(field.string(), (text) => JSON.parse(text) as unknown);
-    case 'BIT':
-    case 'GEOMETRY':
-      return map(field.buffer(), base64);
-    default: {
-      const value = next();
-      return Buffer.isBuffer(value) ? base64(value) : value;
+function toJson(value: unknown, type: number | undefined): unknown {
+  if (typeof value === 'string') {
+    switch (type) {
+      case LONGLONG:
+        return integer(value);
+      case DATETIME:
+        return isoTimestamp(value);
+      case TIMESTAMP:
+        // The zone of the transaction is UTC.
+        return `${isoTimestamp(value)}Z`;
+      default:
     }
   }
+  return toJsonValue(value);
 }
-
-function map<T, R>(value: T | null, convert: (value: T) => R): R | null {
-  return value === null ? null : convert(value);
-}
-
-const base64 = (bytes: Buffer): string => bytes.toString('base64');
 
 function toDriver(value: SqlParameter): unknown {
   switch (typeof value) {

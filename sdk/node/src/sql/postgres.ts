@@ -8,6 +8,8 @@ import { integer, isoTimestamp, sqlError, toJsonValue } from './values.js';
 export interface PgClient {
   query(...args: any[]): any;
   release?(destroy?: boolean | Error): void;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  removeListener?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What is used of a `Pool` of `pg`. */
@@ -106,12 +108,20 @@ function fromPool(pool: PgPool): () => Promise<Lease> {
   return async () => {
     try {
       const client = await pool.connect();
-      return { client, release: (destroy) => client.release?.(destroy) };
+      // A lost connection fails its statement; without a listener it would also end the application.
+      client.on?.('error', ignore);
+      const release = (destroy?: boolean): void => {
+        client.removeListener?.('error', ignore);
+        client.release?.(destroy);
+      };
+      return { client, release };
     } catch (error) {
       throw sqlError(error);
     }
   };
 }
+
+const ignore = (): void => {};
 
 /** One connection has one transaction at a time. */
 function fromClient(client: PgClient): () => Promise<Lease> {

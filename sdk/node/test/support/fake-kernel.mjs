@@ -7,7 +7,7 @@ const boot = process.env.FAKE_BOOT ?? 'good';
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const waiting = new Map();
 let nextId = 1;
-let open = 0;
+const open = new Set();
 
 function askHost(method, params) {
   const id = nextId++;
@@ -46,7 +46,7 @@ const tools = {
     send({ method: 'cancel', params: { id: nextId - 1 } });
     return answer;
   },
-  open: () => open,
+  open: () => open.size,
   log: ({ level, message }) => {
     send({ method: 'log', params: { level, target: 'fake', message } });
     return null;
@@ -74,7 +74,7 @@ async function handle({ id, method, params }) {
     return send({ id, result: info });
   }
   if (method === 'shutdown') {
-    while (open > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (open.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     send({ id, result: {} });
     return boot === 'stubborn' ? undefined : process.exit(0);
   }
@@ -93,9 +93,9 @@ async function handle({ id, method, params }) {
   }
   if (method === 'tools/call') {
     if (errors[params.tool]) return send({ id, result: { ok: false, error: errors[params.tool] } });
-    open += 1;
+    open.add(id);
     const data = await tools[params.tool](params.arguments);
-    open -= 1;
+    open.delete(id);
     return cancelled.has(id) ? undefined : send({ id, result: { ok: true, data } });
   }
   send({ id, error: { code: -32601, message: `unknown method ${method}` } });
@@ -105,6 +105,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line);
   if (message.method === 'cancel') {
     cancelled.add(message.params.id);
+    open.delete(message.params.id);
     process.stderr.write(`cancel ${message.params.id}\n`);
     send({ id: message.params.id, result: { ok: false, error: { code: 'EINTERNAL', message: 'cancelled' } } });
   } else if (message.method === undefined) {
