@@ -4,7 +4,6 @@ import type { ToolInfo } from './protocol.gen.js';
 
 export const GENERATED_WITH = "0.1.0";
 export const DEFINITIONS_HASH = "";
-export const PROMPT_HASH = "";
 
 export const STATIC_PROMPT: string = "You are an engineer who works through the kernel TGP.";
 

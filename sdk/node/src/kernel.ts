@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path';
 
-import { DEFINITIONS_HASH, GENERATED_WITH, PROMPT_HASH, STATIC_PROMPT } from './definitions.gen.js';
+import { DEFINITIONS_HASH, GENERATED_WITH, STATIC_PROMPT } from './definitions.gen.js';
 import { errorFromWire, TGPError } from './errors.js';
 import { Host } from './host/host.js';
 import { Log } from './logger.js';
@@ -261,7 +261,7 @@ export class TGP implements AsyncDisposable {
     }
     const differing = [
       info.kernel.definitions === DEFINITIONS_HASH ? [] : ['tool definitions'],
-      info.kernel.prompt === PROMPT_HASH ? [] : ['system prompt'],
+      info.kernel.staticPrompt === STATIC_PROMPT ? [] : ['system prompt'],
     ].flat();
     if (differing.length > 0) {
       this.#log.write(

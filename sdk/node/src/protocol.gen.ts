@@ -58,7 +58,7 @@ export interface InitializeResult {
 export interface KernelInfo {
   version: string;
   definitions: string;
-  prompt: string;
+  staticPrompt: string;
 }
 
 export interface ToolInfo {
@@ -94,7 +94,6 @@ export interface ToolError {
 
 export interface PromptGetResult {
   prompt: string;
-  static?: string;
 }
 
 export interface SessionRunParams {
