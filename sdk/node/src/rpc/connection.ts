@@ -79,18 +79,26 @@ export class Connection {
       if (signal?.aborted) {
         return reject(signal.reason);
       }
-      const waiting: WaitingRequest = {
-        start: () => this.#send(method, params, options, waiting, resolve, reject),
-        reject,
-      };
       if (this.#open.size < MAX_OPEN_REQUESTS) {
-        return waiting.start();
+        return this.#send(method, params, options, resolve, reject);
       }
       if (this.#waiting.size >= MAX_WAITING_REQUESTS) {
         return reject(new TGPError('EBUDGET', `more than ${MAX_WAITING_REQUESTS} calls wait for the kernel`));
       }
+      const abort = (): void => {
+        this.#waiting.delete(waiting);
+        reject(signal?.reason);
+      };
+      const waiting: WaitingRequest = {
+        start: () => {
+          this.#waiting.delete(waiting);
+          signal?.removeEventListener('abort', abort);
+          this.#send(method, params, options, resolve, reject);
+        },
+        reject,
+      };
       this.#waiting.add(waiting);
-      signal?.addEventListener('abort', () => this.#waiting.delete(waiting) && reject(signal.reason), { once: true });
+      signal?.addEventListener('abort', abort, { once: true });
     });
   }
 
@@ -126,17 +134,16 @@ export class Connection {
     method: string,
     params: unknown,
     { signal, onSend }: RequestOptions,
-    waiting: WaitingRequest,
     resolve: (result: unknown) => void,
     reject: (error: unknown) => void,
   ): void {
-    this.#waiting.delete(waiting);
     const id = this.#nextId;
     let line: string;
     try {
       line = encode({ jsonrpc: '2.0', id, method, params });
     } catch (error) {
-      return reject(error);
+      reject(error);
+      return this.#startWaiting();
     }
     this.#nextId += 1;
     const cancel = (): void => {
@@ -285,7 +292,7 @@ function notAMessage(line: string): TGPError {
 function encode(message: object): string {
   let line: string;
   try {
-    line = JSON.stringify(message, exactNumbers);
+    line = stringify(message);
   } catch (error) {
     throw new TGPError('EVALIDATION', `the value has no JSON form: ${messageOf(error)}`, {}, { cause: error });
   }
@@ -294,6 +301,15 @@ function encode(message: object): string {
     throw new TGPError('EVALIDATION', `the message has ${size} bytes; at most ${MAX_LINE_BYTES} are allowed`);
   }
   return `${line}\n`;
+}
+
+/** A replacer makes it slow, so it is used only where a big integer needs it. */
+function stringify(message: object): string {
+  try {
+    return JSON.stringify(message);
+  } catch {
+    return JSON.stringify(message, exactNumbers);
+  }
 }
 
 /** JSON has no big integers: those beyond 2^53 become strings, as the kernel writes them. */
