@@ -1,8 +1,8 @@
 // Generates src/definitions.gen.ts from the program `tgp`, and src/protocol.gen.ts from sdk/protocol.schema.json.
 // `--check` compares and changes nothing.
 
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,35 +12,30 @@ const PACKAGE = join(dirname(fileURLToPath(import.meta.url)), '..');
 const SCHEMA = join(PACKAGE, '..', 'protocol.schema.json');
 const isCheck = process.argv.includes('--check');
 
-/** Asks a kernel in an empty directory. */
+/** Asks a kernel in an empty project, one request after the other. */
 async function ask(methods) {
-  const directory = mkdtempSync(join(tmpdir(), 'tgp-generate-'));
-  const kernel = spawn(process.env.TGP_BIN ?? 'tgp', ['serve', '--stdio'], {
-    cwd: directory,
-    env: { ...process.env, TGP_HOME: join(directory, 'home') },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const answers = new Map();
+  const base = mkdtempSync(join(tmpdir(), 'tgp-generate-'));
+  const directory = join(base, 'project');
+  mkdirSync(directory);
+  const binary = process.env.TGP_BIN ?? 'tgp';
+  const options = { cwd: directory, env: { ...process.env, TGP_HOME: join(base, 'home') } };
+  execFileSync(binary, ['init', '--json'], { ...options, stdio: 'ignore' });
+  const kernel = spawn(binary, ['serve', '--stdio'], { ...options, stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: kernel.stdout })[Symbol.asyncIterator]();
   const client = { name: 'generate', version: '0' };
-  const requests = [['initialize', { protocolVersion: 1, client, host: { directory } }], ...methods, ['shutdown', {}]];
-  requests.forEach(([method, params], id) => {
-    kernel.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-  });
-  for await (const line of createInterface({ input: kernel.stdout })) {
-    const message = JSON.parse(line);
+  const results = [];
+  for (const [method, params] of [['initialize', { protocolVersion: 1, client, host: { directory } }], ...methods, ['shutdown', {}]]) {
+    kernel.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: results.length, method, params })}\n`);
+    const { value, done } = await lines.next();
+    const message = done ? { error: { message: 'the program has ended' } } : JSON.parse(value);
     if (message.error !== undefined) {
-      throw new Error(`${requests[message.id]?.[0]}: ${message.error.message}`);
+      throw new Error(`${method}: ${message.error.message}`);
     }
-    if (message.id !== undefined) {
-      answers.set(message.id, message.result);
-    }
-    if (answers.size === requests.length) {
-      break;
-    }
+    results.push(message.result);
   }
   kernel.stdin.end();
-  rmSync(directory, { recursive: true, force: true });
-  return requests.map((_, id) => answers.get(id));
+  rmSync(base, { recursive: true, force: true });
+  return results;
 }
 
 async function definitions() {

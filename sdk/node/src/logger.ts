@@ -18,10 +18,13 @@ const ORDER: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
 export class Log {
   readonly #logger: Logger;
   readonly level: LogLevel;
+  /** Whether the application takes the log of the kernel. */
+  readonly takesKernelLog: boolean;
 
-  /** Without a logger, warnings and errors go to the standard error stream. */
+  /** Without a logger, warnings and errors of the client go to the standard error stream. */
   constructor(logger: Logger | undefined, level: LogLevel | undefined) {
     this.#logger = logger ?? standardError;
+    this.takesKernelLog = logger !== undefined || level !== undefined;
     this.level = level ?? (logger === undefined ? 'warn' : 'info');
   }
 

@@ -52,9 +52,9 @@ export interface TGPOptions {
   directory?: string;
   /** Keeps the files of the tool repository instead of the disk. */
   vfs?: VFSAdapter;
-  /** Takes the log; warnings and errors go to the standard error stream when there is none. */
+  /** Takes the log of the kernel and of this client. Without it, the client's warnings go to the standard error stream. */
   logger?: Logger;
-  /** From which level on the logger is called: `info` with a logger, `warn` without one. */
+  /** From which level on lines are logged: `info` with a logger, `warn` without one. */
   logLevel?: LogLevel;
   /** Answers approvals. Without it, calls that need one end with `EAPPROVAL`. */
   approve?: Approve;

@@ -47,10 +47,12 @@ export class Host {
     const { consent, approve, hostTools } = this.#options;
     const params: HostParams = {
       approves: approve !== undefined,
-      log: this.#log.level,
       files: this.#files !== undefined,
       tools: listHostTools(hostTools),
     };
+    if (this.#log.takesKernelLog) {
+      params.log = this.#log.level;
+    }
     if (consent !== undefined) {
       params.consent = consent;
     }

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -25,15 +26,24 @@ test('a tool is found, forged, tested and run', { skip }, async (t) => {
 });
 
 test('definitions and prompt are those of the kernel', { skip }, async (t) => {
-  const logger = recordingLogger();
-  const { kernel, directory } = realKernel(t, { logger });
+  const { kernel, directory } = realKernel(t);
   await kernel.boot();
-  assert.deepEqual(logger.lines.filter((line) => line.includes('differ')), []);
+  const { DEFINITIONS, DEFINITIONS_HASH } = createRequire(import.meta.url)('../../dist/definitions.gen.js');
+  assert.equal(kernel.info.kernel.definitions, DEFINITIONS_HASH, 'run `npm run generate`');
+  assert.deepEqual(await kernel.tools(), DEFINITIONS);
   assert.equal(kernel.info.project, directory);
   const listed = await kernel.tools();
   assert.ok(Object.keys(tgpTools(kernel)).every((name) => listed.some((tool) => tool.name === name)));
   assert.equal(kernel.getSystemPrompt(), kernel.info.kernel.staticPrompt);
   assert.match(await kernel.systemPrompt(), /The project is/);
+});
+
+test('the log of the kernel goes to the logger', { skip }, async (t) => {
+  const logger = recordingLogger();
+  const { kernel } = realKernel(t, { logger, logLevel: 'debug' });
+  await kernel.boot();
+  assert.deepEqual(logger.lines.filter((line) => line.includes('differ')), []);
+  await until(() => logger.lines.some((line) => line.startsWith('debug: ')));
 });
 
 test('a failed call has code, details and location', { skip }, async (t) => {
@@ -186,6 +196,7 @@ test('nothing is left after SIGKILL of the application', { skip }, async (t) => 
 
 /** The processes below one. */
 function descendants(pid) {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'));
+  const children = threads.join(' ').split(' ').filter(Boolean).map(Number);
   return children.flatMap((child) => [child, ...descendants(child)]);
 }

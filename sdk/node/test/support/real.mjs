@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { TGP } from '@tgp/core';
-import { silent } from './fake.mjs';
 
 const binary = process.env.TGP_BIN ?? 'tgp';
 
@@ -38,7 +37,7 @@ export function project(test, { config, files = {} } = {}) {
 /** A kernel in a new project. */
 export function realKernel(test, { config, files, ...options } = {}) {
   const place = project(test, { config, files });
-  const kernel = new TGP({ configFile: place.configFile, env: place.env, logger: silent, ...options });
+  const kernel = new TGP({ configFile: place.configFile, env: place.env, ...options });
   test.after(() => kernel.shutdown());
   return { kernel, ...place };
 }
