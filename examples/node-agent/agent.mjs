@@ -1,4 +1,4 @@
-// An agent in 40 lines: a model of OpenAI, or of any server that speaks its protocol, with the tools of the kernel.
+// An agent: a model of OpenAI, or of any server that speaks its protocol, with the tools of the kernel.
 // Usage: OPENAI_API_KEY=… node agent.mjs "What is the tenth Fibonacci number?"
 
 import { createInterface } from 'node:readline/promises';
@@ -12,8 +12,9 @@ const kernel = new TGP({
   configFile: './tgp.config.ts',
   // A person agrees to every effect.
   consent: 'effects',
-  approve: async ({ tool, targets, hash }) => {
-    const answer = await terminal.question(`${tool} ${targets.join(' ')} (${hash.slice(0, 8)})? [y/N] `);
+  approve: async ({ tool, arguments: args, preview, hash }) => {
+    console.error(preview?.diff ?? JSON.stringify(args, null, 2));
+    const answer = await terminal.question(`${tool} (${hash.slice(0, 8)})? [y/N] `);
     return { approved: answer === 'y', by: process.env.USER ?? 'terminal' };
   },
 });

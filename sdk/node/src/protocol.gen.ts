@@ -5,6 +5,7 @@ export type HostConsent = 'rules' | 'effects';
 export type HostLogLevel = 'error' | 'warn' | 'info' | 'debug';
 export type HostDialect = 'sqlite' | 'postgresql' | 'mysql';
 export type HostEffect = 'read' | 'write' | 'execute' | 'network';
+export type HostPlaceholders = 'native' | 'format';
 export type SavepointAction = 'set' | 'release' | 'rollback';
 
 export interface InitializeParams {
@@ -36,6 +37,7 @@ export interface HostSql {
   transactions?: boolean;
   readOnly?: boolean;
   savepoints?: boolean;
+  placeholders?: HostPlaceholders;
 }
 
 export interface HostTool {
@@ -116,7 +118,7 @@ export interface ApproveParams {
   tool: string;
   arguments: unknown;
   effect: HostEffect;
-  targets: string[];
+  targets: { [k: string]: unknown }[];
   reasons: string[];
   runsLater: boolean;
   preview?: unknown;

@@ -1,5 +1,6 @@
 /** MySQL and MariaDB through the package `mysql2`, with or without `mysql2/promise`: a pool, or a connection of its own. */
 
+import type { TGPError } from '../errors.js';
 import type { SqlExecutor, SqlParameter, SqlRow, SqlRows, SqlStatement, SqlTransaction } from './executor.js';
 import { Mutex } from './mutex.js';
 import { integer, isoTimestamp, sqlError, toJsonValue } from './values.js';
@@ -90,9 +91,16 @@ function transaction(core: Core, release: (destroy?: boolean) => void): SqlTrans
     execute: (statement) => run(core, statement),
     commit: () => finish('COMMIT'),
     rollback: () => finish('ROLLBACK'),
-    savepoint(action, name) {
+    async savepoint(action, name) {
       const verbs = { set: 'SAVEPOINT', release: 'RELEASE SAVEPOINT', rollback: 'ROLLBACK TO SAVEPOINT' } as const;
-      return command(core, `${verbs[action]} \`${name.replaceAll('`', '``')}\``);
+      try {
+        await command(core, `${verbs[action]} \`${name.replaceAll('`', '``')}\``);
+      } catch (error) {
+        // `CREATE TABLE` and similar statements commit by themselves, which leaves no savepoint to release.
+        if (action !== 'release' || (error as TGPError).details['sqlCode'] !== 'ER_SP_DOES_NOT_EXIST') {
+          throw error;
+        }
+      }
     },
   };
 }

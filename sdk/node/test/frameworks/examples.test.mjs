@@ -25,6 +25,6 @@ test('node-agent: a person approves every effect', { skip }, async (t) => {
   const [code] = await once(agent, 'exit');
   assert.equal(code, 0, questions);
   assert.equal(output.trim(), 'It is 55.');
-  assert.match(questions, /write_file .*fib\.ts.*\[y\/N\]/);
+  assert.match(questions, /\+\+\+ b\/tools\/math\/fib\.ts[^]*write_file \([0-9a-f]{8}\)\? \[y\/N\]/);
   assert.match(requests.at(-1).body.messages.at(-1).content, /"result":55/);
 });

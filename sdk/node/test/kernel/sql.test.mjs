@@ -75,6 +75,7 @@ test('a function without transactions keeps each statement', { skip }, async (t)
   const pool = new pg.Pool({ connectionString: databases.postgres.url });
   const logger = recordingLogger();
   const { kernel } = realKernel(t, { config: EXPLORE, logger });
+  t.after(() => pool.end());
   const { exec_sql } = createSqlTools(async (sql, parameters) => (await pool.query(sql, parameters)).rows, kernel);
   await exec_sql.execute({ sql: 'CREATE TABLE single (n INTEGER)' });
   await exec_sql.execute({ sql: 'INSERT INTO single VALUES (?)', params: [1] });
@@ -89,11 +90,11 @@ export default async function half(): Promise<void> {
   assert.equal((await pool.query('SELECT * FROM single')).rows.length, 2, 'the statement stays');
   assert.ok(logger.lines.some((line) => line.includes('has no transactions')));
   await pool.query('DROP TABLE single');
-  await pool.end();
 });
 
 test('a transaction is rolled back when the kernel is killed', { skip }, async (t) => {
   const pool = new pg.Pool({ connectionString: databases.postgres.url });
+  t.after(() => pool.end());
   await pool.query('CREATE TABLE lost (n INTEGER)');
   let kill = () => {};
   const { kernel } = realKernel(t, {
@@ -120,5 +121,4 @@ export default async function lose(): Promise<void> {
   assert.equal((await pool.query('SELECT * FROM lost')).rows.length, 0);
   await pool.query('DROP TABLE lost');
   assert.equal(pool.idleCount, pool.totalCount, 'the connection was given back');
-  await pool.end();
 });
