@@ -1,16 +1,18 @@
 // `createSqlTools` with the real kernel: the application's database takes part in runs.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
 
+import Database from 'better-sqlite3';
 import promises from 'mysql2/promise';
 import pg from 'pg';
-import { createSqlTools } from '@tgp/core';
+import { createSqlTools, postgresExecutor } from '@tgp/core';
 import { mariadb, postgres } from '../support/databases.mjs';
-import { recordingLogger } from '../support/fake.mjs';
+import { until } from '../support/fake.mjs';
 import { EXPLORE, realKernel, skip } from '../support/real.mjs';
 
-const isNew = Number(process.versions.node.split('.')[0]) >= 22;
 const PAY = `/** Moves credit from one user to another. */
 export default async function pay(args: { from: string; to: string; amount: number }): Promise<number> {
   await tgp.exec_sql('UPDATE users SET credit = credit + :amount WHERE name = :to', { amount: args.amount, to: args.to });
@@ -59,22 +61,29 @@ test('mysql2', { skip }, async (t) => {
   await pool.end();
 });
 
-test('better-sqlite3', { skip: skip || (!isNew && 'needs Node 22') }, async (t) => {
-  const { default: Database } = await import('better-sqlite3');
+test('better-sqlite3', { skip }, async (t) => {
   const database = new Database(':memory:');
   await checkDatabase(t, database, async (sql) => database.prepare(sql).all());
 });
 
-test('node:sqlite', { skip: skip || (!isNew && 'needs Node 22') }, async (t) => {
-  const { DatabaseSync } = await import('node:sqlite');
+test('node:sqlite', { skip }, async (t) => {
   const database = new DatabaseSync(':memory:');
   await checkDatabase(t, database, async (sql) => database.prepare(sql).all());
 });
 
+test('a database that is bound after the boot', { skip }, async (t) => {
+  const { kernel } = realKernel(t, { config: EXPLORE });
+  await kernel.boot();
+  const database = new DatabaseSync(':memory:');
+  database.exec('CREATE TABLE late (n INTEGER)');
+  const { exec_sql } = createSqlTools(database);
+  await exec_sql.execute({ sql: 'INSERT INTO late VALUES (:n)', params: { n: 7 } });
+  assert.equal(database.prepare('SELECT n FROM late').get().n, 7);
+});
+
 test('a function without transactions keeps each statement', { skip }, async (t) => {
   const pool = new pg.Pool({ connectionString: databases.postgres.url });
-  const logger = recordingLogger();
-  const { kernel } = realKernel(t, { config: EXPLORE, logger });
+  const { kernel } = realKernel(t, { config: EXPLORE });
   t.after(() => pool.end());
   const { exec_sql } = createSqlTools(async (sql, parameters) => (await pool.query(sql, parameters)).rows, kernel);
   await exec_sql.execute({ sql: 'CREATE TABLE single (n INTEGER)' });
@@ -88,7 +97,6 @@ export default async function half(): Promise<void> {
   await kernel.call('write_file', { path: 'tools/half.ts', content });
   await assert.rejects(kernel.exec('tools/half.ts'));
   assert.equal((await pool.query('SELECT * FROM single')).rows.length, 2, 'the statement stays');
-  assert.ok(logger.lines.some((line) => line.includes('has no transactions')));
   await pool.query('DROP TABLE single');
 });
 
@@ -96,29 +104,34 @@ test('a transaction is rolled back when the kernel is killed', { skip }, async (
   const pool = new pg.Pool({ connectionString: databases.postgres.url });
   t.after(() => pool.end());
   await pool.query('CREATE TABLE lost (n INTEGER)');
-  let kill = () => {};
-  const { kernel } = realKernel(t, {
-    config: EXPLORE,
-    hostTools: { test: { die: { description: 'Kills the kernel.', execute: () => kill() } } },
-  });
-  createSqlTools(pool, kernel);
-  const content = `import { die } from 'host:test';
-/** Writes, then dies. */
+  const { kernel } = realKernel(t, { config: EXPLORE });
+  const executor = postgresExecutor(pool);
+  const begin = async (options) => {
+    const transaction = await executor.begin(options);
+    const execute = async (statement) => {
+      const rows = await transaction.execute(statement);
+      if (statement.sql.includes('VALUES (2)')) killKernel();
+      return rows;
+    };
+    return { ...transaction, execute };
+  };
+  createSqlTools({ ...executor, begin }, kernel);
+  const content = `/** Writes twice. */
 export default async function lose(): Promise<void> {
   await tgp.exec_sql('INSERT INTO lost VALUES (1)');
-  await die({});
+  await tgp.exec_sql('INSERT INTO lost VALUES (2)');
 }
 `;
   await kernel.call('write_file', { path: 'tools/lose.ts', content });
-  const { readFileSync } = await import('node:fs');
-  kill = () => {
-    const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean);
-    const kernelProcess = children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--stdio'));
-    process.kill(Number(kernelProcess), 'SIGKILL');
-    return new Promise(() => {});
-  };
   await assert.rejects(kernel.exec('tools/lose.ts'), { code: 'EINTERNAL', message: /SIGKILL/ });
+  await until(() => pool.idleCount === pool.totalCount);
   assert.equal((await pool.query('SELECT * FROM lost')).rows.length, 0);
+  assert.equal((await kernel.call('exec_sql', { sql: 'SELECT count(*) AS n FROM lost' })).rows[0].n, 0, 'the next call starts another');
   await pool.query('DROP TABLE lost');
-  assert.equal(pool.idleCount, pool.totalCount, 'the connection was given back');
 });
+
+function killKernel() {
+  const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean);
+  const kernel = children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--stdio'));
+  process.kill(Number(kernel), 'SIGKILL');
+}
