@@ -1,0 +1,3 @@
+export default function Page() {
+  return <p>Send a POST request to /api/agent.</p>;
+}

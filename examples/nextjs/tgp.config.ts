@@ -1,0 +1,5 @@
+import { defineTGPConfig } from '@tgp/core';
+
+export default defineTGPConfig({
+  tdd: { mode: 'strict' },
+});
