@@ -6,7 +6,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,11 +39,11 @@ def binary() -> str:
 
 
 @pytest.fixture
-def project(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def project(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project whose kernel never touches the real home."""
     home = tmp_path / "home"
     monkeypatch.setenv("TGP_HOME", str(home))
     folder = tmp_path / "project"
     folder.mkdir()
     subprocess.run([binary, "-C", str(folder), "init", "--json"], check=True, stdout=subprocess.DEVNULL)
-    yield folder
+    return folder

@@ -100,7 +100,14 @@ def main() -> None:
     handlers["ask"] = lambda message: done(
         message, ask(message["params"]["arguments"]["method"], message["params"]["arguments"]["params"])
     )
-    if behaviour == "serve":
+    if behaviour == "log":
+        send({"method": "log", "params": {"level": "warn", "target": "worker", "message": "100% slow"}})
+        serve(handlers)
+    elif behaviour == "adapters":
+        handlers |= {"list_files": echo, "exec_tool": fail}
+        handlers["prompt/get"] = lambda message: answer(message, {"prompt": "the live prompt"})
+        serve(handlers)
+    elif behaviour == "serve":
         serve(handlers)
         # A kernel ends when its input ends.
         while sys.stdin.buffer.readline():

@@ -160,9 +160,7 @@ def test_another_version_of_the_protocol(fake: MakeBinary) -> None:
         kernel.boot()
 
 
-def test_the_program_is_found_or_missed(
-    fake: MakeBinary, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_program_is_found_or_missed(fake: MakeBinary, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = fake("serve")
     monkeypatch.setenv("TGP_BIN", path)
     assert find_binary() == path

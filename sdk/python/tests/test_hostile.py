@@ -37,8 +37,8 @@ def wait_until_gone(pid: int) -> None:
 
 
 def pid_of(kernel: TGP | AsyncTGP) -> int:
-    assert kernel._connection is not None  # pyright: ignore[reportPrivateUsage]
-    return kernel._connection._process.pid  # pyright: ignore[reportPrivateUsage]
+    assert kernel._connection is not None
+    return kernel._connection._process.pid
 
 
 def test_a_kernel_that_dies_raises_the_end_of_its_log(fake: MakeBinary) -> None:
@@ -76,7 +76,10 @@ def test_a_kernel_that_dies_at_boot(fake: MakeBinary) -> None:
 
 
 def test_a_kernel_that_never_boots(fake: MakeBinary) -> None:
-    with TGP(binary=fake("boot-silence"), boot_timeout=0.3) as kernel, pytest.raises(TimeoutError, match="did not boot"):
+    with (
+        TGP(binary=fake("boot-silence"), boot_timeout=0.3) as kernel,
+        pytest.raises(TimeoutError, match="did not boot"),
+    ):
         kernel.boot()
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import _definitions
 from ._binary import find_binary
 from ._host import Host, HostServices
+from ._json import is_object
 from ._process import KernelProcess
 from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
@@ -149,9 +150,7 @@ class KernelBase:
         except (KeyError, TypeError) as error:
             raise ProtocolError("EINTERNAL", "the kernel answered `initialize` with something else") from error
         if version != PROTOCOL_VERSION:
-            raise ProtocolError(
-                "ECAPABILITY", f"the kernel speaks protocol {version}, this client {PROTOCOL_VERSION}"
-            )
+            raise ProtocolError("ECAPABILITY", f"the kernel speaks protocol {version}, this client {PROTOCOL_VERSION}")
         if hashes != (_definitions.DEFINITIONS_HASH, _definitions.PROMPT_HASH):
             self._log.warning(
                 "the kernel %s has other tool definitions than this client %s: tools() and system_prompt() are right, "
@@ -198,7 +197,9 @@ class KernelBase:
         """A call on the event loop that is running; both clients have it for the adapters."""
         if self._needs_boot():
             await self._boot_in_loop()
-        return read_result(await asyncio.wrap_future(self._request("tools/call", call_params(tool, arguments, dry_run))))
+        return read_result(
+            await asyncio.wrap_future(self._request("tools/call", call_params(tool, arguments, dry_run)))
+        )
 
 
 def call_params(tool: str, arguments: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
@@ -219,7 +220,7 @@ def exec_arguments(path: str, args: Any, limits: Mapping[str, int] | None) -> di
 
 def read_result(answer: Any) -> Any:
     """The data of a call; a call that failed raises its error."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("ok"), bool):
+    if not is_object(answer) or not isinstance(answer.get("ok"), bool):
         raise ProtocolError("EINTERNAL", "the kernel answered a call with something else")
     if answer["ok"]:
         return answer.get("data")
@@ -227,7 +228,7 @@ def read_result(answer: Any) -> Any:
 
 
 def field_of(answer: Any, name: str) -> Any:
-    if not isinstance(answer, dict) or name not in answer:
+    if not is_object(answer) or name not in answer:
         raise ProtocolError("EINTERNAL", f"the kernel answered without `{name}`")
     return answer[name]
 

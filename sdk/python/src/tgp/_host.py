@@ -59,9 +59,7 @@ class HostServices:
 class Host:
     """Answers the requests of one kernel. Each runs in a thread of its own, so none can block another."""
 
-    def __init__(
-        self, services: HostServices, logger: logging.Logger, loop: asyncio.AbstractEventLoop | None
-    ) -> None:
+    def __init__(self, services: HostServices, logger: logging.Logger, loop: asyncio.AbstractEventLoop | None) -> None:
         self._services = services
         self._logger = logger
         self._loop = loop

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from ._json import is_object
 from ._process import KernelProcess
 from .errors import KernelClosedError, KernelExitedError, ProtocolError, TGPError, from_rpc
 
@@ -92,9 +93,7 @@ class Connection:
                 raise copy.copy(self._failure)
             self._next_id += 1
             request_id = self._next_id
-        pending = _Pending(
-            encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}), on_event
-        )
+        pending = _Pending(encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}), on_event)
         if len(pending.line) > MAX_LINE:
             raise TGPError(
                 "EVALIDATION", f"the request `{method}` has {len(pending.line)} bytes, at most {MAX_LINE} are possible"
@@ -234,14 +233,14 @@ class Connection:
         except (ValueError, RecursionError) as error:
             start = line[:200].decode("utf-8", "replace").rstrip()
             raise ProtocolError("EINTERNAL", f"the kernel sent a line that is not JSON: `{start}`") from error
-        if not isinstance(message, dict):
+        if not is_object(message):
             raise ProtocolError("EINTERNAL", "the kernel sent a message that is not an object")
         method = message.get("method")
         if method is None:
             self._receive_answer(message)
             return
         params = message.get("params", {})
-        if not isinstance(method, str) or not isinstance(params, dict):
+        if not isinstance(method, str) or not is_object(params):
             raise ProtocolError("EINTERNAL", "the kernel sent a request without a method or with wrong parameters")
         request_id = message.get("id")
         if isinstance(request_id, (int, str)) and not isinstance(request_id, bool):
@@ -274,7 +273,7 @@ class Connection:
         request_id, event = params.get("request"), params.get("event")
         with self._lock:
             pending = self._in_flight.get(request_id) if isinstance(request_id, int) else None
-        if pending is not None and pending.on_event is not None and isinstance(event, dict):
+        if pending is not None and pending.on_event is not None and is_object(event):
             pending.on_event(event)
 
     def _fail(self, failure: TGPError) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
+from ._json import is_object
 from .errors import TGPError
 
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
@@ -63,8 +64,8 @@ class EventBuffer:
             )
         assert self._future is not None
         answer = self._future.result(0)
-        summary = answer.get("summary") if isinstance(answer, dict) else None
-        return summary if isinstance(summary, dict) else {}
+        summary = answer.get("summary") if is_object(answer) else None
+        return summary if is_object(summary) else {}
 
     def cancel(self) -> None:
         if self._future is not None:
@@ -76,9 +77,7 @@ class EventBuffer:
             self._wake()
 
 
-def run_params(
-    task: str, provider: str | None, model: str | None, max_steps: int | None
-) -> dict[str, Any]:
+def run_params(task: str, provider: str | None, model: str | None, max_steps: int | None) -> dict[str, Any]:
     params: dict[str, Any] = {"task": task}
     if provider is not None:
         params["provider"] = provider

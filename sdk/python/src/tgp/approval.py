@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._protocol import HostEffect
@@ -38,8 +38,8 @@ class Approval:
     reason: str | None = None
 
 
-ApprovalAnswer = Union[bool, Approval]
-Approve = Callable[[ApprovalRequest], Union[ApprovalAnswer, Awaitable[ApprovalAnswer]]]
+ApprovalAnswer = bool | Approval
+Approve = Callable[[ApprovalRequest], ApprovalAnswer | Awaitable[ApprovalAnswer]]
 """A function that answers; it may be a coroutine function."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ._json import is_object
+
 
 class SourceLocation(NamedTuple):
     """A place in a source file. Lines and columns count from 1."""
@@ -39,7 +41,7 @@ class TGPError(Exception):
     @property
     def location(self) -> SourceLocation | None:
         place = self.details.get("place")
-        if not isinstance(place, Mapping):
+        if not is_object(place):
             return None
         try:
             return SourceLocation(str(place["file"]), int(place["line"]), int(place["column"]))
@@ -85,13 +87,13 @@ class ProtocolError(TGPError):
 
 def from_wire(error: object) -> TGPError:
     """The exception of ``{code, message, details}``."""
-    if not isinstance(error, Mapping):
+    if not is_object(error):
         return ProtocolError("EINTERNAL", "the kernel reported a failure without an error")
     details = error.get("details")
     return TGPError(
         str(error.get("code", "EINTERNAL")),
         str(error.get("message", "")),
-        details if isinstance(details, Mapping) else None,
+        details if is_object(details) else None,
     )
 
 
@@ -100,9 +102,9 @@ _INVALID_PARAMS = -32602
 
 def from_rpc(error: object) -> TGPError:
     """The exception of the ``error`` of a JSON-RPC answer."""
-    if not isinstance(error, Mapping):
+    if not is_object(error):
         return ProtocolError("EINTERNAL", "the kernel answered with an `error` that is not an object")
-    if isinstance(error.get("data"), Mapping):
+    if is_object(error.get("data")):
         return from_wire(error["data"])
     message = str(error.get("message", ""))
     if error.get("code") == _INVALID_PARAMS:

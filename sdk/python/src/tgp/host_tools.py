@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ._schema import input_schema_of, output_schema_of
 
@@ -67,6 +67,7 @@ class HostModule:
     @overload
     def tool(
         self,
+        /,
         *,
         name: str | None = None,
         description: str | None = None,
@@ -76,7 +77,7 @@ class HostModule:
     ) -> Callable[[Function], Function]: ...
     def tool(
         self,
-        function: Function | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
@@ -84,7 +85,7 @@ class HostModule:
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         effect: HostEffect = "execute",
-    ) -> Function | Callable[[Function], Function]:
+    ) -> Any:
         """Adds a function to the module and returns it unchanged."""
 
         def add(function: Function) -> Function:
@@ -97,7 +98,7 @@ class HostModule:
         return add if function is None else add(function)
 
 
-HostTools = Union[Mapping[str, Mapping[str, Union[HostTool, Callable[..., Any]]]], Iterable[HostModule]]
+HostTools = Mapping[str, Mapping[str, HostTool | Callable[..., Any]]] | Iterable[HostModule]
 """``{"mail": {"send": HostTool(send)}}`` (a plain function is taken too), or modules."""
 
 
@@ -106,9 +107,7 @@ def collect(tools: HostTools | None) -> dict[tuple[str, str], HostTool]:
     found: dict[tuple[str, str], HostTool] = {}
     if tools is None:
         return found
-    modules: Iterable[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]]
-    modules = tools.items() if isinstance(tools, Mapping) else ((module.name, module.tools) for module in tools)
-    for module, functions in modules:
+    for module, functions in _modules(tools):
         if not _MODULE.fullmatch(module):
             raise ValueError(f"invalid host module `{module}`: expected letters, digits, `_` or `-`")
         for name, function in functions.items():
@@ -118,6 +117,12 @@ def collect(tools: HostTools | None) -> dict[tuple[str, str], HostTool]:
                 raise ValueError(f"the host tool `{module}/{name}` is defined twice")
             found[module, name] = function if isinstance(function, HostTool) else HostTool(function)
     return found
+
+
+def _modules(tools: HostTools) -> Iterable[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]]:
+    if isinstance(tools, Mapping):
+        return cast("Mapping[str, Mapping[str, HostTool | Callable[..., Any]]]", tools).items()
+    return [(module.name, module.tools) for module in tools]
 
 
 def _summary(function: Callable[..., Any]) -> str:

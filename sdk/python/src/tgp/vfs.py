@@ -204,7 +204,9 @@ class DirectoryVfs(Vfs):
                 raise TGPError("ESECURITY", f"`{path}` leads through a symbolic link")
             if number + 1 < len(parts) and not stat.S_ISDIR(mode):
                 if create_parents:
-                    raise TGPError("ECONFLICT", f"`{path}` cannot be written: `{'/'.join(parts[: number + 1])}` is a file")
+                    raise TGPError(
+                        "ECONFLICT", f"`{path}` cannot be written: `{'/'.join(parts[: number + 1])}` is a file"
+                    )
                 return None
         return target
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from .._json import is_object
 from ._executor import Dialect, SqlExecutor, SqlResult, SqlTransaction
 from ._placeholders import to_format
 
@@ -128,6 +129,12 @@ class _SqliteTransaction(_DbApiTransaction):
         self._run("BEGIN" if read_only else "BEGIN IMMEDIATE")
         self._changes = connection.total_changes
 
+    def _cursor(self) -> Any:
+        cursor = self._connection.cursor()
+        # An application may have chosen rows of another kind.
+        cursor.row_factory = None
+        return cursor
+
     def _start(self, cursor: Any, sql: str, parameters: Sequence[Any]) -> None:
         self._changes = self._connection.total_changes
         cursor.execute(sql, tuple(parameters))
@@ -135,7 +142,7 @@ class _SqliteTransaction(_DbApiTransaction):
     def _changed(self, cursor: Any, sql: str) -> int:
         if self._connection.total_changes == self._changes:
             return 0
-        counter = self._connection.cursor()
+        counter = self._cursor()
         try:
             return int(counter.execute("SELECT changes()").fetchone()[0])
         finally:
@@ -216,7 +223,7 @@ def _psycopg_raw_cursor(connection: Any) -> Any:
 
 def _sequence(row: Any) -> Sequence[Any]:
     """A row as a sequence; an application may have chosen rows that are dictionaries."""
-    return list(cast("Mapping[str, Any]", row).values()) if isinstance(row, Mapping) else row
+    return list(row.values()) if is_object(row) else row
 
 
 def _identifier(name: str) -> str:

@@ -49,10 +49,10 @@ class SqlTransaction(ABC):
     def rollback_to(self, name: str) -> None:
         raise NotImplementedError
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> None:  # noqa: B027
         """Stops the statement that is running. Called by another thread; does nothing where the driver cannot do it."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Gives the connection back. Called once, after ``commit`` or ``rollback``."""
 
 

@@ -131,7 +131,7 @@ class SqlService:
             return found, lambda: self._execute(_open(found), params)
         if method == "host/sql/savepoint":
             return found, lambda: _savepoint(_open(found), params)
-        return found, lambda: found.end(commit=bool(params["commit"])) or {}
+        return found, lambda: _end(found, params)
 
     def _begin(self, worker: _Worker, params: Mapping[str, Any]) -> dict[str, Any]:
         worker.transaction = self._executor.begin(bool(params["readOnly"]))
@@ -156,6 +156,11 @@ def _open(worker: _Worker) -> SqlTransaction:
     if worker.transaction is None:
         raise TGPError("ESQL", "the transaction could not begin or has ended")
     return worker.transaction
+
+
+def _end(worker: _Worker, params: Mapping[str, Any]) -> dict[str, Any]:
+    worker.end(commit=bool(params["commit"]))
+    return {}
 
 
 def _savepoint(transaction: SqlTransaction, params: Mapping[str, Any]) -> dict[str, Any]:

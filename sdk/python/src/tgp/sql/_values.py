@@ -7,10 +7,10 @@ import datetime as dt
 import decimal
 import json
 import math
-import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
+from .._json import is_list, is_object
 from ..errors import TGPError
 from ._executor import Dialect, SqlResult
 
@@ -19,23 +19,21 @@ _LARGEST_EXACT = 2**53
 
 def read_parameter(value: Any, dialect: Dialect) -> Any:
     """A parameter of the protocol as the value that a driver takes."""
-    if isinstance(value, list):
-        values = cast("list[Any]", value)
-        if dialect == "postgresql" and not any(isinstance(item, dict) for item in values):
-            return [read_parameter(item, dialect) for item in values]
-        return _json(values)
-    if not isinstance(value, dict):
+    if is_list(value):
+        if dialect == "postgresql" and not any(isinstance(item, dict) for item in value):
+            return [read_parameter(item, dialect) for item in value]
+        return _json(value)
+    if not is_object(value):
         return value
-    fields = cast("dict[str, Any]", value)
-    if len(fields) == 1:
-        tag, content = next(iter(fields.items()))
+    if len(value) == 1:
+        tag, content = next(iter(value.items()))
         if tag == "$base64" and isinstance(content, str):
             return base64.b64decode(content, validate=True)
         if tag == "$bigint" and isinstance(content, str):
             return int(content)
         if tag == "$date" and isinstance(content, str):
             return _read_time(content, dialect)
-    return _json(fields)
+    return _json(value)
 
 
 def _read_time(text: str, dialect: Dialect) -> Any:
@@ -63,19 +61,17 @@ def write_value(value: Any) -> Any:
     if isinstance(value, decimal.Decimal):
         return format(value, "f") if value.is_finite() else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode()
+        return base64.b64encode(bytes(value)).decode()
     if isinstance(value, dt.datetime):
         return _write_time(value)
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
         return _write_duration(value)
-    if isinstance(value, Mapping):
-        return {str(key): write_value(item) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, (Sequence, set, frozenset)):
-        return [write_value(item) for item in cast("Sequence[Any]", value)]
-    if isinstance(value, uuid.UUID):
-        return str(value)
+    if is_object(value):
+        return {str(key): write_value(item) for key, item in value.items()}
+    if is_list(value):
+        return [write_value(item) for item in value]
     return str(value)
 
 
@@ -106,9 +102,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 def write_result(result: SqlResult, max_rows: int) -> dict[str, Any]:
     """The answer to ``host/sql/execute``."""
     columns = distinct([str(name) for name in result.columns])
-    rows = [
-        dict(zip(columns, map(write_value, row), strict=True)) for row in result.rows[:max_rows]
-    ]
+    rows = [dict(zip(columns, map(write_value, row), strict=True)) for row in result.rows[:max_rows]]
     return {
         "columns": columns,
         "rows": rows,
