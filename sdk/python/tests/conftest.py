@@ -40,10 +40,11 @@ def binary() -> str:
 
 @pytest.fixture
 def project(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project whose kernel never touches the real home."""
+    """A project in which a tool can be written without a test, and whose kernel never touches the real home."""
     home = tmp_path / "home"
     monkeypatch.setenv("TGP_HOME", str(home))
     folder = tmp_path / "project"
     folder.mkdir()
     subprocess.run([binary, "-C", str(folder), "init", "--json"], check=True, stdout=subprocess.DEVNULL)
+    (folder / "tgp.config.ts").write_text("export default { tdd: { mode: 'explore' } };\n")
     return folder

@@ -31,7 +31,7 @@ QUESTION: dict[str, Any] = {
     "tool": "exec_sql",
     "arguments": {"sql": "DELETE FROM users"},
     "effect": "write",
-    "targets": ["sql: delete"],
+    "targets": [{"kind": "sql", "verbs": ["delete"]}],
     "reasons": ["rows are precious"],
     "runsLater": False,
     "preview": {"changed": 3},
@@ -65,7 +65,7 @@ def test_an_approval(fake: MakeBinary, answer: bool | Approval, wire: dict[str, 
         assert ask(kernel, "host/approve", QUESTION) == wire
     (question,) = questions
     assert (question.tool, question.effect, question.hash) == ("exec_sql", "write", "abc")
-    assert question.targets == ("sql: delete",)
+    assert question.targets == ({"kind": "sql", "verbs": ["delete"]},)
     assert question.preview == {"changed": 3}
 
 

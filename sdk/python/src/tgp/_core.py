@@ -146,12 +146,12 @@ class KernelBase:
         try:
             info: InitializeResult = answer
             version, kernel = info["protocolVersion"], info["kernel"]
-            hashes = (kernel["definitions"], kernel["prompt"])
+            made_of = (kernel["definitions"], kernel["staticPrompt"])
         except (KeyError, TypeError) as error:
             raise ProtocolError("EINTERNAL", "the kernel answered `initialize` with something else") from error
         if version != PROTOCOL_VERSION:
             raise ProtocolError("ECAPABILITY", f"the kernel speaks protocol {version}, this client {PROTOCOL_VERSION}")
-        if hashes != (_definitions.DEFINITIONS_HASH, _definitions.PROMPT_HASH):
+        if made_of != (_definitions.DEFINITIONS_HASH, _definitions.SYSTEM_PROMPT):
             self._log.warning(
                 "the kernel %s has other tool definitions than this client %s: tools() and system_prompt() are right, "
                 "TOOL_DEFINITIONS and SYSTEM_PROMPT may be out of date",

@@ -62,7 +62,7 @@ class InitializeParams(TypedDict):
 class KernelInfo(TypedDict):
     version: str
     definitions: str
-    prompt: str
+    staticPrompt: str
 
 
 class InitializeResult(TypedDict):

@@ -17,8 +17,8 @@ class ApprovalRequest:
     tool: str
     arguments: Any
     effect: HostEffect
-    targets: tuple[str, ...]
-    """What the call reads and changes, one line each."""
+    targets: tuple[Mapping[str, Any], ...]
+    """What the call reads and changes."""
     reasons: tuple[str, ...]
     """Why the approval is needed."""
     runs_later: bool
