@@ -55,10 +55,16 @@ def generate(schema: dict[str, Any]) -> str:
         ]
         subprocess.run(command, check=True)
         text = target.read_text()
-    # Its imports are replaced: the header has them without a dependency.
-    first = next(node for node in ast.parse(text).body if not isinstance(node, (ast.Import, ast.ImportFrom)))
+    # Its imports are replaced: the header has them without a dependency. `Model` is the root, which has no type.
+    first = next(node for node in ast.parse(text).body if not _is_preamble(node))
     body = text.splitlines(keepends=True)[first.lineno - 1 :]
     return HEADER.format(version=schema["version"]) + "".join(body)
+
+
+def _is_preamble(node: ast.stmt) -> bool:
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == "Model"
+    return isinstance(node, (ast.Import, ast.ImportFrom))
 
 
 def main() -> int:

@@ -51,30 +51,30 @@ def sqlalchemy_sqlite(path: Path) -> SqlExecutor:
 
 
 def psycopg3(_path: Path) -> SqlExecutor:
+    url = url_of(POSTGRES)
     import psycopg
 
-    url = url_of(POSTGRES)
     return DbApiExecutor(lambda: psycopg.connect(url), "postgresql")
 
 
 def psycopg2(_path: Path) -> SqlExecutor:
+    url = url_of(POSTGRES)
     import psycopg2
 
-    url = url_of(POSTGRES)
     return DbApiExecutor(lambda: psycopg2.connect(url), "postgresql")
 
 
 def sqlalchemy_postgres(_path: Path) -> SqlExecutor:
+    address = "postgresql+psycopg" + url_of(POSTGRES)[url_of(POSTGRES).index(":") :]
     import sqlalchemy
 
-    address = "postgresql+psycopg" + url_of(POSTGRES)[url_of(POSTGRES).index(":") :]
     return SqlAlchemyExecutor(sqlalchemy.create_engine(address))
 
 
 def pymysql(_path: Path) -> SqlExecutor:
+    parts = urlsplit(url_of(MYSQL))
     import pymysql
 
-    parts = urlsplit(url_of(MYSQL))
 
     def connect() -> Any:
         return pymysql.connect(
@@ -89,9 +89,9 @@ def pymysql(_path: Path) -> SqlExecutor:
 
 
 def sqlalchemy_mysql(_path: Path) -> SqlExecutor:
+    address = "mysql+pymysql" + url_of(MYSQL)[url_of(MYSQL).index(":") :]
     import sqlalchemy
 
-    address = "mysql+pymysql" + url_of(MYSQL)[url_of(MYSQL).index(":") :]
     return SqlAlchemyExecutor(sqlalchemy.create_engine(address))
 
 

@@ -63,6 +63,11 @@ export default async function mails(args: { to: string }): Promise<unknown> {
 """
 
 
+waits_for_the_kernel = pytest.mark.xfail(
+    raises=TGPError, strict=True, reason="the kernel answers ECAPABILITY: it does not take tools and files of a host yet"
+)
+
+
 def write(kernel: TGP, path: str, content: str) -> None:
     kernel.call("write_file", {"path": path, "content": content})
 
@@ -121,7 +126,7 @@ def test_sql_of_a_run_is_one_transaction(project: Path, tmp_path: Path) -> None:
         data = kernel.call("exec_sql", {"sql": "SELECT name FROM users WHERE name <> ?", "params": ["x"]})
         assert data["rows"] == [{"name": "Ann"}]
         with pytest.raises(TGPError) as raised:
-            kernel.call("exec_sql", {"sql": "SELECT * FROM nothing"})
+            kernel.call("exec_sql", {"sql": "SELECT * FROM no_table"})
         assert raised.value.code == "ESQL"
         assert "no such table" in raised.value.message
     with sqlite3.connect(path) as connection:
@@ -140,6 +145,7 @@ def test_sql_without_transactions(project: Path) -> None:
     assert statements == ["SELECT 1 AS one"]
 
 
+@waits_for_the_kernel
 def test_host_tools(project: Path) -> None:
     mail = HostModule("mail")
     sent: list[str] = []
@@ -180,6 +186,7 @@ def test_approvals(project: Path) -> None:
     assert len(questions[0].hash) == 64
 
 
+@waits_for_the_kernel
 def test_the_files_of_the_host(project: Path) -> None:
     files = MemoryVfs()
     with TGP(project, files=files) as kernel:

@@ -16,7 +16,7 @@ from . import _definitions
 from ._binary import find_binary
 from ._host import Host, HostServices
 from ._json import is_object
-from ._process import KernelProcess
+from ._process import EXIT_SECONDS, KernelProcess
 from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
 from ._version import VERSION
@@ -188,7 +188,7 @@ class KernelBase:
                 self._log.warning("the kernel is killed: %s", error)
                 connection.close(0)
             else:
-                connection.close(5.0)
+                connection.close(EXIT_SECONDS)
 
     async def _boot_in_loop(self) -> InitializeResult:
         return await asyncio.to_thread(self._boot)

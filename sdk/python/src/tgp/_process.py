@@ -15,7 +15,7 @@ from .errors import KernelNotFoundError
 LOG_TAIL_BYTES = 64 * 1024
 """How much of the kernel's standard error is kept for an exception."""
 
-_EXIT_SECONDS = 5.0
+EXIT_SECONDS = 10.0
 """How long a kernel may take to end after its input has ended, before it is killed."""
 
 
@@ -79,7 +79,7 @@ class KernelProcess:
         with contextlib.suppress(OSError):
             self._popen.kill()
 
-    def wait(self, seconds: float = _EXIT_SECONDS) -> int | None:
+    def wait(self, seconds: float = EXIT_SECONDS) -> int | None:
         """Waits for the end of the process, and kills it after ``seconds``. Returns its exit code."""
         if not self._is_owner():
             return None
