@@ -59,7 +59,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_the_agent_forges_a_tool_and_the_service_runs_it(client: TestClient) -> None:
     answer = client.post("/chat", json={"message": "How much is open?"})
     assert answer.status_code == 200
-    assert answer.json() == {"text": "50.0"}
+    assert answer.json() == {"text": "50"}
     assert client.post("/tools/open", json={"currency": "EUR"}).json() == 40
     assert client.post("/tools/nothing", json={}).status_code == 404
     wrong = client.post("/tools/open", json={"currency": 5})

@@ -75,7 +75,6 @@ def pymysql(_path: Path) -> SqlExecutor:
     parts = urlsplit(url_of(MYSQL))
     import pymysql
 
-
     def connect() -> Any:
         return pymysql.connect(
             host=parts.hostname or "127.0.0.1",

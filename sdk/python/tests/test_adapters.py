@@ -133,7 +133,7 @@ class Messages(HTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Messages
+    server: Messages  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -210,10 +210,8 @@ def test_anthropic_with_a_loop_of_the_application(fake: MakeBinary, server: Mess
             answers = results(kernel, message)
             if not answers:
                 break
-            messages += [
-                {"role": "assistant", "content": message.content},
-                {"role": "user", "content": answers},
-            ]
+            messages.append({"role": "assistant", "content": message.content})
+            messages.append({"role": "user", "content": answers})
     check_conversation(server)
 
 
@@ -231,10 +229,8 @@ def test_anthropic_with_an_async_loop(fake: MakeBinary, server: Messages) -> Non
         ):
             create = client.messages.create
             message = await create(model="fake", max_tokens=100, tools=tools(NAMES), messages=messages)
-            messages += [
-                {"role": "assistant", "content": message.content},
-                {"role": "user", "content": await aresults(kernel, message)},
-            ]
+            messages.append({"role": "assistant", "content": message.content})
+            messages.append({"role": "user", "content": await aresults(kernel, message)})
             message = await create(model="fake", max_tokens=100, tools=tools(NAMES), messages=messages)
             assert await aresults(kernel, message) == []
 

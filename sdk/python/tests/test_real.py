@@ -7,12 +7,13 @@ import json
 import os
 import signal
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_hostile import pid_of, start_host, wait_until_gone
 
+from test_hostile import pid_of, start_host, wait_until_gone
 from tgp import (
     TGP,
     TOOL_DEFINITIONS,
@@ -64,7 +65,9 @@ export default async function mails(args: { to: string }): Promise<unknown> {
 
 
 waits_for_the_kernel = pytest.mark.xfail(
-    raises=TGPError, strict=True, reason="the kernel answers ECAPABILITY: it does not take tools and files of a host yet"
+    raises=TGPError,
+    strict=True,
+    reason="the kernel answers ECAPABILITY: it does not take tools and files of a host yet",
 )
 
 
@@ -168,7 +171,7 @@ def test_host_tools(project: Path) -> None:
 
 def test_approvals(project: Path) -> None:
     questions: list[ApprovalRequest] = []
-    answers = iter([Approval(False, reason="not today"), True])
+    answers: Iterator[bool | Approval] = iter([Approval(False, reason="not today"), True])
 
     def approve(request: ApprovalRequest) -> bool | Approval:
         questions.append(request)
@@ -244,3 +247,17 @@ def test_the_definitions_are_those_of_the_kernel(project: Path) -> None:
         assert live[tool["name"]] == tool
 
 
+def test_a_session_that_is_left_is_cancelled(project: Path) -> None:
+    wait = {"path": "tools/waits.ts"}
+    script = [[{"type": "tool_call", "toolName": "exec_tool", "callId": "1", "arguments": wait}]]
+    (project / "model.json").write_text(json.dumps(script))
+
+    async def main() -> None:
+        async with AsyncTGP(project) as kernel:
+            await kernel.call("write_file", {"path": "tools/waits.ts", "content": ENDLESS})
+            async with kernel.run(task="wait", provider=f"script:{project / 'model.json'}") as run:
+                async for _ in run:
+                    break
+            assert await kernel.tools()
+
+    asyncio.run(main())

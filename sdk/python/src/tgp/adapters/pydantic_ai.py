@@ -37,4 +37,5 @@ def _tool(kernel: KernelBase, definition: Any) -> Tool[Any]:
     async def invoke(**arguments: Any) -> dict[str, Any]:
         return await acall(kernel, name, arguments)
 
-    return Tool[Any].from_schema(invoke, name, definition["description"], dict(definition["inputSchema"]))
+    tool: Tool[Any] = Tool.from_schema(invoke, name, definition["description"], dict(definition["inputSchema"]))
+    return tool
