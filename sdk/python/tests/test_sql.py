@@ -18,7 +18,6 @@ from conftest import MakeBinary
 from databases import EXECUTORS
 
 from tgp import TGP, DbApiExecutor, SqlExecutor, SqlResult, StatementExecutor, TGPError
-from tgp.sql._placeholders import to_format
 from tgp.sql._serve import SqlService
 from tgp.sql._values import distinct, read_parameter, sql_error, write_value
 
@@ -80,9 +79,10 @@ class Transaction:
         self.number = number
 
     def run(self, sql: str, *parameters: Any, max_rows: int = 100) -> dict[str, Any]:
-        if self.database.executor.dialect == "postgresql":
-            numbers = itertools.count(1)
-            sql = re.sub(r"\?", lambda _: f"${next(numbers)}", sql)
+        if self.database.executor.placeholders == "format":
+            # As the kernel writes them.
+            parts = re.split(r"('[^']*')", sql.replace("%", "%%"))
+            sql = "".join(part if part.startswith("'") else part.replace("?", "%s") for part in parts)
         return self.database.ask(
             "execute", transaction=self.number, sql=sql, parameters=list(parameters), maxRows=max_rows
         )
@@ -275,32 +275,6 @@ def test_a_commit_without_an_answer_has_an_unknown_outcome() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "sql", "parameters", "expected", "values"),
-    [
-        ("postgresql", "SELECT $2, $1, $2", [1, 2], "SELECT %s, %s, %s", [2, 1, 2]),
-        ("postgresql", "SELECT '$1 %', $1", [1], "SELECT '$1 %%', %s", [1]),
-        ("postgresql", "SELECT E'\\'$1', $1", [1], "SELECT E'\\'$1', %s", [1]),
-        ("postgresql", 'SELECT "a$1""$1", $1', [1], 'SELECT "a$1""$1", %s', [1]),
-        ("postgresql", "SELECT $$ $1 $$, $a$ $$ $1 $a$, $1", [1], "SELECT $$ $1 $$, $a$ $$ $1 $a$, %s", [1]),
-        ("postgresql", "SELECT a$1 FROM t -- $1\n WHERE x=$1", [1], "SELECT a$1 FROM t -- $1\n WHERE x=%s", [1]),
-        ("postgresql", "/* $1 /* */ $1 */ SELECT $1", [1], "/* $1 /* */ $1 */ SELECT %s", [1]),
-        ("postgresql", "SELECT a ? 'b', 5 % 2", [], "SELECT a ? 'b', 5 %% 2", []),
-        ("mysql", "SELECT ?, '?', \"?\", `?`, ? # ?", [1, 2], "SELECT %s, '?', \"?\", `?`, %s # ?", [1, 2]),
-        ("mysql", "SELECT 'it\\'s ?', ? -- ?\n, ?", [1, 2], "SELECT 'it\\'s ?', %s -- ?\n, %s", [1, 2]),
-        ("mysql", "SELECT 5--?", [1], "SELECT 5--%s", [1]),
-        ("mysql", "/* ? /* */ SELECT ? % 2", [1], "/* ? /* */ SELECT %s %% 2", [1]),
-    ],
-)
-def test_placeholders(dialect: str, sql: str, parameters: list[Any], expected: str, values: list[Any]) -> None:
-    assert to_format(sql, parameters, dialect) == (expected, values)
-
-
-def test_a_placeholder_without_a_parameter() -> None:
-    with pytest.raises(ValueError, match=r"placeholder \$2, but 1"):
-        to_format("SELECT $2", [1], "postgresql")
-
-
-@pytest.mark.parametrize(
     ("value", "wire"),
     [
         (2**53, 2**53),
@@ -335,6 +309,12 @@ def test_values_of_parameters() -> None:
     assert read_parameter([{"a": 1}], "postgresql") == '[{"a":1}]'
     assert read_parameter([1, 2], "mysql") == "[1,2]"
     assert read_parameter({"a": 1}, "postgresql") == '{"a":1}'
+
+
+def test_drivers_declare_their_placeholders() -> None:
+    assert "placeholders" not in DbApiExecutor(lambda: None, "sqlite").to_wire()
+    assert DbApiExecutor(lambda: None, "postgresql").to_wire().get("placeholders") == "format"
+    assert DbApiExecutor(lambda: None, "mysql").to_wire().get("placeholders") == "format"
 
 
 def test_columns_have_distinct_names() -> None:

@@ -16,6 +16,7 @@ PROTOCOL_VERSION = 1
 HostConsent = Literal["rules", "effects"]
 HostDialect = Literal["sqlite", "postgresql", "mysql"]
 HostEffect = Literal["read", "write", "execute", "network"]
+HostPlaceholders = Literal["native", "format"]
 HostLogLevel = Literal["error", "warn", "info", "debug"]
 
 
@@ -29,6 +30,7 @@ class HostSql(TypedDict):
     transactions: NotRequired[bool]
     readOnly: NotRequired[bool]
     savepoints: NotRequired[bool]
+    placeholders: NotRequired[HostPlaceholders]
 
 
 class HostTool(TypedDict):

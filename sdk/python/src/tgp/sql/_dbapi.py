@@ -6,11 +6,10 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from .._json import is_object
 from ._executor import Dialect, SqlExecutor, SqlResult, SqlTransaction
-from ._placeholders import to_format
 
 _CHANGES = re.compile(r"\s*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
 _UTC = "+00:00"
@@ -31,6 +30,7 @@ class DbApiExecutor(SqlExecutor):
         if dialect not in ("sqlite", "postgresql", "mysql"):
             raise ValueError(f"unknown dialect `{dialect}`: expected sqlite, postgresql or mysql")
         self.dialect = dialect
+        self.placeholders = placeholders_of(dialect)
         self._connect = connect
 
     def begin(self, read_only: bool) -> SqlTransaction:
@@ -40,6 +40,11 @@ class DbApiExecutor(SqlExecutor):
         except BaseException:
             connection.close()
             raise
+
+
+def placeholders_of(dialect: Dialect) -> Literal["native", "format"]:
+    """Drivers of PostgreSQL and MySQL take ``%s``, those of SQLite ``?``."""
+    return "native" if dialect == "sqlite" else "format"
 
 
 def begin_on(connection: Any, owner: Any, dialect: Dialect, read_only: bool) -> SqlTransaction:
@@ -73,9 +78,8 @@ class _DbApiTransaction(SqlTransaction):
         return self._connection.cursor()
 
     def _start(self, cursor: Any, sql: str, parameters: Sequence[Any]) -> None:
-        translated, values = to_format(sql, parameters, self.dialect)
-        # With an argument, even an empty one, the driver reads `%%` as `%`.
-        cursor.execute(translated, tuple(values))
+        # With an argument, even an empty one, a driver of the style `%s` reads `%%` as `%`.
+        cursor.execute(sql, tuple(parameters))
 
     def execute(self, sql: str, parameters: Sequence[Any], max_rows: int) -> SqlResult:
         cursor = self._cursor()
@@ -91,8 +95,12 @@ class _DbApiTransaction(SqlTransaction):
             cursor.close()
 
     def _changed(self, cursor: Any, sql: str) -> int:
-        # With RETURNING a statement has rows and changes; the count of a SELECT is not a change.
-        return int(cursor.rowcount) if cursor.rowcount > 0 and _CHANGES.match(sql) else 0
+        # With RETURNING a statement has rows and changes; the count of a SELECT is not a change. PostgreSQL says which it was.
+        status = getattr(cursor, "statusmessage", None)
+        is_change = cursor.description is None or _CHANGES.match(sql)
+        if isinstance(status, str):
+            is_change = _CHANGES.match(status)
+        return max(int(cursor.rowcount), 0) if is_change else 0
 
     def savepoint(self, name: str) -> None:
         self._run(f"SAVEPOINT {_identifier(name)}")
@@ -137,7 +145,7 @@ class _SqliteTransaction(_DbApiTransaction):
 
     def _start(self, cursor: Any, sql: str, parameters: Sequence[Any]) -> None:
         self._changes = self._connection.total_changes
-        cursor.execute(sql, tuple(parameters))
+        super()._start(cursor, sql, parameters)
 
     def _changed(self, cursor: Any, sql: str) -> int:
         if self._connection.total_changes == self._changes:
@@ -171,21 +179,9 @@ class _PostgresTransaction(_DbApiTransaction):
     def _begin(self, read_only: bool) -> None:
         if getattr(self._connection, "autocommit", False) is True:
             self._connection.autocommit = False
-        self._raw_cursor = _psycopg_raw_cursor(self._connection)
         # The first statement begins the transaction. Without READ ONLY the defaults of the user's role stay.
         if read_only:
             self._run("SET TRANSACTION READ ONLY")
-
-    def _cursor(self) -> Any:
-        if self._raw_cursor is None:
-            return self._connection.cursor()
-        return self._raw_cursor(self._connection, row_factory=sys.modules["psycopg"].rows.tuple_row)
-
-    def _start(self, cursor: Any, sql: str, parameters: Sequence[Any]) -> None:
-        if self._raw_cursor is None:
-            super()._start(cursor, sql, parameters)
-        else:
-            cursor.execute(sql, list(parameters) or None)
 
     def interrupt(self) -> None:
         with contextlib.suppress(Exception):
@@ -211,14 +207,6 @@ class _MysqlTransaction(_DbApiTransaction):
                 zone.execute("SET time_zone = %s", (self._zone,))
                 zone.close()
         super().close()
-
-
-def _psycopg_raw_cursor(connection: Any) -> Any:
-    """The cursor of psycopg 3 that takes ``$1``; nothing for other drivers."""
-    module = sys.modules.get("psycopg")
-    if module is None or not isinstance(connection, module.Connection):
-        return None
-    return module.RawCursor
 
 
 def _sequence(row: Any) -> Sequence[Any]:

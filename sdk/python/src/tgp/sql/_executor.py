@@ -32,7 +32,7 @@ class SqlTransaction(ABC):
 
     @abstractmethod
     def execute(self, sql: str, parameters: Sequence[Any], max_rows: int) -> SqlResult:
-        """Runs one statement with the placeholders of the dialect (``?``, or ``$1`` for PostgreSQL)."""
+        """Runs one statement with the placeholders that the executor has declared."""
 
     @abstractmethod
     def commit(self) -> None: ...
@@ -67,6 +67,12 @@ class SqlExecutor(ABC):
     savepoints: bool = True
     """Without savepoints a statement that fails ends its transaction."""
 
+    placeholders: Literal["native", "format"] = "native"
+    """How parameters are marked: ``native`` is ``?``, or ``$1`` for PostgreSQL.
+
+    ``format`` is ``%s``, and every other ``%`` is doubled.
+    """
+
     @abstractmethod
     def begin(self, read_only: bool) -> SqlTransaction:
         """Begins a transaction on a connection of its own."""
@@ -76,12 +82,15 @@ class SqlExecutor(ABC):
         raise NotImplementedError
 
     def to_wire(self) -> HostSql:
-        return {
+        wire: HostSql = {
             "dialect": self.dialect,
             "transactions": self.transactions,
             "readOnly": self.transactions and self.read_only,
             "savepoints": self.transactions and self.savepoints,
         }
+        if self.placeholders != "native":
+            wire["placeholders"] = self.placeholders
+        return wire
 
 
 class StatementExecutor(SqlExecutor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._dbapi import begin_on
+from ._dbapi import begin_on, placeholders_of
 from ._executor import Dialect, SqlExecutor, SqlTransaction
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class SqlAlchemyExecutor(SqlExecutor):
         if name not in _DIALECTS:
             raise ValueError(f"unsupported dialect `{name}`: expected {', '.join(_DIALECTS)}")
         self.dialect = _DIALECTS[name]
+        self.placeholders = placeholders_of(self.dialect)
         self._engine = engine
 
     def begin(self, read_only: bool) -> SqlTransaction:
