@@ -24,7 +24,7 @@ def exchange_rate(currency: str) -> float:
 
 
 def approve(request: ApprovalRequest) -> Approval:
-    """Nobody is asked: what a rule wants a person to see is refused."""
+    """Refuses every call that a rule wants a person to see: this service has no person to ask."""
     return Approval(False, reason=f"{request.tool} needs a person: {'; '.join(request.reasons)}")
 
 

@@ -64,6 +64,6 @@ def test_a_virtual_environment(wheel: Path, tmp_path: Path) -> None:
 
 def test_a_target_directory(wheel: Path, tmp_path: Path) -> None:
     folder = tmp_path / "target"
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--target", folder, wheel]
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--target", str(folder), str(wheel)]
     subprocess.run(install, check=True)
     assert run(Path(sys.executable), PYTHONPATH=str(folder)) == [str(folder / "bin" / "tgp"), "1.2.3", "{}"]

@@ -95,7 +95,7 @@ class KernelBase:
 
     @property
     def info(self) -> InitializeResult | None:
-        """What the kernel said when it booted: its version, the session, the project and notices."""
+        """What the kernel reported when it booted: its version, the session, the project and notices."""
         return self._info
 
     def _live(self) -> Connection | None:

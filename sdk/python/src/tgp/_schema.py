@@ -21,7 +21,7 @@ _DICTS: tuple[Any, ...] = (dict, Mapping)
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
-    """The schema of a type; ``{}``, which accepts everything, where it cannot be said."""
+    """The schema of a type; ``{}``, which accepts everything, for a type without a schema."""
     if annotation in _SIMPLE:
         return dict(_SIMPLE[annotation])
     origin, arguments = get_origin(annotation), get_args(annotation)

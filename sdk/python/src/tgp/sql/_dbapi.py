@@ -95,7 +95,7 @@ class _DbApiTransaction(SqlTransaction):
             cursor.close()
 
     def _changed(self, cursor: Any, sql: str) -> int:
-        # With RETURNING a statement has rows and changes; the count of a SELECT is not a change. PostgreSQL says which it was.
+        # With RETURNING a statement has rows and changes; the count of a SELECT is not a change. PostgreSQL reports which it was.
         status = getattr(cursor, "statusmessage", None)
         is_change = cursor.description is None or _CHANGES.match(sql)
         if isinstance(status, str):

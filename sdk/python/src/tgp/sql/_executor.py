@@ -96,7 +96,7 @@ class SqlExecutor(ABC):
 class StatementExecutor(SqlExecutor):
     """An executor without transactions: a function that runs one statement.
 
-    Each statement takes effect at once, also when the run of the tool fails later. The kernel is told so.
+    Each statement takes effect at once, also when the run of the tool fails later. The kernel knows it from the declaration.
     """
 
     transactions = False
