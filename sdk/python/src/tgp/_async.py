@@ -1,0 +1,169 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._core import KernelBase, exec_arguments, field_of
+from ._session import Event, EventBuffer, run_params
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._protocol import InitializeResult, ToolInfo
+
+
+class AsyncSessionRun(AsyncIterator[Event]):
+    """The events of a session, in order. ``summary`` is there after the last one. Closing it cancels the session."""
+
+    def __init__(
+        self, send: Callable[[Mapping[str, Any], EventBuffer], Awaitable[None]], params: Mapping[str, Any]
+    ) -> None:
+        self._send = send
+        self._params = params
+        self._buffer: EventBuffer | None = None
+        self._ready = asyncio.Event()
+        self._summary: dict[str, Any] | None = None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """How the session ended; empty before its end."""
+        return self._summary or {}
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._summary is not None:
+            raise StopAsyncIteration
+        buffer = await self._start()
+        while True:
+            self._ready.clear()
+            try:
+                event = buffer.get(block=False)
+            except queue.Empty:
+                await self._ready.wait()
+                continue
+            if event is None:
+                self._summary = {}
+                self._summary = buffer.summary()
+                raise StopAsyncIteration
+            return event
+
+    async def aclose(self) -> None:
+        """Cancels the session if it has not ended."""
+        self._close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._close()
+
+    def __del__(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._summary is None:
+            self._summary = {}
+            if self._buffer is not None:
+                self._buffer.cancel()
+
+    async def _start(self) -> EventBuffer:
+        if self._buffer is None:
+            loop = asyncio.get_running_loop()
+
+            def wake() -> None:
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(self._ready.set)
+
+            buffer = EventBuffer(wake)
+            await self._send(self._params, buffer)
+            self._buffer = buffer
+        return self._buffer
+
+
+class AsyncTGP(KernelBase):
+    """A kernel for asyncio. It starts with the first call, and ends with the ``async with`` block or ``shutdown()``.
+
+    Cancelling a task cancels its call in the kernel.
+
+    >>> async with AsyncTGP("/srv/shop") as kernel:
+    ...     await kernel.exec("tools/math/fib.ts", {"n": 10})
+    55
+    """
+
+    async def boot(self) -> InitializeResult:
+        """Starts the kernel. Calls do it by themselves; after the kernel has died, only this starts a new one."""
+        return await self._boot_in_loop()
+
+    async def _boot_in_loop(self) -> InitializeResult:
+        self._loop = asyncio.get_running_loop()
+        return await super()._boot_in_loop()
+
+    async def shutdown(self) -> None:
+        """Waits until calls have ended, and ends the kernel. Further calls fail."""
+        await asyncio.shield(asyncio.to_thread(self._shutdown))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.shutdown()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, dry_run: bool = False) -> Any:
+        """Calls a tool of the kernel and returns its data. ``dry_run`` shows what would happen and changes nothing.
+
+        Raises:
+            TGPError: The call failed or was refused.
+        """
+        return await self._acall(tool, arguments, dry_run)
+
+    async def exec(
+        self,
+        path: str,
+        args: Any = None,
+        *,
+        limits: Mapping[str, int] | None = None,
+        dry_run: bool = False,
+    ) -> Any:
+        """Runs a forged tool in the sandbox and returns its result. ``call("exec_tool", ...)`` also gives its logs."""
+        data = await self.call("exec_tool", exec_arguments(path, args, limits), dry_run=dry_run)
+        return field_of(data, "result")
+
+    async def tools(self) -> list[ToolInfo]:
+        """The tools that can be called in this project."""
+        tools: list[ToolInfo] = field_of(await self._ask("tools/list"), "tools")
+        return tools
+
+    async def system_prompt(self) -> str:
+        """The system prompt with the state of this project. ``tgp.SYSTEM_PROMPT`` is the part that never changes."""
+        return str(field_of(await self._ask("prompt/get"), "prompt"))
+
+    def run(
+        self,
+        task: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        max_steps: int | None = None,
+    ) -> AsyncSessionRun:
+        """Has the kernel's own agent work on a task, and gives its events."""
+        return AsyncSessionRun(self._send_run, run_params(task, provider, model, max_steps))
+
+    async def _send_run(self, params: Mapping[str, Any], buffer: EventBuffer) -> None:
+        if self._needs_boot():
+            await self._boot_in_loop()
+        buffer.attach(self._request("session/run", params, buffer.push))
+
+    async def _ask(self, method: str) -> Any:
+        if self._needs_boot():
+            await self._boot_in_loop()
+        return await asyncio.wrap_future(self._request(method, {}))

@@ -1,0 +1,120 @@
+"""The errors of the kernel and of the connection to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ._json import is_object
+
+
+class SourceLocation(NamedTuple):
+    """A place in a source file. Lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class TGPError(Exception):
+    """A call that failed, or a kernel that cannot be reached.
+
+    ``code`` is stable and listed in the documentation (``EPOLICY``, ``EVALIDATION``, ...). ``details`` holds what a program can
+    use; ``details["help"]`` is the next step. ``location`` is the place in the TypeScript source, if there is one.
+    """
+
+    def __init__(self, code: str, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(code, message, dict(details or {}))
+        self.code = code
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+
+    @property
+    def help(self) -> str | None:
+        """The next step, a sentence."""
+        value = self.details.get("help")
+        return value if isinstance(value, str) else None
+
+    @property
+    def location(self) -> SourceLocation | None:
+        place = self.details.get("place")
+        if not is_object(place):
+            return None
+        try:
+            return SourceLocation(str(place["file"]), int(place["line"]), int(place["column"]))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as the protocol has it: ``{code, message, details}``."""
+        return {"code": self.code, "message": self.message, "details": self.details}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (type(self), self.code, self.message, self.details, self.__dict__))
+
+    def __str__(self) -> str:
+        location = self.location
+        place = f" ({location})" if location else ""
+        return f"{self.code}: {self.message}{place}"
+
+
+class KernelNotFoundError(TGPError):
+    """There is no program ``tgp`` to start."""
+
+
+class KernelClosedError(TGPError):
+    """The kernel was shut down before or during the call."""
+
+
+class KernelExitedError(TGPError):
+    """The kernel ended unexpectedly. ``log`` is the end of what it printed on standard error."""
+
+    def __init__(self, message: str, exit_code: int | None, log: str) -> None:
+        super().__init__("EINTERNAL", message, {"exitCode": exit_code, "log": log})
+        self.exit_code = exit_code
+        self.log = log
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.log}" if self.log else super().__str__()
+
+
+class ProtocolError(TGPError):
+    """The kernel or the client broke the protocol; their versions do not fit."""
+
+
+def from_wire(error: object) -> TGPError:
+    """The exception of ``{code, message, details}``."""
+    if not is_object(error):
+        return ProtocolError("EINTERNAL", "the kernel reported a failure without an error")
+    details = error.get("details")
+    return TGPError(
+        str(error.get("code", "EINTERNAL")),
+        str(error.get("message", "")),
+        details if is_object(details) else None,
+    )
+
+
+_INVALID_PARAMS = -32602
+
+
+def from_rpc(error: object) -> TGPError:
+    """The exception of the ``error`` of a JSON-RPC answer."""
+    if not is_object(error):
+        return ProtocolError("EINTERNAL", "the kernel answered with an `error` that is not an object")
+    if is_object(error.get("data")):
+        return from_wire(error["data"])
+    message = str(error.get("message", ""))
+    if error.get("code") == _INVALID_PARAMS:
+        return TGPError("EVALIDATION", message)
+    return ProtocolError("EINTERNAL", message, {"rpcCode": error.get("code")})
+
+
+def _restore(
+    kind: type[TGPError], code: str, message: str, details: dict[str, Any], attributes: dict[str, Any]
+) -> TGPError:
+    error = TGPError.__new__(kind, code, message, details)
+    error.__dict__.update(attributes)
+    return error

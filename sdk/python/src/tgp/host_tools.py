@@ -1,0 +1,130 @@
+"""Functions of the application that forged tools import from ``host:MODULE``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from ._schema import input_schema_of, output_schema_of
+
+if TYPE_CHECKING:
+    from ._protocol import HostEffect
+    from ._protocol import HostTool as WireHostTool
+
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}")
+_MODULE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class HostTool:
+    """A function that forged tools can call. It gets the fields of its one argument as keyword arguments.
+
+    The function may be a coroutine function. Without ``input_schema`` the schema is derived from the annotations; without
+    ``description`` the first paragraph of the docstring is taken. ``effect`` is what the gates decide by.
+    """
+
+    function: Callable[..., Any]
+    description: str | None = None
+    input_schema: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | None = None
+    effect: HostEffect = "execute"
+
+    def to_wire(self, module: str, name: str) -> WireHostTool:
+        wire: WireHostTool = {
+            "module": module,
+            "name": name,
+            "description": self.description if self.description is not None else _summary(self.function),
+            "inputSchema": dict(self.input_schema or input_schema_of(self.function)),
+            "effect": self.effect,
+        }
+        output = self.output_schema or output_schema_of(self.function)
+        if output is not None:
+            wire["outputSchema"] = dict(output)
+        return wire
+
+
+@dataclass
+class HostModule:
+    """The functions of one module, collected with a decorator.
+
+    >>> mail = HostModule("mail")
+    >>> @mail.tool(effect="network")
+    ... def send(to: str, subject: str) -> bool:
+    ...     "Sends a mail."
+    ...     return True
+    """
+
+    name: str
+    tools: dict[str, HostTool] = field(default_factory=dict[str, HostTool])
+
+    @overload
+    def tool(self, function: Function, /) -> Function: ...
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        effect: HostEffect = "execute",
+    ) -> Callable[[Function], Function]: ...
+    def tool(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        effect: HostEffect = "execute",
+    ) -> Any:
+        """Adds a function to the module and returns it unchanged."""
+
+        def add(function: Function) -> Function:
+            key = name or str(getattr(function, "__name__", ""))
+            if key in self.tools:
+                raise ValueError(f"the module `{self.name}` already has a tool `{key}`")
+            self.tools[key] = HostTool(function, description, input_schema, output_schema, effect)
+            return function
+
+        return add if function is None else add(function)
+
+
+HostTools = Mapping[str, Mapping[str, HostTool | Callable[..., Any]]] | Iterable[HostModule]
+"""``{"mail": {"send": HostTool(send)}}`` (a plain function is taken too), or modules."""
+
+
+def collect(tools: HostTools | None) -> dict[tuple[str, str], HostTool]:
+    """All functions by module and name. Names are checked here, so that a mistake is reported before the boot."""
+    found: dict[tuple[str, str], HostTool] = {}
+    if tools is None:
+        return found
+    for module, functions in _modules(tools):
+        if not _MODULE.fullmatch(module):
+            raise ValueError(f"invalid host module `{module}`: expected letters, digits, `_` or `-`")
+        for name, function in functions.items():
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"invalid host tool `{module}/{name}`: expected a JavaScript identifier")
+            if (module, name) in found:
+                raise ValueError(f"the host tool `{module}/{name}` is defined twice")
+            found[module, name] = function if isinstance(function, HostTool) else HostTool(function)
+    return found
+
+
+def _modules(tools: HostTools) -> Iterable[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]]:
+    if isinstance(tools, Mapping):
+        return cast("Mapping[str, Mapping[str, HostTool | Callable[..., Any]]]", tools).items()
+    return [(module.name, module.tools) for module in tools]
+
+
+def _summary(function: Callable[..., Any]) -> str:
+    text = inspect.getdoc(function) or ""
+    return " ".join(text.split("\n\n", 1)[0].split())
