@@ -117,6 +117,7 @@ pub enum HostConsent {
     Effects,
 }
 
+/// How much a line of the log matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HostLogLevel {
@@ -155,6 +156,7 @@ pub enum HostPlaceholders {
     Format,
 }
 
+/// The SQL that a database speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostDialect {
@@ -244,6 +246,7 @@ pub struct InitializeResult {
     pub notices: Vec<String>,
 }
 
+/// The kernel, and what generated clients are compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KernelInfo {
@@ -268,12 +271,14 @@ pub struct ToolInfo {
     pub dry_run: bool,
 }
 
+/// What can be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsListResult {
     pub tools: Vec<ToolInfo>,
 }
 
+/// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolsCallParams {
@@ -298,6 +303,7 @@ pub struct ToolsCallResult {
     pub error: Option<ToolError>,
 }
 
+/// The system prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptGetResult {
@@ -328,6 +334,7 @@ pub struct SessionEvent {
     pub event: Map<String, Value>,
 }
 
+/// What a session came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRunResult {
@@ -355,6 +362,7 @@ pub struct ApproveParams {
     pub hash: String,
 }
 
+/// What the host, or a person at it, has answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApproveResult {
@@ -376,6 +384,7 @@ pub struct HostCallParams {
     pub arguments: Map<String, Value>,
 }
 
+/// What a function of the host gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostCallResult {
@@ -438,6 +447,7 @@ pub struct SqlSavepointParams {
     pub name: String,
 }
 
+/// What is done with a savepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SavepointAction {
@@ -446,6 +456,7 @@ pub enum SavepointAction {
     Rollback,
 }
 
+/// Ends a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SqlEndParams {
@@ -461,6 +472,7 @@ pub struct FilePathParams {
     pub path: String,
 }
 
+/// A file of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileReadResult {
@@ -468,6 +480,7 @@ pub struct FileReadResult {
     pub content: Option<String>,
 }
 
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileEntryResult {
@@ -475,6 +488,7 @@ pub struct FileEntryResult {
     pub entry: Option<FileEntry>,
 }
 
+/// What is below a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileListResult {
@@ -482,6 +496,7 @@ pub struct FileListResult {
     pub entries: Vec<FileEntry>,
 }
 
+/// A file or a directory of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileEntry {
@@ -518,6 +533,7 @@ pub struct LogParams {
     pub message: String,
 }
 
+/// The request that is of no more interest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelParams {
