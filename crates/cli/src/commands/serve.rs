@@ -25,8 +25,7 @@ pub struct ServeArgs {
     /// Where the socket is made.
     #[arg(long, value_name = "PATH", required_unless_present = "stdio")]
     socket: Option<PathBuf>,
-    /// Serve the program that has started this one, on standard
-    /// streams; it says how to boot (docs/protocol.md).
+    /// Serve the program that starts this one.
     #[arg(long, conflicts_with_all = ["socket", "yes", "connections"])]
     stdio: bool,
     /// Agree to effects, but not on files that run later.
