@@ -99,6 +99,13 @@ pub trait Database: Send + Sync {
     /// The SQL it speaks: `sqlite`, `postgresql`, `mysql`, or another name.
     fn dialect(&self) -> &str;
 
+    /// Whether it is a file that this process alone works on, so that more is certain: it compiles a statement to find out
+    /// what that does, and what is rolled back has left nothing. A database of another program is never it, whatever its
+    /// dialect: its statements are known by their text alone, and its rollback may be none.
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
     /// What a statement would do if it were the next one. Nothing of it is run. `None` when this database cannot say;
     /// then its text is all that is known of it.
     async fn inspect(&self, _sql: &str) -> Option<SqlClass> {

@@ -291,6 +291,26 @@ fn a_host_without_read_only_transactions_makes_every_statement_a_write() {
     host.end();
 }
 
+/// A rollback of the host's database may be none, so nothing of a write is tried before it is agreed to.
+#[test]
+fn no_write_reaches_the_database_of_a_host_before_it_is_approved() {
+    let project = Project::with_fixtures();
+    for transactions in [false, true] {
+        let sql = json!({ "dialect": "sqlite", "transactions": transactions, "readOnly": true });
+        let mut host = Host::booted(&project, &json!({ "sql": sql, "consent": "effects", "approves": true }));
+        let write = json!({ "sql": "DELETE FROM orders" });
+        let refused = host.call("exec_sql", &write, &mut |method, _| match method {
+            "host/approve" => json!({ "result": { "approved": false } }),
+            other => panic!("{other} before the approval"),
+        });
+        assert_eq!(refused["error"]["code"], "EAPPROVAL", "{refused}");
+        let params = json!({ "tool": "exec_sql", "arguments": write, "dryRun": true });
+        let preview = host.ask("tools/call", &params, &mut |method, _| panic!("{method} in a dry run"));
+        assert_ne!(preview["result"]["ok"], true, "{preview}");
+        host.end();
+    }
+}
+
 #[test]
 fn the_host_takes_the_log() {
     let project = Project::with_fixtures();

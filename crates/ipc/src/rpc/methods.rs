@@ -161,7 +161,7 @@ fn kernel_info(kernel: &Kernel) -> Result<KernelInfo, ToolError> {
         .map_err(|error| ToolError::new(Code::Internal, format!("the definitions: {error}")))?;
     Ok(KernelInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        definitions: canonical::sha256_hex(text.as_bytes()),
+        definitions_hash: canonical::sha256_hex(text.as_bytes()),
         static_prompt: static_prompt(),
     })
 }

@@ -27,6 +27,23 @@ type Waiting = oneshot::Sender<Result<Value, RpcError>>;
 #[derive(Debug, Default)]
 struct Open(Option<BTreeMap<u64, Waiting>>);
 
+/// Why a request to the host gave nothing.
+#[derive(Debug)]
+pub(crate) enum HostFailure {
+    /// The host says that it failed.
+    Answered(ToolError),
+    /// It says nothing that can be read; what it did is not known.
+    Silent(ToolError),
+}
+
+impl From<HostFailure> for ToolError {
+    fn from(failure: HostFailure) -> Self {
+        match failure {
+            HostFailure::Answered(error) | HostFailure::Silent(error) => error,
+        }
+    }
+}
+
 /// What is written.
 #[derive(Debug)]
 enum Outgoing {
@@ -100,7 +117,29 @@ impl Peer {
         params: &impl Serialize,
         patience: Duration,
         otherwise: Code,
-    ) -> Result<T, ToolError> {
+    ) -> Result<T, HostFailure> {
+        match self.exchange(method, params, patience, otherwise).await.map_err(HostFailure::Silent)? {
+            Ok(result) => serde_json::from_value(result).map_err(|error| {
+                let message = format!("the host's answer to `{method}` cannot be read: {error}");
+                HostFailure::Silent(
+                    ToolError::new(otherwise, message).help("docs/protocol.md shows every message"),
+                )
+            }),
+            Err(RpcError { message, data, .. }) => {
+                let error = data.map_or_else(|| ToolError::new(otherwise, message), |data| *data);
+                Err(HostFailure::Answered(error.bounded()))
+            }
+        }
+    }
+
+    /// The other end's answer to a request, whatever it is.
+    async fn exchange(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        patience: Duration,
+        otherwise: Code,
+    ) -> Result<Result<Value, RpcError>, ToolError> {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let line = envelope::request(id, method, params).ok_or_else(|| {
             ToolError::new(otherwise, format!("what `{method}` would send to the host is too large"))
@@ -121,16 +160,7 @@ impl Peer {
             ToolError::new(otherwise, message).help("the host program must answer what it has offered to do")
         })?;
         asked.is_answered = true;
-        match answer.map_err(|_| gone(otherwise))? {
-            Ok(result) => serde_json::from_value(result).map_err(|error| {
-                ToolError::new(otherwise, format!("the host's answer to `{method}` cannot be read: {error}"))
-                    .help("docs/protocol.md shows every message")
-            }),
-            Err(error) => Err(error
-                .data
-                .map_or_else(|| ToolError::new(otherwise, error.message), |data| *data)
-                .bounded()),
-        }
+        answer.map_err(|_| gone(otherwise))
     }
 
     /// Takes the answer to a request. One to a request that is not open is dropped.

@@ -252,7 +252,7 @@ pub struct InitializeResult {
 pub struct KernelInfo {
     pub version: String,
     /// SHA-256 of the canonical JSON of all tool definitions. A client that was made with others says so.
-    pub definitions: String,
+    pub definitions_hash: String,
     /// The part of the system prompt that is the same for every project.
     pub static_prompt: String,
 }

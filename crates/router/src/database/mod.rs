@@ -10,9 +10,6 @@ use crate::router::PointOfNoReturn;
 pub use run::SqlRun;
 pub use run::{SqlNote, SqlNotes};
 
-/// How the embedded database calls what it speaks.
-const EMBEDDED: &str = "sqlite";
-
 /// The kinds of a statement that can be read in batches. The gates have seen all of them.
 const READING_KINDS: [&str; 10] =
     ["select", "with", "values", "table", "show", "describe", "explain", "pragma", "call", "lock"];
@@ -95,8 +92,8 @@ impl Sql {
     pub fn undoes_everything(&self) -> bool {
         match self {
             Self::Absent => true,
-            Self::Each(database) => database.dialect() == EMBEDDED,
-            Self::Run(run) | Self::Batches(run, _) => run.database().dialect() == EMBEDDED,
+            Self::Each(database) => database.is_embedded(),
+            Self::Run(run) | Self::Batches(run, _) => run.database().is_embedded(),
         }
     }
 

@@ -227,8 +227,8 @@ impl SqlRun {
             Source::Outer(outer) => Box::pin(outer.inspect(sql)).await,
             Source::Database(database) => {
                 let found = database.inspect(sql).await;
-                // A run's transaction may write, so on a server nothing in it is certain to be a read.
-                let certain = database.dialect() == super::EMBEDDED;
+                // A run's transaction may write, so nothing in it is certain to be a read where only the text is known.
+                let certain = database.is_embedded();
                 found.map(|found| SqlClass { reads: found.reads && certain, ..found })
             }
         }
@@ -238,7 +238,7 @@ impl SqlRun {
     pub(super) fn is_embedded(&self) -> bool {
         match &self.0.source {
             Source::Outer(outer) => outer.is_embedded(),
-            Source::Database(database) => database.dialect() == super::EMBEDDED,
+            Source::Database(database) => database.is_embedded(),
         }
     }
 

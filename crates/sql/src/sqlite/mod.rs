@@ -63,6 +63,10 @@ impl Database for Sqlite {
         "sqlite"
     }
 
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
     async fn inspect(&self, sql: &str) -> Option<SqlClass> {
         let (inspector, sql) = (Arc::clone(&self.inspector), sql.to_owned());
         // A thread that died has found out nothing.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver, Code, Target};
+use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver, Code, Target, ToolError};
 use tgp_text::one_line;
 
 use super::APPROVAL_PATIENCE;
@@ -56,7 +56,7 @@ impl Approver for HostApprover {
                 ApprovalAnswer::Refused { reason: reason.unwrap_or_else(|| "the host refused it".to_owned()) }
             }
             // It is neither agreed to nor refused.
-            Err(error) => ApprovalAnswer::Later { reason: error.message },
+            Err(failure) => ApprovalAnswer::Later { reason: ToolError::from(failure).message },
         }
     }
 }

@@ -12,7 +12,7 @@ use tgp_sql::{ForeignStatement, PlaceholderStyle, classify_foreign, prepare_fore
 use tokio::sync::Notify;
 
 use super::PATIENCE;
-use crate::rpc::peer::Peer;
+use crate::rpc::peer::{HostFailure, Peer};
 use crate::rpc::protocol::{
     Done, HostPlaceholders, HostSql, SavepointAction, SqlBeginParams, SqlEndParams, SqlExecuteParams,
     SqlExecuteResult, SqlSavepointParams, callback,
@@ -51,7 +51,7 @@ impl Shared {
         &self,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<T, ToolError> {
+    ) -> Result<T, HostFailure> {
         self.peer.request(method, params, PATIENCE, Code::Sql).await
     }
 
@@ -222,7 +222,9 @@ impl SqlTransaction for HostTransaction {
 
     async fn inspect(&mut self, sql: &str) -> Option<SqlClass> {
         let class = classify(sql, self.shared.abilities.dialect.as_str());
-        Some(SqlClass { reads: class.reads && self.shared.abilities.read_only, ..class })
+        // A text is no proof where the transaction may write.
+        let is_kept_from_writing = self.read_only && self.shared.abilities.read_only;
+        Some(SqlClass { reads: class.reads && is_kept_from_writing, ..class })
     }
 
     async fn mark(&mut self) -> Result<(), ToolError> {
@@ -254,9 +256,12 @@ impl SqlTransaction for HostTransaction {
             State::Open if !self.has_transactions() => Ok(()),
             State::Open => {
                 let end = SqlEndParams { transaction: self.number, commit: true };
-                let ended: Result<Done, ToolError> = self.shared.ask(callback::SQL_END, &end).await;
-                // The host may have committed before it failed to say so.
-                ended.map(|_| ()).map_err(ToolError::of_unknown_outcome)
+                match self.shared.ask::<Done>(callback::SQL_END, &end).await {
+                    Ok(_) => Ok(()),
+                    Err(HostFailure::Answered(error)) => Err(error),
+                    // It may have committed before it fell silent.
+                    Err(HostFailure::Silent(error)) => Err(error.of_unknown_outcome()),
+                }
             }
         }
     }
