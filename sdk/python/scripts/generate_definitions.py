@@ -82,7 +82,7 @@ def render(answers: dict[str, Any]) -> str:
     kernel = answers["initialize"]["kernel"]
     prompt: str = kernel["staticPrompt"]
     return TEMPLATE.format(
-        definitions=kernel["definitions"],
+        definitions=kernel["definitionsHash"],
         prompt=prompt.replace("\\", "\\\\").replace('"""', '\\"""'),
         tools=pprint.pformat(answers["tools/list"]["tools"], width=116, sort_dicts=False),
     )

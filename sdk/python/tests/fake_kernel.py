@@ -43,7 +43,7 @@ def ask(method: str, params: dict[str, Any], request_id: int = 1) -> dict[str, A
 def initialize(protocol: int = 1) -> dict[str, Any]:
     message = receive()
     assert message["method"] == "initialize", message
-    kernel = {"version": "9.9.9", "definitions": "d", "staticPrompt": "p"}
+    kernel = {"version": "9.9.9", "definitionsHash": "d", "staticPrompt": "p"}
     result = {
         "protocolVersion": protocol,
         "kernel": kernel,

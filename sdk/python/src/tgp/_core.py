@@ -146,7 +146,7 @@ class KernelBase:
         try:
             info: InitializeResult = answer
             version, kernel = info["protocolVersion"], info["kernel"]
-            made_of = (kernel["definitions"], kernel["staticPrompt"])
+            made_of = (kernel["definitionsHash"], kernel["staticPrompt"])
         except (KeyError, TypeError) as error:
             raise ProtocolError("EINTERNAL", "the kernel answered `initialize` with something else") from error
         if version != PROTOCOL_VERSION:

@@ -63,7 +63,7 @@ class InitializeParams(TypedDict):
 
 class KernelInfo(TypedDict):
     version: str
-    definitions: str
+    definitionsHash: str
     staticPrompt: str
 
 
