@@ -68,7 +68,7 @@ export class TGPError extends Error {
   }
 
   /** The error as the kernel writes it. */
-  toJSON(): ToolError {
+  toJSON(): Omit<ToolError, 'code'> & { code: TGPErrorCode } {
     return { code: this.code, message: this.message, details: { ...this.details } };
   }
 }
@@ -88,8 +88,9 @@ export function errorFromRpc(error: RpcError): TGPError {
 
 /** The answer to the kernel when a callback of the application has failed. */
 export function errorToRpc(error: unknown): RpcError {
-  if (error instanceof TGPError && (ERROR_CODES as readonly string[]).includes(error.code)) {
-    return { code: -32000, message: error.message, data: error.toJSON() };
+  const known = error instanceof TGPError ? ERROR_CODES.find((code) => code === error.code) : undefined;
+  if (error instanceof TGPError && known !== undefined) {
+    return { code: -32000, message: error.message, data: { ...error.toJSON(), code: known } };
   }
   return { code: -32000, message: messageOf(error) };
 }

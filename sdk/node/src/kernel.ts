@@ -260,7 +260,7 @@ export class TGP implements AsyncDisposable {
       });
     }
     const differing = [
-      info.kernel.definitions === DEFINITIONS_HASH ? [] : ['tool definitions'],
+      info.kernel.definitionsHash === DEFINITIONS_HASH ? [] : ['tool definitions'],
       info.kernel.staticPrompt === STATIC_PROMPT ? [] : ['system prompt'],
     ].flat();
     if (differing.length > 0) {

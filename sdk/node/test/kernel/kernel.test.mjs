@@ -29,7 +29,7 @@ test('definitions and prompt are those of the kernel', { skip }, async (t) => {
   const { kernel, directory } = realKernel(t);
   await kernel.boot();
   const { DEFINITIONS, DEFINITIONS_HASH } = createRequire(import.meta.url)('../../dist/definitions.gen.js');
-  assert.equal(kernel.info.kernel.definitions, DEFINITIONS_HASH, 'run `npm run generate`');
+  assert.equal(kernel.info.kernel.definitionsHash, DEFINITIONS_HASH, 'run `npm run generate`');
   assert.deepEqual(await kernel.tools(), DEFINITIONS);
   assert.equal(kernel.info.project, directory);
   const listed = await kernel.tools();

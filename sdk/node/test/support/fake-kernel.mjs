@@ -17,7 +17,7 @@ function askHost(method, params) {
 
 const info = {
   protocolVersion: boot === 'other-version' ? 2 : 1,
-  kernel: { version: '9.9.9', definitions: 'other', staticPrompt: 'other' },
+  kernel: { version: '9.9.9', definitionsHash: 'other', staticPrompt: 'other' },
   session: 'host/test',
   project: process.cwd(),
   notices: boot === 'notices' ? ['a field was ignored'] : [],
