@@ -223,6 +223,15 @@ fn the_host_is_asked_for_approval_and_its_answer_holds() {
         &mut |_, _| json!({ "error": { "code": 1, "message": "broken" } }),
     );
     assert_eq!(failed["error"]["code"], "EAPPROVAL", "{failed}");
+    // Whatever it adds to its error.
+    for data in [json!("text"), json!({ "code": "ENOSUCHCODE", "message": "x" }), json!([1]), Value::Null] {
+        let failed = host.call(
+            "fs_write",
+            &write("no"),
+            &mut |_, _| json!({ "error": { "code": 1, "message": "broken", "data": data } }),
+        );
+        assert_eq!(failed["error"]["code"], "EAPPROVAL", "{failed}");
+    }
     assert_eq!(project.read("notes.md"), "yes");
     host.end();
 }

@@ -64,7 +64,25 @@ struct Wire {
     /// A result that is null is one, too.
     #[serde(default, deserialize_with = "present")]
     result: Option<Value>,
-    error: Option<RpcError>,
+    error: Option<LooseError>,
+}
+
+/// An error of the other side. What it adds may be anything; a cause with a code that is not known is only its message.
+#[derive(Deserialize)]
+struct LooseError {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    data: Value,
+}
+
+impl From<LooseError> for RpcError {
+    fn from(error: LooseError) -> Self {
+        let data = serde_json::from_value(error.data).ok();
+        Self { code: error.code, message: error.message, data }
+    }
 }
 
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -101,7 +119,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Incoming, Malformed> {
             Some(Incoming::Answer { id, result: Ok(result) })
         }
         (None, Some(RequestId::Number(id)), None, Some(error)) => {
-            Some(Incoming::Answer { id, result: Err(error) })
+            Some(Incoming::Answer { id, result: Err(error.into()) })
         }
         _ => None,
     };
