@@ -13,6 +13,7 @@ mod graph_server;
 mod messages;
 mod ratchet;
 mod run;
+mod sdk;
 mod setup;
 mod sources;
 mod test_output;
@@ -45,6 +46,8 @@ cargo xtask soak [--minutes N] [--seed S]
 cargo xtask fuzz [TARGET] [--minutes N]
                     one fuzz target or all, each for N minutes (1); guided by coverage where cargo-fuzz and a nightly
                     toolchain are installed
+cargo xtask sdk [node] [python]
+                    the tests of the clients in sdk/, on the built program; installs what they need from npm and PyPI
 cargo xtask bench   the measurements against peers (see bench/README.md)
 cargo xtask dist [--target TARGET] [--binary FILE] [--output DIR]
                     the packages of a release in dist/: an archive, npm packages, a wheel, install.sh, checksums;
@@ -83,6 +86,7 @@ fn chore() -> Result<()> {
         Some("dist-check") => dist_check::command(&root, &arguments.collect::<Vec<_>>()),
         Some("ratchet") => ratchet::command(&root, &arguments.collect::<Vec<_>>()),
         Some("hostile") => against_the_binary(&root, "tgp-hostile", &arguments.collect::<Vec<_>>()),
+        Some("sdk") => sdk::command(&root, &arguments.collect::<Vec<_>>()),
         Some("soak") => against_the_binary(&root, "tgp-soak", &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");

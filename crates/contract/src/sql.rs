@@ -106,6 +106,11 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Whether what a transaction has done can be rolled back. Without that, each statement stays.
+    fn has_transactions(&self) -> bool {
+        true
+    }
+
     /// What a statement would do if it were the next one. Nothing of it is run. `None` when this database cannot say;
     /// then its text is all that is known of it.
     async fn inspect(&self, _sql: &str) -> Option<SqlClass> {

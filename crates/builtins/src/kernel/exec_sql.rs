@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tgp_contract::{Effect, ExecutionPath, SqlClass, SqlParams, SqlRows, SqlStatement, Target, ToolError};
+use tgp_contract::{
+    Code, Effect, ExecutionPath, SqlClass, SqlParams, SqlRows, SqlStatement, Target, ToolError,
+};
 
 use tgp_router::Workspace;
 use tgp_router::database::StatementEnd;
@@ -109,6 +111,12 @@ impl Tool for ExecSql {
     ) -> Result<ToolOutcome<SqlResult>, ToolError> {
         let judged = judged(invocation.targets);
         let params = SqlParams::from_value(args.params)?;
+        let reads = judged.as_ref().is_some_and(|judged| judged.reads);
+        if invocation.context.dry_run && !reads && !invocation.workspace.sql.has_transactions() {
+            let message =
+                "a dry run changes nothing, and this database has no transaction to undo the statement with";
+            return Err(ToolError::new(Code::Permission, message).help("run it without --dry-run"));
+        }
         let statement = SqlStatement { sql: args.sql, params, judged };
         let dry_run = invocation.context.dry_run;
         let end =

@@ -313,9 +313,26 @@ fn no_write_reaches_the_database_of_a_host_before_it_is_approved() {
             other => panic!("{other} before the approval"),
         });
         assert_eq!(refused["error"]["code"], "EAPPROVAL", "{refused}");
+        // A dry run asks, too; without transactions it could not undo the statement.
         let params = json!({ "tool": "exec_sql", "arguments": write, "dryRun": true });
-        let preview = host.ask("tools/call", &params, &mut |method, _| panic!("{method} in a dry run"));
-        assert_ne!(preview["result"]["ok"], true, "{preview}");
+        let mut seen = Vec::new();
+        let dry = host.ask("tools/call", &params, &mut |method, params| {
+            seen.push(format!("{method} {}", params["commit"]));
+            json!({ "result": if method == "host/approve" { json!({ "approved": true }) } else { json!({}) } })
+        });
+        let outcome = &dry["result"]["error"]["code"];
+        if transactions {
+            assert_eq!(
+                (outcome, seen.last().map(String::as_str)),
+                (&Value::Null, Some("host/sql/end false")),
+                "{dry}"
+            );
+        } else {
+            assert_eq!(
+                (outcome, seen.as_slice()),
+                (&json!("EPERMISSION"), ["host/approve null".to_owned()].as_slice())
+            );
+        }
         host.end();
     }
 }

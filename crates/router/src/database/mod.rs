@@ -97,6 +97,15 @@ impl Sql {
         }
     }
 
+    /// Whether a statement can be rolled back at all.
+    pub fn has_transactions(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Each(database) => database.has_transactions(),
+            Self::Run(run) | Self::Batches(run, _) => run.database().has_transactions(),
+        }
+    }
+
     /// What a statement would do, as the database itself says; `None` when it cannot.
     pub async fn inspect(&self, sql: &str) -> Option<SqlClass> {
         match self {

@@ -68,6 +68,10 @@ impl Database for HostDatabase {
         self.0.abilities.dialect.as_str()
     }
 
+    fn has_transactions(&self) -> bool {
+        self.0.abilities.transactions
+    }
+
     /// What the database itself cannot be kept from writing counts as a write.
     async fn inspect(&self, sql: &str) -> Option<SqlClass> {
         let class = classify(sql, self.dialect());
