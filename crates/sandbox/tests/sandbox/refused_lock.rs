@@ -154,12 +154,11 @@ fn command(arguments: &[&str]) -> WorkerCommand {
 
 /// The error of the first thing that needs a worker.
 fn refusal(worker: WorkerCommand) -> Result<SandboxError, Box<dyn std::error::Error>> {
-    match Workers::start_with(worker) {
-        Ok(workers) => workers.lock_report().err().ok_or_else(|| "it works".into()),
-        Err(error) => match *error.downcast::<CompileFailure>()? {
-            CompileFailure::Sandbox(error) => Ok(error),
-            other => Err(other.into()),
-        },
+    let workers = Workers::start_with(worker)?;
+    match workers.compile() {
+        Ok(()) => workers.lock_report().err().ok_or_else(|| "it works".into()),
+        Err(CompileFailure::Sandbox(error)) => Ok(error),
+        Err(other) => Err(other.into()),
     }
 }
 

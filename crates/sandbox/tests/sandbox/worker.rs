@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 use tgp_sandbox::{
-    Bridge, EmitRequest, Frontend, FrontendReply, ModuleCode, ModuleKind, Program, RunError, RunInput,
-    RunLimits, Sandbox, SandboxOptions, ToolRunOptions, ToolRunReport, WorkerCommand,
+    Bridge, CompileFailure, EmitRequest, Frontend, FrontendReply, ModuleCode, ModuleKind, Program, RunError,
+    RunInput, RunLimits, Sandbox, SandboxOptions, ToolRunOptions, ToolRunReport, WorkerCommand,
 };
 use tokio::runtime::Runtime;
 
@@ -103,6 +103,17 @@ impl Workers {
     /// Takes one worker, to learn how it is locked.
     pub fn lock_report(&self) -> Result<(), tgp_sandbox::SandboxError> {
         self.runtime.block_on(self.sandbox.lock_report()).map(|_| ())
+    }
+
+    /// Compiles something, which takes the compile worker.
+    pub fn compile(&self) -> Result<(), CompileFailure> {
+        let emit = EmitRequest {
+            id: "tool".to_owned(),
+            kind: ModuleKind::Module,
+            code: "export default 1".to_owned(),
+            keep_debug_info: false,
+        };
+        self.runtime.block_on(self.sandbox.compile(Script::request(emit))).map(drop)
     }
 
     /// Has this process handle the signal that the end of each child sends.
