@@ -193,7 +193,7 @@ mod tests {
             ("postgresql", "SELECT $2, $1", list(json!([1, 2])), "SELECT $1, $2", json!([2, 1])),
             ("postgresql", "SELECT :a, :b::text", named, "SELECT $1, $2::text", json!([1, "x"])),
             ("postgresql", "SELECT j ? 'k'", SqlParams::None, "SELECT j ? 'k'", json!([])),
-            ("mysql", "SELECT -- it's\n ?;", list(json!([1])), "SELECT \n ?", json!([1])),
+            ("mysql", "SELECT -- it's\n ?;", list(json!([1])), "SELECT \n?", json!([1])),
         ];
         for (dialect, sql, params, text, values) in cases {
             let prepared = prepare_foreign(sql, &params, dialect, PlaceholderStyle::Native).unwrap();
