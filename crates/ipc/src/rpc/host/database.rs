@@ -36,9 +36,15 @@ struct Shared {
 
 impl HostDatabase {
     pub(super) fn shared(peer: Peer, abilities: &HostSql) -> Arc<dyn Database> {
+        // Without transactions nothing keeps a statement from writing, and there is nothing to return to.
+        let abilities = HostSql {
+            read_only: abilities.read_only && abilities.transactions,
+            savepoints: abilities.savepoints && abilities.transactions,
+            ..abilities.clone()
+        };
         Arc::new(Self(Arc::new(Shared {
             peer,
-            abilities: abilities.clone(),
+            abilities,
             next: AtomicU64::new(1),
             open: AtomicUsize::new(0),
             none_open: Notify::new(),
