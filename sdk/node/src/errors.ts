@@ -30,6 +30,7 @@ export const ERROR_CODES = [
   'EINTERNAL',
 ] as const;
 
+/** The codes that this version knows. */
 export type KnownErrorCode = (typeof ERROR_CODES)[number];
 
 /** A code of a newer kernel is a string that this version does not know. */

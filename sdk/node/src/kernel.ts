@@ -32,6 +32,7 @@ const BOOT_TIMEOUT_MS = 120_000;
 /** How long `shutdown()` waits for calls that are under way. */
 const SHUTDOWN_MS = 60_000;
 
+/** How a call is made. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
   /** Show what would happen and change nothing. */

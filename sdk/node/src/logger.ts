@@ -10,6 +10,7 @@ export interface Logger {
   error(message: string, ...args: unknown[]): void;
 }
 
+/** The level of a line of the log. */
 export type LogLevel = HostLogLevel;
 
 const ORDER: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];

@@ -11,6 +11,7 @@ export type JsonSchema = { [keyword: string]: unknown };
 /** A question of the kernel, with everything that decides the effect. */
 export type ApprovalRequest = ApproveParams;
 
+/** An answer with its reason and its author. */
 export interface ApprovalAnswer {
   approved: boolean;
   /** Why not; the agent is shown it. */
@@ -19,6 +20,7 @@ export interface ApprovalAnswer {
   by?: string;
 }
 
+/** What a function of the application is given with each request of the kernel. */
 export interface CallbackOptions {
   /** Aborted when the answer is of no more interest. */
   signal: AbortSignal;
@@ -45,6 +47,7 @@ export interface HostToolDefinition {
 /** Functions by module and name: `{ mail: { send: { … } } }` is `import { send } from 'host:mail'`. */
 export type HostTools = Record<string, Record<string, HostToolDefinition>>;
 
+/** The options of a kernel. All of them have a default. */
 export interface TGPOptions {
   /** The configuration file; the project is its directory. */
   configFile?: string;

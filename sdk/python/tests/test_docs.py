@@ -1,4 +1,4 @@
-"""The examples of `docs/python.md`: all of them are Python, and the first one runs."""
+"""The examples of `docs/python.md`: all of them are Python, and the first one runs. The page of the API is current."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import tgp
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+GENERATOR = Path(__file__).resolve().parent.parent / "scripts" / "generate_api.py"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if PAGE.exists() else []
 
 
@@ -36,3 +39,8 @@ def test_the_first_example(project: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_public_names_exist() -> None:
     for name in tgp.__all__:
         assert getattr(tgp, name) is not None
+
+
+def test_the_page_of_the_api_is_that_of_the_sources() -> None:
+    run = subprocess.run([sys.executable, str(GENERATOR), "--check"], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -2,6 +2,7 @@
 
 import type { HostDialect } from '../protocol.gen.js';
 
+/** The SQL that a database understands. */
 export type SqlDialect = HostDialect;
 
 /** A parameter of a statement. Lists and objects are JSON, or an array where PostgreSQL expects one. */
@@ -10,6 +11,7 @@ export type SqlParameter = null | boolean | number | bigint | string | Uint8Arra
 /** A value of a row. It has an exact JSON form: see `toJsonValue`. */
 export type SqlRow = Record<string, unknown>;
 
+/** The result of a statement. */
 export interface SqlRows {
   columns: string[];
   rows: SqlRow[];
@@ -19,6 +21,7 @@ export interface SqlRows {
   truncated: boolean;
 }
 
+/** A statement that the kernel has an executor run. */
 export interface SqlStatement {
   /** With the place holders of the dialect: `?` for sqlite and mysql, `$1` for postgresql. */
   sql: string;
@@ -28,6 +31,7 @@ export interface SqlStatement {
   signal?: AbortSignal | undefined;
 }
 
+/** A transaction of an executor. */
 export interface SqlTransaction {
   execute(statement: SqlStatement): Promise<SqlRows>;
   commit(): Promise<void>;

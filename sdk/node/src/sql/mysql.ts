@@ -47,6 +47,7 @@ const EXACT = {
 /** The statement cannot be prepared. */
 const NOT_PREPARABLE = 1295;
 
+/** Executes SQL with a pool or a connection of `mysql2`. */
 export function mysqlExecutor(source: MysqlSource): SqlExecutor {
   const acquire = typeof source.getConnection === 'function' ? fromPool(source) : fromConnection(source);
   return {

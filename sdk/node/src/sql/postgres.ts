@@ -46,6 +46,7 @@ const PARSERS: Readonly<Record<number, Parser>> = {
 /** Types that the driver reads as lists of texts, numbers or booleans. */
 const keepText: Parser = (text) => text;
 
+/** Executes SQL with a `Pool` or a `Client` of `pg`. */
 export function postgresExecutor(source: PgPool | PgClient): SqlExecutor {
   const acquire = isPool(source) ? fromPool(source) : fromClient(source);
   return {

@@ -38,6 +38,7 @@ interface Driver {
   isInTransaction(): boolean;
 }
 
+/** Executes SQL with a `Database` of `better-sqlite3`. */
 export function betterSqliteExecutor(database: BetterSqliteDatabase): SqlExecutor {
   return sqliteExecutor({
     exec: (sql) => void database.exec(sql),
@@ -55,6 +56,7 @@ export function betterSqliteExecutor(database: BetterSqliteDatabase): SqlExecuto
   });
 }
 
+/** Executes SQL with a `DatabaseSync` of `node:sqlite`. */
 export function nodeSqliteExecutor(database: NodeSqliteDatabase): SqlExecutor {
   return sqliteExecutor({
     exec: (sql) => database.exec(sql),

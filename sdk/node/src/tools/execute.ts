@@ -3,6 +3,7 @@
 import { describeError, messageOf } from '../errors.js';
 import type { ToolSet } from './tool.js';
 
+/** The result of a call as a model reads it. */
 export interface ToolCallResult {
   /** What the model is shown: JSON, or the error as text. */
   content: string;

@@ -39,6 +39,7 @@ export function toOpenAITools(
   });
 }
 
+/** A tool as `@anthropic-ai/sdk` takes it. */
 export interface AnthropicTool {
   name: string;
   description: string;

@@ -18,6 +18,7 @@ const DEFAULT_TOOLS = [
   'exec_tool',
 ] as const satisfies readonly KernelToolName[];
 
+/** The names of the tools to find, forge, test and run tools. */
 export type DefaultToolName = (typeof DEFAULT_TOOLS)[number];
 
 export interface TgpToolsOptions<Name extends KernelToolName> {

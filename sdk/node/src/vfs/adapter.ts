@@ -1,5 +1,6 @@
 /** Where the tool repository is kept, when the application keeps it. Paths have `/` and are relative to the repository. */
 
+/** A file or a directory. */
 export interface VFSEntry {
   path: string;
   directory: boolean;
@@ -7,6 +8,7 @@ export interface VFSEntry {
   size: number;
 }
 
+/** A file that is written or removed. */
 export interface VFSChange {
   path: string;
   /** The file is removed when there is no content. */

@@ -7,6 +7,7 @@ import { normalizePath, notFound, parents } from './paths.js';
 /** A `VFSAdapter` with every method. */
 export type CompleteVFS = Required<VFSAdapter>;
 
+/** A virtual file system in memory, with these files at first. */
 export function createMemoryVFS(initialFiles: Record<string, string | Uint8Array> = {}): CompleteVFS {
   let files = new Map<string, Uint8Array>();
   for (const [path, content] of Object.entries(initialFiles)) {

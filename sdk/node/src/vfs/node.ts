@@ -14,6 +14,7 @@ import { applyInOrder } from './undo.js';
 /** Names of files that are not complete yet. */
 const TEMPORARY = '.tgp-tmp-';
 
+/** A virtual file system in a directory, which is made when it does not exist. It follows no links. */
 export function createNodeVFS(rootDirectory: string): CompleteVFS {
   const root = resolve(rootDirectory);
 

@@ -1,11 +1,13 @@
 // The package: entries, the list of kernels, where the program is found, the formats of tools.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import * as esm from '@tgp/core';
 import { FAKE_KERNEL, fakeKernel } from '../support/fake.mjs';
@@ -23,6 +25,11 @@ test('the version is that of the manifest', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   assert.equal(esm.VERSION, manifest.version);
   assert.deepEqual(manifest.dependencies, { tgp: manifest.version });
+});
+
+test('the page of the API is that of the declarations', () => {
+  const script = fileURLToPath(new URL('../../scripts/api.mjs', import.meta.url));
+  execFileSync(process.execPath, [script, '--check'], { stdio: ['ignore', 'ignore', 'inherit'] });
 });
 
 test('createSqlTools needs one kernel, or its name', async (t) => {

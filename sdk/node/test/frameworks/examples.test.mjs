@@ -1,7 +1,7 @@
 // The other examples.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 
@@ -11,7 +11,6 @@ import { FORGE_CALLS, skip } from '../support/real.mjs';
 
 test('node-agent: a person approves every effect', { skip }, async (t) => {
   const { app, env } = installedExample(t, 'node-agent');
-  execFileSync(process.env.TGP_BIN ?? 'tgp', ['init', '--json'], { cwd: app, env, stdio: 'ignore' });
   const { url, requests } = await modelServer(t, chatAnswers(FORGE_CALLS, 'It is 55.'));
   const environment = { ...env, OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' };
   const agent = spawn(process.execPath, ['agent.mjs', 'go'], { cwd: app, env: environment, stdio: ['pipe', 'pipe', 'pipe'] });

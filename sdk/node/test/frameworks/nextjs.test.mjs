@@ -3,32 +3,28 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 
 import { isAlive, until } from '../support/fake.mjs';
-import { installedExample, PACKAGE } from '../support/installed.mjs';
+import { installedExample } from '../support/installed.mjs';
 import { modelServer, responsesAnswers } from '../support/models.mjs';
 import { FORGE_CALLS, skip } from '../support/real.mjs';
 
-const NEXT = join(PACKAGE, 'node_modules', 'next', 'dist', 'bin', 'next');
 const CALLS = [...FORGE_CALLS, ['exec_sql', { sql: 'INSERT INTO orders (total) VALUES (?)', params: [55] }]];
 const TEXT = 'The order is stored.';
 
 test('a route handler forges a tool and uses the database of the application', { skip }, async (t) => {
   const { app, env } = installedExample(t, 'nextjs');
-  // The packages of the test are above the application.
-  writeFileSync(join(app, 'next.config.mjs'), `export default { serverExternalPackages: ['@tgp/core'], turbopack: { root: ${JSON.stringify(PACKAGE)} } };\n`);
-  execFileSync(process.env.TGP_BIN ?? 'tgp', ['init', '--json'], { cwd: app, env, stdio: 'ignore' });
+  const next = join(app, 'node_modules', 'next', 'dist', 'bin', 'next');
   const { url, requests } = await modelServer(t, responsesAnswers([...CALLS, undefined, ...CALLS.slice(-1)], TEXT));
   const databaseFile = join(app, 'shop.db');
   const environment = { ...env, NEXT_TELEMETRY_DISABLED: '1', OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none', DATABASE_FILE: databaseFile };
   const port = await freePort();
-  execFileSync(process.execPath, [NEXT, 'build'], { cwd: app, env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
-  const server = spawn(process.execPath, [NEXT, 'start', '-p', `${port}`], { cwd: app, env: environment, stdio: ['ignore', 'inherit', 'inherit'] });
+  execFileSync(process.execPath, [next, 'build'], { cwd: app, env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+  const server = spawn(process.execPath, [next, 'start', '-p', `${port}`], { cwd: app, env: environment, stdio: ['ignore', 'inherit', 'inherit'] });
   t.after(() => server.kill('SIGKILL'));
   const ask = async () => {
     const response = await fetch(`http://127.0.0.1:${port}/api/agent`, {

@@ -1,23 +1,53 @@
-// A copy of an example with the packed `@tgp/core` in its `node_modules`. Other packages are found above it.
+// Packages as `cargo xtask dist` makes them, and an example that npm installs them in.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
-const TEMPORARY = join(PACKAGE, 'test', '.tmp');
+const REPOSITORY = join(PACKAGE, '..', '..');
+const LAUNCHER = join(REPOSITORY, 'xtask', 'src', 'dist', 'tgp.js');
+const PLATFORM = `@tgp/${process.platform}-${process.arch}`;
+const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));
 
+export function npm(args, cwd) {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
+}
+
+/** Archives of `@tgp/core`, of `tgp`, and of the platform's package with this program. */
+export function archives(base, program) {
+  const pack = (directory) => join(base, npm(['pack', '--silent', '--ignore-scripts', '--pack-destination', base], directory));
+  const make = (manifest, name, source) => {
+    const directory = join(base, 'source', manifest.name);
+    const file = join(directory, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(join(directory, 'package.json'), JSON.stringify({ version, files: [name], ...manifest }));
+    copyFileSync(source, file);
+    chmodSync(file, 0o755);
+    return pack(directory);
+  };
+  return [
+    pack(PACKAGE),
+    make({ name: 'tgp', bin: { tgp: 'bin/tgp.js' }, optionalDependencies: { [PLATFORM]: version } }, 'bin/tgp.js', LAUNCHER),
+    make({ name: PLATFORM }, 'bin/tgp', program),
+  ];
+}
+
+/** A copy of an example after `npm install` and `npx tgp init`. The program is that of the tests. */
 export function installedExample(test, name) {
-  mkdirSync(TEMPORARY, { recursive: true });
-  const directory = mkdtempSync(join(TEMPORARY, `${name}-`));
-  test.after(() => rmSync(directory, { recursive: true, force: true }));
-  const app = join(directory, 'app');
-  cpSync(join(PACKAGE, '..', '..', 'examples', name), app, { recursive: true });
-  const core = join(app, 'node_modules', '@tgp', 'core');
-  mkdirSync(core, { recursive: true });
-  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', directory];
-  const archive = execFileSync('npm', pack, { cwd: PACKAGE, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
-  execFileSync('tar', ['xzf', join(directory, archive), '--strip-components=1', '-C', core]);
-  return { app, env: { ...process.env, TGP_HOME: join(dirname(app), 'home') } };
+  const base = realpathSync(mkdtempSync(join(tmpdir(), `tgp-example-${name}-`)));
+  test.after(() => rmSync(base, { recursive: true, force: true }));
+  const app = join(base, 'app');
+  cpSync(join(REPOSITORY, 'examples', name), app, { recursive: true });
+  // A debug build is too large to be packed: the package has a script that starts it.
+  const program = join(base, 'program.sh');
+  const tested = process.env.TGP_BIN === undefined ? 'tgp' : resolve(process.env.TGP_BIN);
+  writeFileSync(program, `#!/bin/sh\nexec '${tested}' "$@"\n`);
+  npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', ...archives(base, program)], app);
+  const env = { ...process.env, TGP_HOME: join(base, 'home') };
+  delete env.TGP_BIN;
+  execFileSync('npx', ['--no-install', 'tgp', 'init', '--json'], { cwd: app, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  return { app, env };
 }

@@ -30,15 +30,20 @@ export function project(test, { config, files = {} } = {}) {
   const configFile = join(directory, 'tgp.config.ts');
   if (config !== undefined) writeFileSync(configFile, `export default ${JSON.stringify(config)};\n`);
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
-  test.after(() => rmSync(base, { recursive: true, force: true }));
-  return { directory, configFile, env, tgp };
+  // Kernels end before their files are removed: they write until then.
+  const kernels = [];
+  test.after(async () => {
+    await Promise.all(kernels.map((kernel) => kernel.shutdown()));
+    rmSync(base, { recursive: true, force: true });
+  });
+  return { directory, configFile, env, tgp, kernels };
 }
 
 /** A kernel in a new project. */
 export function realKernel(test, { config, files, ...options } = {}) {
   const place = project(test, { config, files });
   const kernel = new TGP({ configFile: place.configFile, env: place.env, ...options });
-  test.after(() => kernel.shutdown());
+  place.kernels.push(kernel);
   return { kernel, ...place };
 }
 

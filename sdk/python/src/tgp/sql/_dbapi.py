@@ -12,6 +12,7 @@ from .._json import is_object
 from ._executor import Dialect, SqlExecutor, SqlResult, SqlTransaction
 
 _CHANGES = re.compile(r"\s*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
+_SAVEPOINT_DOES_NOT_EXIST = 1305
 _UTC = "+00:00"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
@@ -198,6 +199,14 @@ class _MysqlTransaction(_DbApiTransaction):
             # Times of the protocol are in UTC.
             self._run(f"SET time_zone = '{_UTC}'")
         self._run("START TRANSACTION READ ONLY" if read_only else "START TRANSACTION")
+
+    def release(self, name: str) -> None:
+        try:
+            super().release(name)
+        except Exception as error:
+            # `CREATE TABLE` and similar statements commit by themselves, which leaves no savepoint to release.
+            if error.args[:1] != (_SAVEPOINT_DOES_NOT_EXIST,):
+                raise
 
     def close(self) -> None:
         if self._zone is not None:
