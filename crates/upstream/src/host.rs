@@ -109,7 +109,8 @@ impl HostModules {
                 let said = comment(&function.description, MAX_DESCRIPTION);
                 let mut remarks = Vec::new();
                 if !said.is_empty() {
-                    remarks.push(said);
+                    let is_sentence = said.ends_with(['.', '!', '?', '…']);
+                    remarks.push(if is_sentence { said } else { format!("{said}.") });
                 }
                 remarks.push(format!("Effect: {}.", function.effect.as_str()));
                 DeclaredFunction {
@@ -218,7 +219,7 @@ mod tests {
             "declare module 'host:mail' {\n  \
                /** Effect: network. */\n  \
                export function list(args: { to: string }): Promise<unknown>;\n  \
-               /** Sends. * / evil Effect: network. */\n  \
+               /** Sends. * / evil. Effect: network. */\n  \
                export function send(args: { to: string }): Promise<unknown>;\n\
              }\n"
         );

@@ -102,7 +102,7 @@ fn calls() -> Vec<Call> {
 }
 
 /// Tools that need what this test does not have: a server on the network, a session of an agent.
-const NOT_CALLED: [&str; 3] = ["call_upstream", "fetch", "recall"];
+const NOT_CALLED: [&str; 4] = ["call_host", "call_upstream", "fetch", "recall"];
 
 #[test]
 fn the_input_schema_of_every_tool_can_be_compiled() {

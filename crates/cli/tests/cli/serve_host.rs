@@ -32,9 +32,16 @@ fn mail(effect: Option<&str>) -> Value {
     function
 }
 
-/// A project whose tools can be written without a test, and a host with one function.
-fn with_mail(host: &Value) -> (Project, Host) {
+/// A project whose tools can be written without a test.
+fn exploring() -> Project {
     let project = Project::with_fixtures();
+    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.trust();
+    project
+}
+
+fn with_mail(host: &Value) -> (Project, Host) {
+    let project = exploring();
     let host = Host::booted(&project, host);
     (project, host)
 }
@@ -111,7 +118,7 @@ fn functions_of_the_host_are_judged_like_everything_else() {
     host.end();
     project.write(
         ".tgp/policy/no-mail.yaml",
-        "rules:\n  - id: no-mail\n    effect: deny\n    targets: ['host:mail/*']\n    reason: no mail today\n",
+        "version: 1\nrules:\n  - id: no-mail\n    effect: deny\n    where: {target: 'host:mail/*'}\n    reason: no mail today\n",
     );
     let mut host = Host::booted(&project, &json!({ "tools": [mail(Some("read"))] }));
     let denied = host.call("exec_tool", &welcome(&json!("ann")), &mut nothing);
@@ -193,7 +200,7 @@ const DOUBLE: &str = "/** Doubles a number. */\nexport default function double(a
 
 #[test]
 fn the_host_keeps_the_files_of_the_tools() {
-    let project = Project::with_fixtures();
+    let project = exploring();
     let mut kept = Kept::default();
     let mut host = kept.boot(&project);
     let double = json!({ "path": "tools/double.ts", "args": { "n": 4 } });

@@ -92,7 +92,7 @@ impl Conversation {
     pub(crate) async fn serve(&mut self, lines: &mut dyn Lines) -> Result<(), ToolError> {
         let mut ending: Option<RequestId> = None;
         loop {
-            if let (Some(id), true) = (&ending, self.requests.is_empty()) {
+            if let (Some(id), true) = (&ending, self.work.is_empty()) {
                 self.peer.answer(id, Ok(Done {})).await;
                 return Ok(());
             }
@@ -181,7 +181,8 @@ impl Conversation {
                             Err(RpcError::from(error))
                         }
                     };
-                    peer.answer(&request.id, answer).await;
+                    let (id, _unanswered) = request.done();
+                    peer.answer(&id, answer).await;
                 });
                 Ok(())
             }

@@ -28,8 +28,8 @@ pub(crate) struct Methods {
     /// What each call of the client carries.
     pub(crate) context: CallContext,
     pub(crate) peer: Peer,
-    /// The client has started this kernel, so it may have an agent work.
-    pub(crate) runs_sessions: bool,
+    /// The client has started this kernel: it may have an agent work, and see what no token covers.
+    pub(crate) is_host: bool,
 }
 
 impl Methods {
@@ -40,7 +40,7 @@ impl Methods {
             kernel: kernel_info(&self.kernel)?,
             session: self.context.session.clone(),
             project: self.kernel.project().display().to_string(),
-            notices: self.kernel.notices().to_vec(),
+            notices: if self.is_host { self.kernel.notices().to_vec() } else { Vec::new() },
         })
     }
 
@@ -52,15 +52,19 @@ impl Methods {
                 Ok(call) => encode(&self.call(&mut request, call).await),
                 Err(error) => Err(error),
             },
-            method::PROMPT_GET => encode(&PromptGetResult { prompt: self.kernel.system_prompt().await }),
-            method::SESSION_RUN if self.runs_sessions => match params(value) {
+            method::PROMPT_GET if self.is_host => {
+                encode(&PromptGetResult { prompt: self.kernel.system_prompt().await })
+            }
+            method::SESSION_RUN if self.is_host => match params(value) {
                 Ok(task) => self.run_session(&mut request, task).await.map_err(RpcError::from),
                 Err(error) => Err(error),
             },
             method::INITIALIZE => Err(RpcError::new(number::INVALID, "`initialize` was sent already")),
             other => Err(unknown_method(other)),
         };
-        self.peer.answer(&request.id, answer).await;
+        // A client that has its answer may use the id again.
+        let (id, _unanswered) = request.done();
+        self.peer.answer(&id, answer).await;
     }
 
     fn tools(&self) -> ToolsListResult {

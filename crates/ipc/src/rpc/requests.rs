@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::envelope::number;
 use super::protocol::{RequestId, RpcError};
@@ -13,6 +13,8 @@ use super::protocol::{RequestId, RpcError};
 pub(crate) struct OpenRequests {
     most: usize,
     open: Arc<Mutex<BTreeMap<RequestId, oneshot::Sender<()>>>>,
+    /// Those whose answers are not on their way yet, too: a client that reads none makes no more of them.
+    unanswered: Arc<Semaphore>,
 }
 
 /// One of them. It ends when it is dropped.
@@ -21,11 +23,13 @@ pub(crate) struct OpenRequest {
     pub(crate) id: RequestId,
     requests: OpenRequests,
     cancelled: oneshot::Receiver<()>,
+    unanswered: Option<OwnedSemaphorePermit>,
 }
 
 impl OpenRequests {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, open: Arc::default() }
+        // As many again may wait to be written: a client that has its answer may ask at once.
+        Self { most, open: Arc::default(), unanswered: Arc::new(Semaphore::new(most.saturating_mul(2))) }
     }
 
     /// # Errors
@@ -39,9 +43,13 @@ impl OpenRequests {
         if open.contains_key(id) {
             return Err(RpcError::new(number::INVALID, "a request with this id is open"));
         }
+        let unanswered = Arc::clone(&self.unanswered).try_acquire_owned().map_err(|_| {
+            RpcError::new(number::INVALID, "too many answers wait to be read; read them first")
+        })?;
         let (cancel, cancelled) = oneshot::channel();
         open.insert(id.clone(), cancel);
-        Ok(OpenRequest { id: id.clone(), requests: self.clone(), cancelled })
+        let requests = self.clone();
+        Ok(OpenRequest { id: id.clone(), requests, cancelled, unanswered: Some(unanswered) })
     }
 
     /// Cancels a request. One that has ended stays as it is.
@@ -51,10 +59,6 @@ impl OpenRequests {
         if let Some(cancel) = cancel {
             let _ = cancel.send(());
         }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RequestId, oneshot::Sender<()>>> {
@@ -68,6 +72,13 @@ impl OpenRequest {
         if (&mut self.cancelled).await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+impl OpenRequest {
+    /// The work is done: the id can be used again. What is given back counts until the answer is on its way.
+    pub(crate) fn done(mut self) -> (RequestId, Option<OwnedSemaphorePermit>) {
+        (self.id.clone(), self.unanswered.take())
     }
 }
 

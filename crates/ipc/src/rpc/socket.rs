@@ -68,7 +68,7 @@ impl RpcConnection {
             Err(error) => return peer.refuse(Some(&id), &error.into()).await,
         };
         let kernel = Arc::clone(&self.kernel);
-        let methods = Methods { kernel, context, peer: peer.clone(), runs_sessions: false };
+        let methods = Methods { kernel, context, peer: peer.clone(), is_host: false };
         peer.answer(&id, methods.welcome(&wanted.client).map_err(RpcError::from)).await;
         let state = KernelState::Ready(methods);
         let mut conversation =

@@ -96,7 +96,7 @@ impl Opener for HostOpener {
             ClientClaim { token: None, session: wanted.session.or_else(|| name.clone()), actor: name };
         let asks_for_effects = host.consent == HostConsent::Effects;
         let context = kernel.client_context(ClientEntry::Host, claim, consent(asks_for_effects))?;
-        let methods = Methods { kernel, context, peer: peer.clone(), runs_sessions: true };
+        let methods = Methods { kernel, context, peer: peer.clone(), is_host: true };
         let welcome = methods.welcome(&wanted.client)?;
         Ok((methods, welcome))
     }

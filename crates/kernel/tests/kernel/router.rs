@@ -37,7 +37,8 @@ pub fn arguments(tool: &str) -> Value {
         "write_file" => json!({ "path": "tools/two.ts", "content": "export default () => 2;" }),
         // Nothing is listed, so it runs as far as the list.
         "fetch" => json!({ "url": "http://127.0.0.1:9/" }),
-        // No server was added, so it runs as far as that.
+        // No program offers a function, and no server was added, so they run as far as that.
+        "call_host" => json!({ "module": "none", "name": "any" }),
         "call_upstream" => json!({ "server": "none", "tool": "any" }),
         "search" => json!({ "query": "one" }),
         "sync" | "log" => json!({}),
@@ -116,7 +117,7 @@ pub fn went_well(tool: &str, answer: &ToolResult) -> bool {
     match tool {
         "fetch" => code(answer) == "ESECURITY",
         "recall" => code(answer) == "EPERMISSION",
-        "call_upstream" => code(answer) == "ENOTFOUND",
+        "call_host" | "call_upstream" => code(answer) == "ENOTFOUND",
         _ => answer.is_ok(),
     }
 }

@@ -37,6 +37,7 @@ const TOOLS: &[(&str, Reads, &str)] = &[
         Reads::Filtered,
         "events that name only files that may be seen, of a chronicle whose file may be",
     ),
+    ("call_host", Reads::Nothing, "a function of the embedding program"),
     ("call_upstream", Reads::Nothing, "a server of somebody else, by what its entry lists"),
     (
         "check_tool",
