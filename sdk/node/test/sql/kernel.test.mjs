@@ -27,6 +27,8 @@ export default async function pay(args: { from: string; to: string; amount: numb
 async function checkDatabase(t, source, query) {
   const { kernel } = realKernel(t, { config: EXPLORE });
   const { exec_sql } = createSqlTools(source, kernel);
+  // A run that was stopped may have left it on a server that stays.
+  await exec_sql.execute({ sql: 'DROP TABLE IF EXISTS users' });
   await exec_sql.execute({ sql: 'CREATE TABLE users (name VARCHAR(20), credit INTEGER)' });
   await exec_sql.execute({ sql: 'INSERT INTO users VALUES (?, ?), (?, ?)', params: ['ann', 10, 'bob', 0] });
   const credits = async () => (await query('SELECT credit FROM users ORDER BY name')).map((row) => Number(row.credit));
@@ -86,6 +88,7 @@ test('a function without transactions keeps each statement', { skip }, async (t)
   const { kernel } = realKernel(t, { config: EXPLORE });
   t.after(() => pool.end());
   const { exec_sql } = createSqlTools(async (sql, parameters) => (await pool.query(sql, parameters)).rows, kernel);
+  await pool.query('DROP TABLE IF EXISTS single');
   await exec_sql.execute({ sql: 'CREATE TABLE single (n INTEGER)' });
   await exec_sql.execute({ sql: 'INSERT INTO single VALUES (?)', params: [1] });
   const content = `/** Writes and fails. */
@@ -103,6 +106,7 @@ export default async function half(): Promise<void> {
 test('a transaction is rolled back when the kernel is killed', { skip }, async (t) => {
   const pool = new pg.Pool({ connectionString: databases.postgres.url });
   t.after(() => pool.end());
+  await pool.query('DROP TABLE IF EXISTS lost');
   await pool.query('CREATE TABLE lost (n INTEGER)');
   const { kernel } = realKernel(t, { config: EXPLORE });
   const executor = postgresExecutor(pool);
