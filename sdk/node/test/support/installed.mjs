@@ -38,7 +38,8 @@ export function archives(base, program) {
 /** A copy of an example after `npm install` and `npx tgp init`. The program is that of the tests. */
 export function installedExample(test, name) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), `tgp-example-${name}-`)));
-  test.after(() => rmSync(base, { recursive: true, force: true }));
+  // The kernel of an application that has ended writes its last records after that.
+  test.after(() => rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
   const app = join(base, 'app');
   cpSync(join(REPOSITORY, 'examples', name), app, { recursive: true });
   // A debug build is too large to be packed: the package has a script that starts it.

@@ -34,7 +34,8 @@ export function project(test, { config, files = {} } = {}) {
   const kernels = [];
   test.after(async () => {
     await Promise.all(kernels.map((kernel) => kernel.shutdown()));
-    rmSync(base, { recursive: true, force: true });
+    // The kernel of an application that has ended writes its last records after that.
+    rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
   return { directory, configFile, env, tgp, kernels };
 }
