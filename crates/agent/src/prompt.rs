@@ -40,6 +40,8 @@ pub struct ToolPlatform<'a> {
     pub fetch_urls: &'a [String],
     /// Modules of upstream servers, such as `mcp:linear`.
     pub upstream: &'a [String],
+    /// Modules of the embedding program, such as `host:mail`.
+    pub host: &'a [String],
     /// Folders of the project that tools may read.
     pub read_dirs: &'a [String],
     /// Folders of the project that tools may write.
@@ -189,7 +191,7 @@ fn place(facts: &PromptFacts<'_>) -> String {
 
 /// What a tool finds, what it does not find, and what the project's configuration lets it use.
 fn in_a_tool(platform: &ToolPlatform<'_>) -> String {
-    let ToolPlatform { packages, fetch_urls, upstream, read_dirs, write_dirs, cpu, wall, memory_bytes } =
+    let ToolPlatform { packages, fetch_urls, upstream, host, read_dirs, write_dirs, cpu, wall, memory_bytes } =
         *platform;
     let or_none = |names| names_as_code(names).unwrap_or_else(|| "none".to_owned());
     let (mut imports, requests) = (or_none(packages), or_none(fetch_urls));
@@ -198,6 +200,9 @@ fn in_a_tool(platform: &ToolPlatform<'_>) -> String {
     }
     if let Some(servers) = names_as_code(upstream) {
         imports += &format!("; upstream servers {servers}, declared in `upstream.d.ts`");
+    }
+    if let Some(modules) = names_as_code(host) {
+        imports += &format!("; functions of the host {modules}, declared in `host.d.ts`");
     }
     let after =
         |start: &str, names| names_as_code(names).map_or_else(String::new, |names| format!("{start}{names}"));

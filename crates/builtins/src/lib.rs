@@ -15,8 +15,8 @@ pub use project::{project_tools, testing};
 /// The results of the built-in tools, as every caller gets them.
 pub mod results {
     pub use crate::kernel::{
-        DryRunChange, ExecToolResult, SearchResult, SqlResult, TestFile, TestNotRun, TestToolResult, ToolHit,
-        ToolWrite, ToolWritePreview, UpstreamResult,
+        DryRunChange, ExecToolResult, HostResult, SearchResult, SqlResult, TestFile, TestNotRun,
+        TestToolResult, ToolHit, ToolWrite, ToolWritePreview, UpstreamResult,
     };
     pub use crate::knowledge::{ChronicleAppendResult, ChroniclePage, GraphIngestResult, GraphQueryResult};
     pub use crate::process::{

@@ -15,10 +15,12 @@ mod places;
 mod source;
 mod transpile;
 
-pub use builtin::{STANDARD_LIBRARY, UPSTREAM_SCHEME, is_test_file, test_file, tested_files};
+pub use builtin::{
+    HOST_SCHEME, STANDARD_LIBRARY, UPSTREAM_SCHEME, is_foreign, is_test_file, test_file, tested_files,
+};
 pub use check::{CheckOptions, check, tool_errors};
 pub use describe::describe;
-pub use graph::{GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError, UpstreamModules};
+pub use graph::{ForeignModules, GraphBuilder, GraphHost, ModuleGraph, ModuleGraphError};
 pub use source::{CompileError, MAX_SOURCE_BYTES, SourceRole, Unit};
 pub use transpile::{
     CompiledModule, LiteralValue, LoopTable, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape,

@@ -19,7 +19,7 @@ const PLACEHOLDER: &str = ".gitkeep";
 /// How the names of other crates' temporary files begin.
 const TEMPORARY: &str = ".tgp-tmp-";
 /// What every clone ignores, whether or not it has the `.gitignore` that says so.
-pub(crate) const EXCLUDES: &str = "/.state/\n/upstream.d.ts\n.tgp-tmp-*\n";
+pub(crate) const EXCLUDES: &str = "/.state/\n/upstream.d.ts\n/host.d.ts\n.tgp-tmp-*\n";
 /// Longer branch names are cut: with the digest behind it the name still is the tool's alone.
 const MAX_SLUG_BYTES: usize = 80;
 

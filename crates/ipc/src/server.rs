@@ -1,19 +1,24 @@
 //! The socket itself: who may connect, and how many.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tgp::Kernel;
 use tgp_contract::{Code, Consent, ToolError};
+use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::frames::connection::{self, Connection};
 use crate::memory::Memory;
+use crate::rpc::RpcConnection;
 
 /// How a server treats its clients.
 #[derive(Clone, Copy, Debug)]
@@ -122,12 +127,37 @@ impl Server {
             return;
         }
         let (kernel, memory) = (Arc::clone(kernel), Arc::clone(&self.memory));
-        let connection = Connection { kernel, options: self.options, memory };
+        let options = self.options;
         clients.spawn(async move {
-            connection.run(stream).await;
+            match first_byte(&stream, options.patience).await {
+                Some(b'{') => RpcConnection { kernel, options, memory }.run(stream).await,
+                _ => Connection { kernel, options, memory }.run(stream).await,
+            }
             drop(place);
         });
     }
+}
+
+/// What a client begins with, which says what it speaks: no length of a frame begins with a brace. It stays to be read.
+async fn first_byte(stream: &UnixStream, patience: Duration) -> Option<u8> {
+    let peek = async {
+        loop {
+            stream.readable().await.ok()?;
+            let mut byte = [0_u8; 1];
+            let peeked = recv(stream.as_raw_fd(), &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+            match peeked {
+                Ok(0) => return None,
+                Ok(_) => return byte.first().copied(),
+                Err(Errno::EAGAIN) => {
+                    // It was not readable after all; the readiness is asked for anew.
+                    let _ =
+                        stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+                }
+                Err(_) => return None,
+            }
+        }
+    };
+    tokio::time::timeout(patience, peek).await.ok().flatten()
 }
 
 impl Drop for Server {

@@ -18,7 +18,7 @@ use tgp_router::gates::{PolicyGate, StateGate, TokenAuthority};
 use tgp_router::{CallsInFlight, Router};
 use tgp_tdd::Scope;
 use tgp_tool_runtime::{StartupNotices, ToolLibrary, ToolRuntime};
-use tgp_upstream::Upstreams;
+use tgp_upstream::{HostModules, Upstreams};
 
 use crate::approvals::Approvals;
 use crate::boot::Environment;
@@ -76,6 +76,7 @@ pub(crate) struct KernelInner {
     pub(crate) trust: Trust,
     pub(crate) knowledge: Knowledge,
     pub(crate) upstream: Arc<Upstreams>,
+    pub(crate) host_modules: Option<Arc<HostModules>>,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -216,6 +217,12 @@ impl Kernel {
         names.into_iter().map(|name| format!("{}{name}", tgp_upstream::SPECIFIER)).collect()
     }
 
+    /// What tools can import from the embedding program.
+    #[must_use]
+    pub fn host_modules(&self) -> Vec<String> {
+        self.parts.host_modules.iter().flat_map(|modules| modules.specifiers()).collect()
+    }
+
     /// What a session calls, and the source of its work state.
     pub(crate) fn session_parts(&self) -> (Arc<Router>, Arc<StateGate>, Arc<Audit>) {
         (Arc::clone(&self.parts.router), Arc::clone(&self.parts.state), Arc::clone(&self.parts.audit))
@@ -248,8 +255,14 @@ impl Kernel {
         context: &CallContext,
     ) -> Result<PolicyExplanation, ToolError> {
         let (call, definition, targets) = self.parts.router.examine(call, context).await?;
-        let request =
-            GateRequest { serial: 0, call: &call, definition, context, targets: &targets, proposed: None };
+        let request = GateRequest {
+            serial: 0,
+            call: &call,
+            definition: &definition,
+            context,
+            targets: &targets,
+            proposed: None,
+        };
         self.parts.policy.explain(request).await
     }
 

@@ -77,6 +77,7 @@ mod scaffold;
 mod sessions;
 mod settings;
 mod tokens;
+mod tool_store;
 pub mod trust;
 pub mod upstream;
 mod user_state;

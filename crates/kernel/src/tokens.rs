@@ -5,7 +5,7 @@ use tgp_policy::Caveats;
 /// The tool that runs forged ones.
 pub(crate) const EXEC_TOOL: &str = "exec_tool";
 /// What a forged tool can call in addition to other forged tools.
-pub const BRIDGE_TOOLS: [&str; 3] = ["call_upstream", "exec_sql", "fetch"];
+pub const BRIDGE_TOOLS: [&str; 4] = ["call_host", "call_upstream", "exec_sql", "fetch"];
 
 /// Caveats that allow these tools, and to forged ones what they call for their part.
 pub(crate) fn only_tools(tools: Vec<String>) -> Caveats {

@@ -13,6 +13,6 @@ mod router;
 pub use files::Workspace;
 pub use router::{
     ApprovedSnapshot, CallsInFlight, DenyAll, DynTool, FanoutRecorder, FileDiff, FileSnapshot, InnerCall,
-    Invocation, OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool, ToolOutcome,
-    ToolSpec, typed,
+    Invocation, LazySchema, OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool,
+    ToolOutcome, ToolSpec, typed,
 };

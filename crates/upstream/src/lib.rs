@@ -11,6 +11,7 @@
 
 mod connection;
 mod definition;
+mod host;
 mod module;
 mod names;
 mod pin;
@@ -23,6 +24,7 @@ mod variables;
 
 pub use connection::Login;
 pub use definition::{HttpServer, ServerDefinition, StdioServer, ValueSource, check_server_name};
+pub use host::{HOST_SPECIFIER, HostModules};
 pub use module::{SPECIFIER, UpstreamModule};
 pub use pin::{Pin, PinChange};
 pub use store::UpstreamStore;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tgp_text::{truncate, visible_json};
 
 use crate::names::identifiers;
@@ -12,7 +12,7 @@ use crate::{Pin, UpstreamTool};
 /// How the specifier of such a module begins.
 pub const SPECIFIER: &str = "mcp:";
 /// Characters of a description that are shown. It is text of another program: quoted, and cut.
-const MAX_DESCRIPTION: usize = 200;
+pub(crate) const MAX_DESCRIPTION: usize = 200;
 
 /// The tools of a server that a person has seen, as a module.
 #[derive(Clone, Debug)]
@@ -40,8 +40,7 @@ impl UpstreamModule {
     }
 
     fn declared(&self, longest: usize) -> String {
-        let mut text = format!("declare module '{SPECIFIER}{}' {{\n", self.server);
-        for (name, tool) in self.functions() {
+        let functions = self.functions().map(|(name, tool)| {
             let said = tool.description.as_deref().filter(|text| !text.trim().is_empty());
             let mut remarks: Vec<String> = said
                 .map(|said| format!("The server says: \"{}\"", comment(said, longest)))
@@ -59,23 +58,16 @@ impl UpstreamModule {
                     comment(&tool.name, longest)
                 ));
             }
-            if !remarks.is_empty() {
-                let _ = writeln!(text, "  /** {} */", remarks.join(" "));
-            }
-            let parameters = type_of(&tool.input_schema);
-            let result = tool.output_schema.as_ref().map_or_else(|| UNKNOWN.to_owned(), type_of);
-            let mark = if may_be_left_out(tool) { "?" } else { "" };
-            let _ = writeln!(text, "  export function {name}(args{mark}: {parameters}): Promise<{result}>;");
-        }
-        text.push_str("}\n");
-        text
+            DeclaredFunction { name, remarks, input: &tool.input_schema, output: tool.output_schema.as_ref() }
+        });
+        declaration(&format!("{SPECIFIER}{}", self.server), functions)
     }
 
     /// The code of the module: each function is a call to the kernel, which judges it.
     #[must_use]
     pub fn code(&self) -> String {
         // No tool has a name with this letter.
-        let mut code = String::from("import { callUpstream as $call } from 'tgp:upstream';\n");
+        let mut code = String::from("import { callUpstream as $call } from 'tgp:foreign';\n");
         for (name, tool) in self.functions() {
             let (server, tool) = (json!(self.server), json!(tool.name));
             let _ = writeln!(
@@ -98,14 +90,40 @@ impl UpstreamModule {
     }
 }
 
+/// A function of another program, for the declaration of its module.
+pub(crate) struct DeclaredFunction<'a> {
+    pub(crate) name: String,
+    pub(crate) remarks: Vec<String>,
+    pub(crate) input: &'a Value,
+    pub(crate) output: Option<&'a Value>,
+}
+
+/// The declaration of a module.
+pub(crate) fn declaration<'a>(
+    specifier: &str,
+    functions: impl Iterator<Item = DeclaredFunction<'a>>,
+) -> String {
+    let mut text = format!("declare module '{specifier}' {{\n");
+    for DeclaredFunction { name, remarks, input, output } in functions {
+        if !remarks.is_empty() {
+            let _ = writeln!(text, "  /** {} */", remarks.join(" "));
+        }
+        let parameters = type_of(input);
+        let result = output.map_or_else(|| UNKNOWN.to_owned(), type_of);
+        let mark = if may_be_left_out(input) { "?" } else { "" };
+        let _ = writeln!(text, "  export function {name}(args{mark}: {parameters}): Promise<{result}>;");
+    }
+    text.push_str("}\n");
+    text
+}
+
 /// Whether a call without arguments fits.
-fn may_be_left_out(tool: &UpstreamTool) -> bool {
-    let required = tool.input_schema.get("required").and_then(serde_json::Value::as_array);
-    required.is_none_or(Vec::is_empty)
+fn may_be_left_out(input: &Value) -> bool {
+    input.get("required").and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
 
 /// A description on one line that cannot end its comment or hide something.
-fn comment(description: &str, longest: usize) -> String {
+pub(crate) fn comment(description: &str, longest: usize) -> String {
     let one_line = description.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = visible_json(&truncate(&one_line, longest)).replace('"', "'");
     shown.replace("*/", "* /")
@@ -160,7 +178,7 @@ mod tests {
         };
         assert_eq!(
             UpstreamModule::new("linear", Pin::of(&[tool])).code(),
-            "import { callUpstream as $call } from 'tgp:upstream';\n\
+            "import { callUpstream as $call } from 'tgp:foreign';\n\
              export function x____evil__(args = {}) { return $call(\"linear\", \"x\\\"); evil(\\\"\", args); }\n"
         );
     }

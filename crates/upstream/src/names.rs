@@ -65,7 +65,7 @@ pub(crate) fn identifiers<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<
     let all: BTreeSet<&str> = names.collect();
     let mut taken = BTreeSet::new();
     let mut found = BTreeMap::new();
-    let (plain, others): (Vec<&str>, Vec<&str>) = all.into_iter().partition(|name| identifier(name) == *name);
+    let (plain, others): (Vec<&str>, Vec<&str>) = all.into_iter().partition(|name| is_identifier(name));
     for name in plain.into_iter().chain(others) {
         let plain = identifier(name);
         let mut candidate = plain.clone();
@@ -77,6 +77,11 @@ pub(crate) fn identifiers<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<
         found.insert(name, candidate);
     }
     found
+}
+
+/// Whether a name can be written as it is.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    identifier(name) == name
 }
 
 fn identifier(name: &str) -> String {

@@ -64,13 +64,6 @@ export default async function mails(args: { to: string }): Promise<unknown> {
 """
 
 
-waits_for_the_kernel = pytest.mark.xfail(
-    raises=TGPError,
-    strict=True,
-    reason="the kernel answers ECAPABILITY: it does not take tools and files of a host yet",
-)
-
-
 def write(kernel: TGP, path: str, content: str) -> None:
     kernel.call("write_file", {"path": path, "content": content})
 
@@ -148,7 +141,6 @@ def test_sql_without_transactions(project: Path) -> None:
     assert statements == ["SELECT 1 AS one"]
 
 
-@waits_for_the_kernel
 def test_host_tools(project: Path) -> None:
     mail = HostModule("mail")
     sent: list[str] = []
@@ -189,7 +181,6 @@ def test_approvals(project: Path) -> None:
     assert len(questions[0].hash) == 64
 
 
-@waits_for_the_kernel
 def test_the_files_of_the_host(project: Path) -> None:
     files = MemoryVfs()
     with TGP(project, files=files) as kernel:

@@ -43,6 +43,7 @@ fn facts(forged: &[ForgedTool]) -> PromptFacts<'_> {
             packages: &[],
             fetch_urls: &[],
             upstream: &[],
+            host: &[],
             read_dirs: &[],
             write_dirs: &[],
             cpu: Duration::from_secs(1),

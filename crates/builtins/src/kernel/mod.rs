@@ -1,5 +1,6 @@
 //! The kernel tools an agent works with.
 
+mod call_host;
 mod call_upstream;
 mod check_tool;
 mod exec_code;
@@ -25,6 +26,7 @@ use tgp_contract::{
 use tgp_fetch::FetchClient;
 use tgp_tool_runtime::memory::ToolWriteResult;
 
+pub use call_host::HostResult;
 pub use call_upstream::UpstreamResult;
 pub use exec_sql::SqlResult;
 pub use exec_tool::{DryRunChange, ExecToolResult};
@@ -36,17 +38,18 @@ use tgp_router::{DynTool, Invocation, ToolOutcome, typed};
 use tgp_tool_runtime::forge::as_targets;
 use tgp_tool_runtime::memory::RemoteName;
 use tgp_tool_runtime::{ToolLibrary, ToolRuntime};
-use tgp_upstream::Upstreams;
+use tgp_upstream::{HostModules, Upstreams};
 
 /// All of them.
 ///
 /// # Errors
-/// Never in practice: the names are constants.
+/// `EVALIDATION` when the schema of a function of the embedding program is none.
 pub fn kernel_tools(
     forge: &Arc<ToolRuntime>,
     fetch: &Arc<FetchClient>,
     library: &Arc<ToolLibrary>,
     upstream: &Arc<Upstreams>,
+    host: Option<&Arc<HostModules>>,
 ) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     Ok(vec![
         typed(list_files::ListFiles)?,
@@ -63,6 +66,7 @@ pub fn kernel_tools(
         typed(exec_sql::ExecSql)?,
         typed(fetch::Fetch(Arc::clone(fetch)))?,
         typed(call_upstream::CallUpstream(Arc::clone(upstream)))?,
+        typed(call_host::CallHost::new(host)?)?,
     ])
 }
 
@@ -111,7 +115,7 @@ async fn imported(forge: &ToolRuntime, path: &str, invocation: Invocation<'_>) -
 const TOOL_FOLDERS: [&str; 7] = ["tools", "bin", "lib", "policy", "types", "data", "docs"];
 
 /// Files of a tool repository that the kernel writes: they say what tools have, and another text would not change that.
-const GENERATED_FILES: [&str; 3] = ["tgp.d.ts", "tsconfig.json", "upstream.d.ts"];
+const GENERATED_FILES: [&str; 4] = ["tgp.d.ts", "tsconfig.json", "upstream.d.ts", "host.d.ts"];
 
 /// Refuses a path that looks like one of the project's files, where in the tool repository it would be another file, and
 /// what the kernel generates. The gates have judged it by then, so that a protected path is refused as such.

@@ -140,9 +140,12 @@ fn show_write(done: &str, write: &ToolWrite, printer: &Printer) {
         ToolWrite::DryRun(preview) => return printer.data(&preview.diff),
         ToolWrite::Done(write) => write,
     };
-    let commit: String = visible(&write.commit).chars().take(8).collect();
-    let delivered =
-        if write.pushed { format!(", pushed to {}", visible(&write.branch)) } else { String::new() };
+    let commit: String = visible(write.commit.as_deref().unwrap_or_default()).chars().take(8).collect();
+    let delivered = if write.pushed {
+        format!(", pushed to {}", visible(write.branch.as_deref().unwrap_or_default()))
+    } else {
+        String::new()
+    };
     printer.note(&format!("{done}, commit {commit}{delivered}"));
     if let Some(request) = &write.request {
         printer.note(&format!("request: {}", visible(&request.url)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tgp::contract::{Code, Consent, ToolError};
+use tgp::contract::{Consent, ToolError};
 use tgp::{BootOptions, Kernel};
 use tgp_ipc::rpc::protocol::{HostLogLevel, HostParams, LogParams};
 use tgp_ipc::rpc::{HostBoot, HostParts, serve_stdio};
@@ -86,14 +86,6 @@ struct ProjectBoot(Global);
 #[async_trait]
 impl HostBoot for ProjectBoot {
     async fn boot(&self, params: &HostParams, parts: HostParts) -> Result<Kernel, ToolError> {
-        for (field, is_there) in [("files", params.files), ("tools", !params.tools.is_empty())] {
-            if is_there {
-                let message = format!("this version does not take `{field}` of a host");
-                return Err(ToolError::new(Code::Capability, message)
-                    .detail("field", field)
-                    .help("leave it out; the files are those of the project"));
-            }
-        }
         let mut global = self.0.clone();
         if let Some(directory) = &params.directory {
             global.directory = Some(directory.into());
@@ -101,13 +93,15 @@ impl HostBoot for ProjectBoot {
         if let Some(file) = &params.config_file {
             global.config = Some(file.into());
         }
-        let HostParts { approver, database, log } = parts;
+        let HostParts { approver, database, tools, files, log } = parts;
         if let Some(log) = log {
             let level = log.level.as_str();
             global.log =
                 global.log.start_for_program(level, Box::new(move |fields| log.write(&log_line(fields))))?;
         }
-        session::boot_for_host(&global, |options| BootOptions { approver, database, ..options }).await
+        let adapt =
+            |options| BootOptions { approver, database, host_tools: tools, host_files: files, ..options };
+        session::boot_for_host(&global, adapt).await
     }
 }
 

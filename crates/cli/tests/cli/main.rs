@@ -39,6 +39,8 @@ mod scenarios;
 mod schemas;
 mod secrets;
 mod serve;
+mod serve_host;
+mod serve_rpc;
 mod serve_stdio;
 mod signals;
 mod stored_state;

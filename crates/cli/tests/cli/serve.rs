@@ -12,14 +12,14 @@ use crate::processes::send;
 use crate::project::Project;
 
 /// A served project. Its socket has a short path, since the system allows no long ones.
-struct Served {
+pub(crate) struct Served {
     project: Project,
     child: Child,
     folder: tempfile::TempDir,
 }
 
 impl Served {
-    fn start(extra: &[&str]) -> Self {
+    pub(crate) fn start(extra: &[&str]) -> Self {
         let project = Project::with_fixtures();
         let folder = tempfile::TempDir::new_in("/tmp").unwrap();
         let socket = folder.path().join("s");
@@ -34,11 +34,11 @@ impl Served {
         served
     }
 
-    fn socket(&self) -> std::path::PathBuf {
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
         self.folder.path().join("s")
     }
 
-    fn token(&self, arguments: &[&str]) -> String {
+    pub(crate) fn token(&self, arguments: &[&str]) -> String {
         let ran = self.project.run(&[&["token", "mint"], arguments].concat()).expect_code(0);
         ran.stdout.trim().to_owned()
     }
@@ -58,7 +58,7 @@ impl Served {
     }
 
     /// Ends the server as Ctrl-C does.
-    fn stop(mut self) -> Project {
+    pub(crate) fn stop(mut self) -> Project {
         send(self.child.id(), libc::SIGINT);
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
         assert!(!self.socket().exists(), "the socket stays behind");

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::project::Project;
 
 /// A host that has started a kernel.
-struct Host {
+pub(crate) struct Host {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Host {
-    fn start(project: &Project) -> Self {
+    pub(crate) fn start(project: &Project) -> Self {
         let mut command = project.command(&["serve", "--stdio"]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -24,7 +24,7 @@ impl Host {
     }
 
     /// A host whose kernel has booted with these parameters.
-    fn booted(project: &Project, host: &Value) -> Self {
+    pub(crate) fn booted(project: &Project, host: &Value) -> Self {
         let mut started = Self::start(project);
         let client = json!({ "name": "shop", "version": "1" });
         let answer = started.ask(
@@ -36,7 +36,7 @@ impl Host {
         started
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.line(message.to_string().as_bytes());
     }
 
@@ -46,14 +46,19 @@ impl Host {
         input.write_all(b"\n").unwrap();
     }
 
-    fn receive(&mut self) -> Option<Value> {
+    pub(crate) fn receive(&mut self) -> Option<Value> {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap())
     }
 
     /// Sends a request and gives its answer; `serve` answers what the kernel asks meanwhile.
-    fn ask(&mut self, method: &str, params: &Value, serve: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        params: &Value,
+        serve: &mut dyn FnMut(&str, &Value) -> Value,
+    ) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params }));
         loop {
             let message = self.receive().expect("an answer");
@@ -72,12 +77,17 @@ impl Host {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value, serve: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
+    pub(crate) fn call(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        serve: &mut dyn FnMut(&str, &Value) -> Value,
+    ) -> Value {
         let answer = self.ask("tools/call", &json!({ "tool": tool, "arguments": arguments }), serve);
         answer["result"].clone()
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         let answer = self.ask("shutdown", &Value::Null, &mut |_, _| json!({ "result": {} }));
         assert_eq!(answer["result"], json!({}));
         assert!(self.receive().is_none(), "it says nothing more");
@@ -85,7 +95,7 @@ impl Host {
     }
 }
 
-fn nothing(method: &str, params: &Value) -> Value {
+pub(crate) fn nothing(method: &str, params: &Value) -> Value {
     panic!("the kernel asks for {method}: {params}")
 }
 

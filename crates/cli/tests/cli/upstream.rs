@@ -108,7 +108,7 @@ fn imports_are_checked_before_anything_runs() {
         ("import { gret } from 'mcp:srv'; gret", &["ECOMPILE", "did you mean", "greet"][..]),
         ("import { greet } from 'mcp:srw'; greet", &["ENOTFOUND", "did you mean `mcp:srv`"]),
         ("import { greet } from 'mcp:'; greet", &["is not a module name"]),
-        ("import { callUpstream } from 'tgp:upstream'; callUpstream", &["ESECURITY"]),
+        ("import { callUpstream } from 'tgp:foreign'; callUpstream", &["ESECURITY"]),
     ] {
         let tool = format!("{import};\n/** Nothing. */\nexport default (): number => 1;\n");
         project.write(".tgp/tools/probe.ts", &tool);

@@ -59,11 +59,25 @@ pub(crate) const REQUIRE: &str = "tgp:require";
 /// The engine's own module with the natives of the standard library; it has no source. Only built-in modules may name it.
 pub(crate) const CSV: &str = "tgp:csv";
 
-/// The engine's own module behind the modules of upstream servers; it has no source, and only they may name it.
-pub(crate) const UPSTREAM: &str = "tgp:upstream";
+/// The engine's own module behind the modules of other programs; it has no source, and only they may name it.
+pub(crate) const FOREIGN: &str = "tgp:foreign";
 
 /// How the specifier of the module of an upstream server begins.
 pub const UPSTREAM_SCHEME: &str = "mcp:";
+
+/// How the specifier of a module of the embedding program begins.
+pub const HOST_SCHEME: &str = "host:";
+
+/// Whether a specifier names a module of another program.
+#[must_use]
+pub fn is_foreign(specifier: &str) -> bool {
+    foreign_name(specifier).is_some()
+}
+
+/// The rest of the specifier of a module of another program: the name of the server, or of the module of the host.
+pub(crate) fn foreign_name(specifier: &str) -> Option<&str> {
+    specifier.strip_prefix(UPSTREAM_SCHEME).or_else(|| specifier.strip_prefix(HOST_SCHEME))
+}
 
 /// The source of a built-in module.
 pub(crate) fn unit(id: &str) -> Option<Unit> {

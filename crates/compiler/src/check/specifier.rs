@@ -1,6 +1,6 @@
 //! Which module a specifier names, and whether a tool may have it.
 
-use crate::builtin::{CORE, STANDARD, TEST, UPSTREAM_SCHEME, is_test_file};
+use crate::builtin::{CORE, STANDARD, TEST, foreign_name, is_test_file};
 use crate::names::{is_listed, is_node_module};
 
 /// Why a specifier is refused.
@@ -51,9 +51,9 @@ pub(super) fn refusal(specifier: &str, importer: &str, allowed: &[String]) -> Op
     if specifier.starts_with("node:") {
         return Some(Refusal::NodeModule);
     }
-    // Whether there is such a server, the module graph says.
-    if let Some(server) = specifier.strip_prefix(UPSTREAM_SCHEME) {
-        return (server.is_empty() || server.contains(['/', ':'])).then_some(Refusal::Malformed);
+    // Whether there is such a module, the module graph says.
+    if let Some(name) = foreign_name(specifier) {
+        return (name.is_empty() || name.contains(['/', ':'])).then_some(Refusal::Malformed);
     }
     if specifier.contains(':') {
         return Some(Refusal::Url);

@@ -17,7 +17,7 @@ use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolError};
 
 use self::packages::Packages;
 use self::refusal::{Refusal, refused};
-use crate::builtin::{self, CORE, CSV, STANDARD, TEST, TEST_MAIN, UPSTREAM, UPSTREAM_SCHEME};
+use crate::builtin::{self, CORE, CSV, FOREIGN, STANDARD, TEST, TEST_MAIN};
 use crate::{CompiledModule, ModuleRequest, RequestKind, SourceRole, Unit};
 
 /// A graph with more modules is refused.
@@ -35,19 +35,19 @@ pub struct GraphHost {
     pub project: PathBuf,
     /// Package names tools may import; `zod` also allows `zod/v4`.
     pub allowed_imports: Vec<String>,
-    /// What stands behind `mcp:SERVER`; without it no tool has such an import.
-    pub upstream: Option<Arc<dyn UpstreamModules>>,
+    /// What stands behind `mcp:SERVER` and `host:MODULE`; without it no tool has such an import.
+    pub foreign: Option<Arc<dyn ForeignModules>>,
 }
 
-/// The modules of upstream servers, by their names.
-pub trait UpstreamModules: fmt::Debug + Send + Sync {
-    /// The source of `mcp:SERVER`.
+/// The modules of other programs: of upstream servers and of the embedding program.
+pub trait ForeignModules: fmt::Debug + Send + Sync {
+    /// The source of `mcp:SERVER` or `host:MODULE`.
     ///
     /// # Errors
     /// Why a tool cannot import it.
-    fn source(&self, server: &str) -> Result<String, ToolError>;
+    fn source(&self, specifier: &str) -> Result<String, ToolError>;
 
-    /// The hash of the definition of a tool that the module was made from.
+    /// The hash of the definition of a tool that the module of an upstream server was made from.
     fn pin(&self, server: &str, tool: &str) -> Option<String>;
 }
 
@@ -90,8 +90,8 @@ enum Origin {
     Config,
     /// The module that runs the tests of the test file with this id.
     TestMain(String),
-    /// The module of an upstream server.
-    Upstream,
+    /// The module of another program.
+    Foreign,
     /// Part of this crate.
     Builtin,
 }
@@ -221,7 +221,7 @@ impl GraphBuilder {
     pub fn package_files(&self) -> Vec<PathBuf> {
         let file = |origin: &Origin| match origin {
             Origin::Package(path) => Some(path.clone()),
-            Origin::Tool(_) | Origin::Config | Origin::TestMain(_) | Origin::Upstream | Origin::Builtin => {
+            Origin::Tool(_) | Origin::Config | Origin::TestMain(_) | Origin::Foreign | Origin::Builtin => {
                 None
             }
         };
@@ -247,8 +247,8 @@ impl GraphBuilder {
         match origin {
             Origin::Builtin if specifier == CSV => Ok(CSV.to_owned()),
             Origin::Builtin => Err(refused(request, Refusal::NotAllowed(&self.host.allowed_imports))),
-            Origin::Upstream if specifier == UPSTREAM => Ok(UPSTREAM.to_owned()),
-            Origin::Upstream => Err(refused(request, Refusal::Outside)),
+            Origin::Foreign if specifier == FOREIGN => Ok(FOREIGN.to_owned()),
+            Origin::Foreign => Err(refused(request, Refusal::Outside)),
             Origin::Config if specifier == CORE.0 => self.add_builtin(CORE.1),
             Origin::Config => Err(refused(request, Refusal::OnlyCore)),
             Origin::TestMain(_) if specifier == TEST.0 => self.add_builtin(TEST.1),
@@ -266,8 +266,8 @@ impl GraphBuilder {
                 if specifier == TEST.0 {
                     return Err(refused(request, Refusal::TestInTool));
                 }
-                if let Some(server) = specifier.strip_prefix(UPSTREAM_SCHEME) {
-                    return self.add_upstream(server, request);
+                if builtin::is_foreign(specifier) {
+                    return self.add_foreign(request);
                 }
                 if tools::is_tool_specifier(specifier) {
                     let added = self.import_tool(importer, request);
@@ -294,16 +294,15 @@ impl GraphBuilder {
         Ok(id.to_owned())
     }
 
-    fn add_upstream(&mut self, server: &str, request: &ModuleRequest) -> Result<String, ToolError> {
+    fn add_foreign(&mut self, request: &ModuleRequest) -> Result<String, ToolError> {
         let id = request.specifier.clone();
         if !self.origins.contains_key(&id) {
-            let Some(modules) = &self.host.upstream else {
-                return Err(refused(request, Refusal::NoUpstream));
+            let Some(modules) = &self.host.foreign else {
+                return Err(refused(request, Refusal::NoForeign));
             };
-            let source =
-                modules.source(server).map_err(|error| refused(request, Refusal::Upstream(error)))?;
+            let source = modules.source(&id).map_err(|error| refused(request, Refusal::Foreign(error)))?;
             let unit = Unit { id: id.clone(), source, role: SourceRole::Library };
-            self.add(unit, Origin::Upstream, Some(&request.place))?;
+            self.add(unit, Origin::Foreign, Some(&request.place))?;
         }
         Ok(id)
     }

@@ -22,10 +22,10 @@ pub(super) enum Refusal<'r> {
     TestInTool,
     /// A module that is not a test asks for one.
     TestFile(&'r RelativePath),
-    /// Nothing stands behind `mcp:` here.
-    NoUpstream,
-    /// The module of an upstream server cannot be had.
-    Upstream(ToolError),
+    /// Nothing stands behind `mcp:` and `host:` here.
+    NoForeign,
+    /// The module of another program cannot be had.
+    Foreign(ToolError),
     /// Nothing is there.
     NotFound { tried: Vec<String>, nearest: Vec<String>, help: String },
     /// A package does not have this file or does not export it.
@@ -79,13 +79,13 @@ pub(super) fn refused(request: &ModuleRequest, refusal: Refusal<'_>) -> ToolErro
             format!("`{path}` holds tests, and only tests may import it"),
             "move what both need into a module of its own, such as `shared.ts`".to_owned(),
         ),
-        Refusal::NoUpstream => (
-            Code::NotFound,
-            "this kernel has no upstream servers".to_owned(),
-            "a person adds a server with `tgp upstream add NAME -- COMMAND`".to_owned(),
+        Refusal::NoForeign => (
+            Code::Permission,
+            "functions of other programs are not there for this code".to_owned(),
+            "import them in a tool; configurations and rules have none".to_owned(),
         ),
-        Refusal::Upstream(error) => {
-            let help = error.help_of().map_or_else(|| "`tgp upstream list` shows the servers".to_owned(), str::to_owned);
+        Refusal::Foreign(error) => {
+            let help = error.help_of().map_or_else(|| "`tgp.d.ts` declares what every tool has".to_owned(), str::to_owned);
             (error.code, error.message, help)
         }
         Refusal::NotFound { tried, nearest, help } => {

@@ -91,7 +91,7 @@ impl Project {
             tools: Arc::new(Files(self.files.clone())),
             project,
             allowed_imports: self.allowed.clone(),
-            upstream: None,
+            foreign: None,
         }
     }
 

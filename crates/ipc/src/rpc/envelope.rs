@@ -11,8 +11,6 @@ use super::protocol::{RequestId, RpcError};
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Ids come back in answers and are in records.
 const MAX_ID_BYTES: usize = 256;
-/// What an answer of the host may have: rows of a database are many small values.
-const ANSWER_LIMITS: JsonLimits = JsonLimits { values: 2_000_000, depth: 100 };
 
 /// The numbers of JSON-RPC, and ours.
 pub(crate) mod number {
@@ -94,13 +92,13 @@ struct OnlyId {
     id: Option<RequestId>,
 }
 
-/// Values are counted before they are made.
-pub(crate) fn parse(line: &[u8]) -> Result<Incoming, Malformed> {
+/// Values are counted before they are made. `limits` are those of answers; a request has those of arguments.
+pub(crate) fn parse(line: &[u8], limits: JsonLimits) -> Result<Incoming, Malformed> {
     let refuse = |code: i64, message: String| {
         let id = serde_json::from_slice::<OnlyId>(line).ok().and_then(|only| only.id).filter(is_short);
         Malformed { id, error: RpcError::new(code, message) }
     };
-    measure(line, ANSWER_LIMITS).map_err(|error| refuse(number::INVALID, error.to_string()))?;
+    measure(line, limits).map_err(|error| refuse(number::INVALID, error.to_string()))?;
     let wire: Wire = serde_json::from_slice(line).map_err(|error| {
         let code = if error.is_data() { number::INVALID } else { number::PARSE };
         refuse(code, format!("the line is not a message of JSON-RPC: {error}"))

@@ -1,5 +1,6 @@
 //! The protocol of the SDKs: JSON-RPC lines in both directions. `docs/protocol.md` describes it.
 
+mod conversation;
 mod envelope;
 mod host;
 mod methods;
@@ -7,8 +8,10 @@ mod peer;
 pub mod protocol;
 mod requests;
 mod schema;
+mod socket;
 mod stdio;
 
 pub use host::{HostBoot, HostLog, HostParts};
 pub use schema::schema;
+pub(crate) use socket::RpcConnection;
 pub use stdio::serve_stdio;

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::envelope;
 use super::protocol::{CancelParams, RequestId, RpcError, notification};
+use crate::memory::{ClientMemory, Held};
 
 /// Lines on their way to the other end; more of them wait in their senders.
 const MAX_QUEUED: usize = 64;
@@ -47,7 +48,8 @@ impl From<HostFailure> for ToolError {
 /// What is written.
 #[derive(Debug)]
 enum Outgoing {
-    Line(Vec<u8>),
+    /// A line, and the memory that it takes where that is counted.
+    Line(Vec<u8>, Option<Held>),
     /// Nothing more: parts of a kernel hold a peer longer than it is of use.
     End,
 }
@@ -61,17 +63,23 @@ struct Inner {
     lines: mpsc::Sender<Outgoing>,
     open: Mutex<Open>,
     next: AtomicU64,
+    /// What answers count in, where they do.
+    memory: Option<ClientMemory>,
 }
 
 impl Peer {
     /// Writes to `writer` until [`Peer::finish`], or the other end takes nothing for `patience`.
-    pub(crate) fn new<W>(writer: W, patience: Duration) -> (Self, JoinHandle<()>)
+    pub(crate) fn new<W>(
+        writer: W,
+        patience: Duration,
+        memory: Option<ClientMemory>,
+    ) -> (Self, JoinHandle<()>)
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {
         let (lines, queue) = mpsc::channel(MAX_QUEUED);
         let open = Mutex::new(Open(Some(BTreeMap::new())));
-        let peer = Self(Arc::new(Inner { lines, open, next: AtomicU64::new(1) }));
+        let peer = Self(Arc::new(Inner { lines, open, next: AtomicU64::new(1), memory }));
         (peer, tokio::spawn(write_lines(writer, queue, patience)))
     }
 
@@ -81,7 +89,22 @@ impl Peer {
     }
 
     pub(crate) async fn answer(&self, id: &RequestId, result: Result<impl Serialize, RpcError>) {
-        self.write(envelope::answer(id, &result)).await;
+        let line = envelope::answer(id, &result);
+        drop(result);
+        let Some(memory) = &self.0.memory else { return self.write(line).await };
+        match memory.hold_answer(line.len()) {
+            Some(held) => {
+                let _ = self.0.lines.send(Outgoing::Line(line, Some(held))).await;
+            }
+            None => {
+                drop(line);
+                let message = "too many answers wait to be read by the clients";
+                let error = ToolError::new(Code::Budget, message).detail("ran", true).help(
+                    "read answers before sending more requests; `tgp audit tail` shows how the call ended",
+                );
+                self.refuse(Some(id), &error.into()).await;
+            }
+        }
     }
 
     pub(crate) async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) {
@@ -90,7 +113,7 @@ impl Peer {
 
     /// What is written to a peer that is gone is of no more interest.
     async fn write(&self, line: Vec<u8>) {
-        let _ = self.0.lines.send(Outgoing::Line(line)).await;
+        let _ = self.0.lines.send(Outgoing::Line(line, None)).await;
     }
 
     /// Says something that is not answered. It waits until there is room.
@@ -103,7 +126,7 @@ impl Peer {
     /// The same where nothing may wait; it is left out when there is no room.
     pub(crate) fn try_notify(&self, method: &str, params: &impl Serialize) -> bool {
         let line = envelope::notification(method, params);
-        line.is_some_and(|line| self.0.lines.try_send(Outgoing::Line(line)).is_ok())
+        line.is_some_and(|line| self.0.lines.try_send(Outgoing::Line(line, None)).is_ok())
     }
 
     /// Asks the other end. Dropped before the answer, the request is cancelled there.
@@ -154,7 +177,7 @@ impl Peer {
             requests.insert(id, waiting);
         }
         let mut asked = Asked { peer: self, id, is_answered: false };
-        self.0.lines.send(Outgoing::Line(line)).await.map_err(|_| gone(otherwise))?;
+        self.0.lines.send(Outgoing::Line(line, None)).await.map_err(|_| gone(otherwise))?;
         let answer = tokio::time::timeout(patience, answer).await.map_err(|_| {
             let message = format!("the host did not answer `{method}` within {} s", patience.as_secs());
             ToolError::new(otherwise, message).help("the host program must answer what it has offered to do")
@@ -215,7 +238,7 @@ async fn write_lines<W: AsyncWrite + Unpin>(
     mut queue: mpsc::Receiver<Outgoing>,
     patience: Duration,
 ) {
-    while let Some(Outgoing::Line(line)) = queue.recv().await {
+    while let Some(Outgoing::Line(line, _held)) = queue.recv().await {
         let written = async {
             writer.write_all(&line).await?;
             writer.flush().await

@@ -7,11 +7,9 @@ use tgp_audit::Redaction;
 use tgp_compiler::Unit;
 use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
-use tgp_upstream::Upstreams;
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
-use crate::first_worker::FirstWorker;
 use crate::{records, settings, trust};
 
 /// What is known before anything is opened.
@@ -38,7 +36,11 @@ impl BootContext {
         let Found { project, config, secrets, worker, cache, sandbox, .. } = found;
         trust::check_root(&config, &project)?;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
-        if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
+        if options.host_files.is_some() {
+            // Records and rules are on the disk all the same.
+            let made = std::fs::create_dir_all(&root);
+            made.map_err(|source| BootError::Directory { path: root.clone(), source })?;
+        } else if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
         settings::check_state(&root)?;
@@ -47,8 +49,8 @@ impl BootContext {
 
     pub(crate) async fn forge(
         &mut self,
-        upstream: &Arc<Upstreams>,
-        first_worker: FirstWorker,
+        others: &settings::OtherPrograms,
+        options: &BootOptions,
     ) -> Result<Arc<ToolRuntime>, BootError> {
         let wanted = self.config.sandbox.options(&self.worker);
         let sandbox = match self.sandbox.take() {
@@ -56,8 +58,9 @@ impl BootContext {
             Some(sandbox) if *sandbox.options() == wanted => sandbox,
             _ => Arc::new(Sandbox::new(wanted)?),
         };
-        first_worker.start(&sandbox).await;
-        let options = settings::runtime_options(&self.config, &self.project, &self.root, Some(upstream));
+        options.first_worker.start(&sandbox).await;
+        let root = options.host_files.is_none().then_some(self.root.as_path());
+        let options = settings::runtime_options(&self.config, &self.project, root, Some(others));
         Ok(Arc::new(ToolRuntime::new(sandbox, Arc::clone(&self.cache), options)))
     }
 }
@@ -117,7 +120,7 @@ impl Found {
     async fn evaluate(&mut self, unit: Unit, boot: &BootOptions) -> Result<ConfigValue, BootError> {
         let sandbox = Arc::new(Sandbox::new(self.config.sandbox.options(&self.worker))?);
         let project = &self.project;
-        let options = settings::runtime_options(&self.config, project, project, None);
+        let options = settings::runtime_options(&self.config, project, Some(project), None);
         let forge = ToolRuntime::new(Arc::clone(&sandbox), Arc::clone(&self.cache), options);
         // The configuration is compiled meanwhile, by another worker.
         boot.first_worker.start(&sandbox).await;

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use tgp_builtins::{kernel_tools, process_tools, project_tools};
 use tgp_router::{Router, Workspace, gates::TokenAuthority};
-use tgp_tool_runtime::ToolLibrary;
+use tgp_upstream::HostModules;
 
 use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
+use crate::tool_store::OpenedTools;
 use crate::{approvals, config, records, scaffold, sessions, settings, trust};
 pub(crate) use boot_context::{BootContext, Found};
 pub use error::BootError;
@@ -28,19 +29,11 @@ impl Kernel {
     pub async fn boot(options: BootOptions) -> Result<Self, BootError> {
         let mut ground = BootContext::find(&options).await?;
         let upstream = settings::upstreams(&ground.config, &ground.project, &options.environment);
-        let forge = ground.forge(&upstream, options.first_worker).await?;
+        let host = options.host_tools.clone().map(HostModules::new).transpose()?.map(Arc::new);
+        let others = settings::OtherPrograms { upstream, host };
+        let forge = ground.forge(&others, &options).await?;
         let BootContext { project, root, config, .. } = &ground;
-        let (library, mut opening) = ToolLibrary::open(
-            Arc::clone(&forge),
-            settings::searcher(config, root)?,
-            config.registry.on_duplicate.into(),
-            |derived| {
-                settings::git_options(config.git.as_ref(), project, root, &options.environment, derived)
-            },
-            &settings::state_directory(root),
-        )
-        .await?;
-        let library = Arc::new(library);
+        let opened = OpenedTools::open(&ground, &options, &forge).await?;
         let audit = gates::audit(&ground).await?;
         let (database, database_name) = match &options.database {
             Some(database) => {
@@ -54,12 +47,14 @@ impl Kernel {
             config.fs.directories(),
             &config::kept_files(options.config_file.as_deref()),
         )?
+        .with_tools(opened.kept.clone())
         .with_database(Arc::clone(&database))
         .with_session_files(config.jail.session_files);
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let fetch = settings::fetch_client(config, project, &options.environment);
-        let mut tools = kernel_tools(&forge, &fetch, &library, &upstream)?;
+        let mut tools =
+            kernel_tools(&forge, &fetch, &opened.library, &others.upstream, others.host.as_ref())?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
         let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
@@ -67,13 +62,15 @@ impl Kernel {
         tools.push(records::audit_tail_tool(root, &audit)?);
         let knowledge = Knowledge::open(config, project, root)?;
         tools.extend(knowledge.tools()?);
+        let tools = opened.usable(tools);
+        let OpenedTools { library, mut opening, .. } = opened;
         let parts =
             gates::GateParts { forge: &forge, tools: tools.clone(), state: &state, audit: &audit, tokens };
         let mut armed = gates::arm(&ground, &options, &workspace, parts).await?;
         let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
         opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
         scaffold::refresh(root);
-        scaffold::refresh_upstream(root, &upstream);
+        scaffold::refresh_foreign(root, &others.upstream, others.host.as_deref());
         let approver = approvals::keeping(&options, project);
         let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
@@ -97,7 +94,8 @@ impl Kernel {
             environment: options.environment,
             trust: options.trust,
             knowledge,
-            upstream,
+            upstream: others.upstream,
+            host_modules: others.host,
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tgp_audit::Redaction;
-use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
+use tgp_contract::{Approver, Database, Gate, HostFiles, HostTools, Recorder, TddMode};
 use tgp_router::DenyAll;
 
 use crate::first_worker::FirstWorker;
@@ -35,6 +35,10 @@ pub struct BootOptions {
     pub tdd_mode: Option<TddMode>,
     /// A database of the embedding program, instead of the configured one.
     pub database: Option<Arc<dyn Database>>,
+    /// Functions of the embedding program that tools import from `host:MODULE`.
+    pub host_tools: Option<Arc<dyn HostTools>>,
+    /// Where the embedding program keeps the tools, instead of the repository of the project.
+    pub host_files: Option<Arc<dyn HostFiles>>,
     /// Whether sensitive fields of the configuration take effect, and rules of the tool repository may loosen.
     pub trust: Trust,
     /// Given what takes the secrets of the configuration out of a text, as soon as the configuration is read: what is shown
@@ -60,6 +64,8 @@ impl BootOptions {
             recorder: None,
             tdd_mode: None,
             database: None,
+            host_tools: None,
+            host_files: None,
             trust: Trust::Nothing,
             secrets_listener: None,
         }

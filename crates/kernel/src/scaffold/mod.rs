@@ -1,7 +1,7 @@
 //! `tgp init`: an empty folder becomes a project an agent can work in. Run twice it changes nothing.
 
+mod foreign_types;
 mod generated;
-mod upstream_types;
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 use tgp_registry::Index;
 
+pub(crate) use foreign_types::refresh as refresh_foreign;
 pub(crate) use generated::refresh;
-pub(crate) use upstream_types::refresh as refresh_upstream;
 
 const CONFIG: &str = include_str!("templates/tgp.config.ts");
 const TOOL_GITIGNORE: &str =
-    "# What is not source stays on this machine.\n/.state/\n/upstream.d.ts\n.tgp-tmp-*\n";
+    "# What is not source stays on this machine.\n/.state/\n/upstream.d.ts\n/host.d.ts\n.tgp-tmp-*\n";
 
 /// What was done and what was there already, as paths relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

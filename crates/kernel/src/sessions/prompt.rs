@@ -65,6 +65,7 @@ impl Kernel {
                 packages: &config.allowed_imports,
                 fetch_urls: &config.allowed_fetch_urls,
                 upstream: &self.upstream_modules(),
+                host: &self.host_modules(),
                 read_dirs: &read_dirs,
                 write_dirs: &write_dirs,
                 cpu: config.sandbox.limits.cpu,

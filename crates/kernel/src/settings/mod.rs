@@ -16,4 +16,4 @@ pub(crate) use memory::{check_state, database, git_options, searcher, state_dire
 pub(crate) use policy::{policy_settings, tools_in_project};
 pub(crate) use runtime::runtime_options;
 pub(crate) use secret_values::fetch_client;
-pub(crate) use upstream::upstreams;
+pub(crate) use upstream::{OtherPrograms, upstreams};

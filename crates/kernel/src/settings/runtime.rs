@@ -3,28 +3,23 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tgp_compiler::UpstreamModules;
 use tgp_tool_runtime::ToolRuntimeOptions;
-use tgp_upstream::Upstreams;
 
-use super::upstream::ServerModules;
+use super::upstream::OtherPrograms;
 use crate::config::Config;
 
-/// A configuration that is being read has no upstream servers.
+/// A configuration that is being read has no functions of other programs.
 pub(crate) fn runtime_options(
     config: &Config,
     project: &Path,
-    root: &Path,
-    upstream: Option<&Arc<Upstreams>>,
+    root: Option<&Path>,
+    others: Option<&OtherPrograms>,
 ) -> ToolRuntimeOptions {
-    let modules = |upstream: &Arc<Upstreams>| -> Arc<dyn UpstreamModules> {
-        Arc::new(ServerModules(Arc::clone(upstream)))
-    };
     ToolRuntimeOptions {
         project: project.to_owned(),
-        tool_root: root.to_owned(),
+        tool_root: root.map(Path::to_owned),
         allowed_imports: config.allowed_imports.clone(),
-        upstream: upstream.map(modules),
+        foreign: others.map(|others| Arc::new(others.clone()) as _),
         limits: config.sandbox.limits,
         ceiling: config.sandbox.highest_limits(),
         seed: config.sandbox.seed,

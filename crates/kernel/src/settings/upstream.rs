@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tgp_compiler::UpstreamModules;
+use tgp_compiler::{ForeignModules, UPSTREAM_SCHEME};
 use tgp_contract::{Code, ToolError};
 use tgp_fetch::{SecretBinding, SecretSource};
 use tgp_net::Secret;
-use tgp_upstream::{UpstreamOptions, UpstreamStore, Upstreams, ValueProvider};
+use tgp_upstream::{HOST_SPECIFIER, HostModules, UpstreamOptions, UpstreamStore, Upstreams, ValueProvider};
 use url::Url;
 
 use super::secret_values::{SecretValues, secret_values, writable_places};
@@ -81,16 +81,24 @@ impl ValueProvider for Values {
     }
 }
 
-/// The modules of the servers, for the compiler.
-#[derive(Debug)]
-pub(crate) struct ServerModules(pub(crate) Arc<Upstreams>);
+/// Whose functions tools can import: those of the user's servers, and those of the embedding program where it offers some.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherPrograms {
+    pub(crate) upstream: Arc<Upstreams>,
+    pub(crate) host: Option<Arc<HostModules>>,
+}
 
-impl UpstreamModules for ServerModules {
-    fn source(&self, server: &str) -> Result<String, ToolError> {
-        Ok(self.0.module(server)?.code())
+impl ForeignModules for OtherPrograms {
+    fn source(&self, specifier: &str) -> Result<String, ToolError> {
+        match (specifier.strip_prefix(UPSTREAM_SCHEME), specifier.strip_prefix(HOST_SPECIFIER), &self.host) {
+            (Some(server), _, _) => Ok(self.upstream.module(server)?.code()),
+            (None, Some(module), Some(host)) => host.code(module),
+            (None, _, _) => Err(ToolError::new(Code::NotFound, "no program offers functions to this kernel")
+                .help("run the tool from the program that offers them; docs/protocol.md shows how")),
+        }
     }
 
     fn pin(&self, server: &str, tool: &str) -> Option<String> {
-        self.0.find(server, tool).ok().map(|(_, tool)| tool.hash())
+        self.upstream.find(server, tool).ok().map(|(_, tool)| tool.hash())
     }
 }

@@ -199,9 +199,9 @@ pub async fn tools_with_remote(
     let root = project.file(".tgp");
     let options = ToolRuntimeOptions {
         project: project.path().to_owned(),
-        tool_root: root.clone(),
+        tool_root: Some(root.clone()),
         allowed_imports: Vec::new(),
-        upstream: None,
+        foreign: None,
         limits,
         ceiling: limits,
         seed: None,
@@ -236,7 +236,7 @@ pub async fn tools_with_remote(
         values: Arc::new(NoValues),
         shared_pins: None,
     }));
-    (kernel_tools(&forge, &fetch, &library, &upstream).unwrap(), workspace, library)
+    (kernel_tools(&forge, &fetch, &library, &upstream, None).unwrap(), workspace, library)
 }
 
 struct NoValues;

@@ -171,6 +171,15 @@ impl Workspace {
         })
     }
 
+    /// The same with other files as the tools, where they are not those of the disk.
+    #[must_use]
+    pub fn with_tools(self, kept: Option<Arc<dyn FileSystem>>) -> Self {
+        match kept {
+            Some(kept) => Self { tools: Arc::new(ProtectedFs::new(kept, Vec::new())), ..self },
+            None => self,
+        }
+    }
+
     /// The same files with a database beside them.
     #[must_use]
     pub fn with_database(self, database: Arc<dyn Database>) -> Self {

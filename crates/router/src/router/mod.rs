@@ -22,6 +22,7 @@ mod typed;
 mod usual_arguments;
 mod waiting;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +50,7 @@ pub use lifecycle::{InnerCall, OuterCall, PointOfNoReturn};
 pub use preview::{ApprovedSnapshot, FileDiff};
 pub use preview::{FileSnapshot, Preview};
 pub use recent::RecentCalls;
-use schema::LazySchema;
+pub use schema::LazySchema;
 pub use tool::{DynTool, Invocation, ToolOutcome};
 pub use typed::{Tool, ToolSpec, typed};
 use usual_arguments::with_usual_arguments;
@@ -104,6 +105,19 @@ struct Registered {
     schema: LazySchema,
 }
 
+impl Registered {
+    /// The tool as a call with these arguments uses it.
+    fn definition_of(&self, arguments: &serde_json::Value) -> Cow<'_, ToolDefinition> {
+        let definition = self.tool.definition();
+        let effect = self.tool.effect_of(arguments);
+        if effect == definition.effect {
+            return Cow::Borrowed(definition);
+        }
+        // The effect is that of something else, which nothing here can try.
+        Cow::Owned(ToolDefinition { effect, dry_run: false, ..definition.clone() })
+    }
+}
+
 /// Takes every call through the same stages.
 pub struct Router {
     tools: BTreeMap<String, Registered>,
@@ -150,7 +164,7 @@ impl Router {
             let name = definition.name.as_str().to_owned();
             let schema = LazySchema::default();
             if !tool.has_derived_schema()
-                && let Err(reason) = schema.get(&definition.input_schema)
+                && let Err(reason) = schema.compile(&definition.input_schema)
             {
                 return Err(RouterError::Schema { tool: name, reason: reason.to_owned() });
             }
@@ -331,6 +345,11 @@ impl Router {
             return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
                 .help("call it without dry_run"));
         }
+        let definition = registered.definition_of(&call.arguments);
+        if let Cow::Owned(own) = &definition {
+            trace.tool = Some((own.name.to_string(), own.effect));
+        }
+        let definition = &*definition;
         trace.targets = registered.tool.targets_in(&call.arguments, env.workspace).await?;
         if context.dry_run {
             // A preview shows what is in the file.
@@ -364,16 +383,23 @@ impl Router {
         self: &Arc<Self>,
         call: &ToolCall,
         context: &CallContext,
-    ) -> Result<(ToolCall, &ToolDefinition, Vec<Target>), ToolError> {
+    ) -> Result<(ToolCall, Cow<'_, ToolDefinition>, Vec<Target>), ToolError> {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
         let call = with_usual_arguments(call.clone(), definition, &self.workspace);
         registered.schema.check(definition, &call.arguments)?;
+        let definition = registered.definition_of(&call.arguments);
         let mut targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
         let lifecycle = Arc::new(CallLifecycle::default());
         let env = CallEnv { workspace: &self.workspace, lifecycle: &lifecycle };
-        let request =
-            GateRequest { serial: 0, call: &call, definition, context, targets: &[], proposed: None };
+        let request = GateRequest {
+            serial: 0,
+            call: &call,
+            definition: &definition,
+            context,
+            targets: &[],
+            proposed: None,
+        };
         targets.extend(self.found_targets(AuthorizedCall { registered, request, env }).await);
         Ok((call, definition, targets))
     }
@@ -389,8 +415,14 @@ impl Router {
     ) -> Result<Vec<GateVerdict>, ToolError> {
         let (call, definition, targets) = self.examine(call, context).await?;
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
-        let request =
-            GateRequest { serial, call: &call, definition, context, targets: &targets, proposed: None };
+        let request = GateRequest {
+            serial,
+            call: &call,
+            definition: &definition,
+            context,
+            targets: &targets,
+            proposed: None,
+        };
         let mut verdicts = Vec::new();
         // A denial is among the verdicts.
         if self.pass_gates(request, GatePhase::Call, &mut verdicts).await.is_ok() {

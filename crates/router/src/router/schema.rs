@@ -15,25 +15,53 @@ const MAX_SHOWN_BYTES: usize = 400;
 
 /// A schema that is compiled when it is needed first: a command that makes one call needs one of them.
 #[derive(Default)]
-pub(super) struct LazySchema(OnceLock<Result<Schema, String>>);
+pub struct LazySchema(OnceLock<Result<Schema, String>>);
 
 impl LazySchema {
     /// # Errors
     /// Why it is not a schema.
-    pub(super) fn get(&self, schema: &Value) -> Result<&Schema, &str> {
+    fn get(&self, schema: &Value) -> Result<&Schema, &str> {
         self.0.get_or_init(|| Schema::new(schema)).as_ref().map_err(String::as_str)
+    }
+
+    /// Compiles it now.
+    ///
+    /// # Errors
+    /// Why it is not a schema.
+    pub fn compile(&self, schema: &Value) -> Result<(), &str> {
+        self.get(schema).map(|_| ())
+    }
+
+    /// Checks arguments for `name` against its schema; `help` says where the schema can be seen.
+    ///
+    /// # Errors
+    /// `EVALIDATION` with the fields that do not fit.
+    pub fn check_value(
+        &self,
+        name: &str,
+        schema: &Value,
+        arguments: &Value,
+        help: &str,
+    ) -> Result<(), ToolError> {
+        let schema = self.get(schema).map_err(|reason| {
+            ToolError::new(Code::Internal, format!("the input schema of `{name}` cannot be used: {reason}"))
+        })?;
+        schema.check(name, arguments).map_err(|error| error.help(help))
     }
 
     pub(super) fn check(&self, definition: &ToolDefinition, arguments: &Value) -> Result<(), ToolError> {
         let tool = definition.name.as_str();
-        let schema = self.get(&definition.input_schema).map_err(|reason| {
-            ToolError::new(Code::Internal, format!("the input schema of `{tool}` cannot be used: {reason}"))
-        })?;
-        schema.check(tool, arguments)
+        let schema = &definition.input_schema;
+        self.check_value(
+            tool,
+            schema,
+            arguments,
+            &format!("`tgp tools --format json` shows the schema of `{tool}`"),
+        )
     }
 }
 
-pub(super) struct Schema(Validator);
+struct Schema(Validator);
 
 impl Schema {
     fn new(schema: &Value) -> Result<Self, String> {
@@ -67,8 +95,7 @@ impl Schema {
             format!("the arguments of `{tool}` do not fit{place}: {message}"),
         )
         .detail("field", field)
-        .detail("problems", all)
-        .help(format!("`tgp tools --format json` shows the schema of `{tool}`")))
+        .detail("problems", all))
     }
 }
 

@@ -158,6 +158,11 @@ pub trait DynTool: Send + Sync {
         None
     }
 
+    /// See [`Tool::effect_of`](super::Tool::effect_of).
+    fn effect_of(&self, _arguments: &Value) -> Effect {
+        self.definition().effect
+    }
+
     /// See [`Tool::targets`](super::Tool::targets).
     ///
     /// # Errors

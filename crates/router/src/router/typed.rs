@@ -42,6 +42,12 @@ pub trait Tool: Send + Sync + 'static {
     /// What the tool says of itself.
     const INFO: ToolSpec;
 
+    /// What a call with these arguments can do to the world, where that depends on what it names. The gates, the question to a
+    /// person and the record have this effect. Nothing of such a call is tried.
+    fn effect_of(&self, _arguments: &Value) -> Effect {
+        Self::INFO.effect
+    }
+
     /// What a call with these arguments is about to touch. The gates decide by it, so whatever an argument names has to
     /// be in it.
     ///
@@ -135,6 +141,10 @@ impl<T: Tool> DynTool for Typed<T> {
 
     fn output_schema(&self) -> Option<Value> {
         Some(result_schema::<T::Output>())
+    }
+
+    fn effect_of(&self, arguments: &Value) -> Effect {
+        self.tool.effect_of(arguments)
     }
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_compiler::UpstreamModules;
+use tgp_compiler::ForeignModules;
 use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, background};
 use tgp_sandbox::{Bridge, BridgeAnswer, RunLimits};
 use tokio::sync::{Mutex, Semaphore};
@@ -41,7 +41,7 @@ pub(super) struct ToolBridge {
     allowance: RunAllowance,
     /// Statements are executed in the order of the calls; the gates alone would let one overtake another.
     statements: tokio::sync::Mutex<()>,
-    upstream: Option<Arc<dyn UpstreamModules>>,
+    foreign: Option<Arc<dyn ForeignModules>>,
     /// The errors this bridge has really answered with.
     pub(super) answered: AnsweredErrors,
 }
@@ -52,7 +52,7 @@ impl ToolBridge {
         workspace: Workspace,
         invocation: Invocation<'_>,
         limits: RunLimits,
-        upstream: Option<Arc<dyn UpstreamModules>>,
+        foreign: Option<Arc<dyn ForeignModules>>,
     ) -> Self {
         let outer = invocation.as_outer();
         let around = workspace.cpu_around.clone();
@@ -73,7 +73,7 @@ impl ToolBridge {
             requests: Semaphore::new(requests),
             allowance: RunAllowance::new(limits, around),
             statements: tokio::sync::Mutex::default(),
-            upstream,
+            foreign,
             answered: AnsweredErrors::default(),
         }
     }
@@ -211,6 +211,16 @@ impl ToolBridge {
                 let answer = self.inner_call(place, "call_upstream", arguments).await?;
                 Ok(answer.get("result").cloned().unwrap_or_default())
             }
+            "call_host" => {
+                let module = text(name, "module", arguments.next())?;
+                let function = text(name, "name", arguments.next())?;
+                let values = arguments.next().unwrap_or_else(|| json!({}));
+                let place = self.outer.next_call();
+                let _permit = self.requests.acquire().await;
+                let arguments = json!({ "module": module, "name": function, "arguments": values });
+                let answer = self.inner_call(place, "call_host", arguments).await?;
+                Ok(answer.get("result").cloned().unwrap_or_default())
+            }
             "exec_sql" => {
                 let sql = text(name, "sql", arguments.next())?;
                 let params = arguments.next().unwrap_or_default();
@@ -262,7 +272,7 @@ impl ToolBridge {
 
     /// The definition that a call of an upstream server is about, for its record.
     async fn pin(&self, server: &str, tool: &str) -> Option<String> {
-        let modules = self.upstream.clone()?;
+        let modules = self.foreign.clone()?;
         let (server, tool) = (server.to_owned(), tool.to_owned());
         background::run(move || Ok(modules.pin(&server, &tool))).await.ok().flatten()
     }

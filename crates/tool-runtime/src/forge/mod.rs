@@ -28,7 +28,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tgp_compiler::{CompiledModule, GraphBuilder, GraphHost, Unit, UpstreamModules};
+use tgp_compiler::{CompiledModule, ForeignModules, GraphBuilder, GraphHost, Unit};
 use tgp_contract::{Code, FileSystem, RelativePath, Root, ToolError};
 use tgp_sandbox::{
     Bridge, CompileFailure, LogLine, Program, RunInput, RunLimits, RunStats, Sandbox, SandboxError,
@@ -62,11 +62,11 @@ type OffStack<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct ToolRuntimeOptions {
     /// The project directory, whose `node_modules` hold the packages.
     pub project: PathBuf,
-    /// The agent's root on disk, for the native type checker.
-    pub tool_root: PathBuf,
+    /// The agent's root on disk, for the native type checker; nothing where the tools are not on a disk.
+    pub tool_root: Option<PathBuf>,
     pub allowed_imports: Vec<String>,
-    /// What tools import as `mcp:SERVER`.
-    pub upstream: Option<Arc<dyn UpstreamModules>>,
+    /// What tools import as `mcp:SERVER` and `host:MODULE`.
+    pub foreign: Option<Arc<dyn ForeignModules>>,
     /// What every run has.
     pub limits: RunLimits,
     /// What a call may ask for.
@@ -131,7 +131,7 @@ impl ToolRuntime {
     /// Starts no process: what a worker is needed for starts it, unless [`Sandbox::warm`] has.
     #[must_use]
     pub fn new(sandbox: Arc<Sandbox>, cache: Arc<BytecodeCache>, options: ToolRuntimeOptions) -> Self {
-        let types = TypeChecker::new(&options.project, &options.tool_root);
+        let types = TypeChecker::new(&options.project, options.tool_root.as_deref());
         Self { sandbox, cache, options, types, programs: Mutex::default(), running: RunPlaces::new() }
     }
 
@@ -199,7 +199,7 @@ impl ToolRuntime {
             tools: Arc::clone(tools),
             project: self.options.project.clone(),
             allowed_imports: self.options.allowed_imports.clone(),
-            upstream: self.options.upstream.clone(),
+            foreign: self.options.foreign.clone(),
         }
     }
 
@@ -276,7 +276,7 @@ impl ToolRuntime {
             workspace,
             invocation,
             limits,
-            self.options.upstream.clone(),
+            self.options.foreign.clone(),
         );
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let options = ToolRunOptions { limits, ..self.run_options() };

@@ -36,7 +36,7 @@ impl PredicateCompiler for ToolRuntime {
             tools: Arc::clone(sources),
             project: self.options.project.clone(),
             allowed_imports: vec!["@tgp/std".to_owned()],
-            upstream: None,
+            foreign: None,
         };
         let builder = GraphBuilder::new(host, path).map_err(|error| error.0)?;
         let prepared = prepare(self, builder, &mut Sources::Own).await?;

@@ -56,7 +56,7 @@ impl ToolRuntime {
     ) -> Result<Arc<CompiledTool>, PrepareFailure> {
         let known = self.programs().get(&key).cloned();
         if let Some(known) = known
-            && known.is_current(tools.as_ref(), self.options.upstream.as_deref())
+            && known.is_current(tools.as_ref(), self.options.foreign.as_deref())
         {
             sources.meet_all(known.sources().iter().map(|(path, _)| path))?;
             return Ok(known);

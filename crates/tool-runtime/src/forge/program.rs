@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tgp_compiler::{
-    CompiledModule, GraphBuilder, LiteralValue, ModuleGraph, SourceRole, ToolShape, UPSTREAM_SCHEME, Unit,
-    UpstreamModules,
+    CompiledModule, ForeignModules, GraphBuilder, LiteralValue, ModuleGraph, SourceRole, ToolShape, Unit,
+    is_foreign,
 };
 use tgp_contract::{Code, DeclaredTypes, FileSystem, RelativePath, ToolError, canonical};
 use tgp_fs::Stamp;
@@ -27,8 +27,8 @@ pub(super) struct CompiledTool {
     tools: Vec<(RelativePath, String)>,
     /// Size and time of each package file.
     packages: Vec<(PathBuf, Option<Stamp>)>,
-    /// Content hash of the module of each upstream server.
-    upstream: Vec<(String, String)>,
+    /// Content hash of each module of another program, by its specifier.
+    foreign: Vec<(String, String)>,
     proven: AtomicBool,
     /// A source names a statement that writes, or runs another tool.
     pub(super) may_write_rows: bool,
@@ -36,9 +36,9 @@ pub(super) struct CompiledTool {
 
 impl CompiledTool {
     /// True when every source still is what was compiled.
-    pub(super) fn is_current(&self, tools: &dyn FileSystem, upstream: Option<&dyn UpstreamModules>) -> bool {
-        let is_same_server = |(server, hash): &(String, String)| {
-            let source = upstream.and_then(|modules| modules.source(server).ok());
+    pub(super) fn is_current(&self, tools: &dyn FileSystem, foreign: Option<&dyn ForeignModules>) -> bool {
+        let is_same_module = |(specifier, hash): &(String, String)| {
+            let source = foreign.and_then(|modules| modules.source(specifier).ok());
             source.is_some_and(|source| canonical::sha256_hex(source.as_bytes()) == *hash)
         };
         let same = |(path, hash): &(RelativePath, String)| {
@@ -46,7 +46,7 @@ impl CompiledTool {
         };
         self.tools.iter().all(same)
             && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
-            && self.upstream.iter().all(is_same_server)
+            && self.foreign.iter().all(is_same_module)
     }
 
     /// The files of packages that it consists of.
@@ -148,7 +148,7 @@ pub(super) async fn prepare(
 ) -> Result<CompiledTool, PrepareFailure> {
     let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
     let mut tools = Vec::new();
-    let mut upstream = Vec::new();
+    let mut foreign = Vec::new();
     let mut may_write_rows = false;
     loop {
         let units = builder.pending();
@@ -163,8 +163,8 @@ pub(super) async fn prepare(
                 tools.push((path, canonical::sha256_hex(unit.source.as_bytes())));
                 may_write_rows |= sql_words::may_write(&unit.source);
             }
-            if let Some(server) = unit.id.strip_prefix(UPSTREAM_SCHEME) {
-                upstream.push((server.to_owned(), canonical::sha256_hex(unit.source.as_bytes())));
+            if is_foreign(&unit.id) {
+                foreign.push((unit.id.clone(), canonical::sha256_hex(unit.source.as_bytes())));
             }
             let quoting = |error| PrepareFailure { error, packages: builder.package_files() };
             let module = module(forge, unit).await.map_err(quoting)?;
@@ -202,7 +202,7 @@ pub(super) async fn prepare(
     }
     let program = Program { entry: graph.entry.clone(), modules };
     let proven = AtomicBool::new(false);
-    Ok(CompiledTool { program, graph, tools, packages, upstream, proven, may_write_rows })
+    Ok(CompiledTool { program, graph, tools, packages, foreign, proven, may_write_rows })
 }
 
 /// What the cache has a compiled source under.

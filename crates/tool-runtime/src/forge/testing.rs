@@ -205,7 +205,7 @@ impl ToolRuntime {
             workspace,
             invocation,
             limits,
-            self.options.upstream.clone(),
+            self.options.foreign.clone(),
         );
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let options = ToolRunOptions { limits, ..options };

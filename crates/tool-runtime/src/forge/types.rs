@@ -16,8 +16,8 @@ use tokio::io::AsyncReadExt;
 /// A type check that takes longer than this is given up.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_OUTPUT_BYTES: u64 = 1024 * 1024;
-/// What a tool finds on its global object, and what it can import from upstream servers; written by the kernel.
-const DECLARATIONS: [&str; 2] = ["tgp.d.ts", "upstream.d.ts"];
+/// What a tool finds on its global object, and what it can import from other programs; written by the kernel.
+const DECLARATIONS: [&str; 3] = ["tgp.d.ts", "upstream.d.ts", "host.d.ts"];
 
 /// What the engine has of the language's library; `tsconfig.json` of `tgp init` says the same. `esnext` as a whole would
 /// promise `Temporal`.
@@ -46,9 +46,13 @@ pub(super) struct TypeChecker {
 }
 
 impl TypeChecker {
-    pub(super) fn new(project: &Path, tool_root: &Path) -> Self {
-        let compiler = native_type_checker(project);
-        Self { compiler, project: project.to_owned(), tool_root: tool_root.to_owned() }
+    pub(super) fn new(project: &Path, tool_root: Option<&Path>) -> Self {
+        let compiler = tool_root.and_then(|_| native_type_checker(project));
+        Self {
+            compiler,
+            project: project.to_owned(),
+            tool_root: tool_root.map(Path::to_owned).unwrap_or_default(),
+        }
     }
 
     /// The type errors in this tool, or nothing when the project has no native compiler. `tools` is the tool repository

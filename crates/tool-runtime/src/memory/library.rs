@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 
 use super::catalogue::{MetaSync, ToolDescriber};
 use super::duplicates::{DuplicatePolicy, similar_tool};
+use super::host_store::{FileEdit, HostStore, no_git};
 use super::index_state::IndexState;
 use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
@@ -60,10 +61,17 @@ struct AdmittedWrite {
     errors: Vec<String>,
 }
 
+/// Where the tools are kept.
+enum ToolStore {
+    Repository(ToolRepo),
+    /// Why the repository cannot be used: tools can be found and run without it, but not written.
+    Unusable(ToolError),
+    Host(Arc<HostStore>),
+}
+
 /// See the module's documentation.
 pub struct ToolLibrary {
-    /// The repository, or why it cannot be used: tools can be found and run without it, but not written.
-    git: Result<ToolRepo, ToolError>,
+    store: ToolStore,
     pub(super) catalogue: Arc<ToolDescriber>,
     pub(super) searcher: Searcher,
     on_duplicate: DuplicatePolicy,
@@ -108,29 +116,56 @@ impl ToolLibrary {
         let has_tools = options.root.join(TOOLS_DIRECTORY).is_dir();
         let mut opening = StartupNotices::default();
         let mut remote = None;
-        let git = match hydrated(options, &mut opening).await {
+        let store = match hydrated(options, &mut opening).await {
             Ok(git) => {
                 if has_remote {
                     remote = git.status().await?.remote.map(RemoteName::new);
                 }
-                Ok(git)
+                ToolStore::Repository(git)
             }
             Err(error)
                 if has_tools && matches!(error.code, Code::Git | Code::Permission | Code::Capability) =>
             {
                 let why = &error.message;
                 opening.notices.push(format!("tools can be run but not written: {why}"));
-                Err(error)
+                ToolStore::Unusable(error)
             }
             Err(error) => return Err(error),
         };
         let known = Mutex::default();
-        let library = Self { git, catalogue, searcher, on_duplicate, has_remote, remote, head_file, known };
+        let library = Self { store, catalogue, searcher, on_duplicate, has_remote, remote, head_file, known };
         Ok((library, opening))
     }
 
+    /// The tools that the embedding program keeps. They have no repository.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub fn of_host(
+        forge: Arc<ToolRuntime>,
+        searcher: Searcher,
+        on_duplicate: DuplicatePolicy,
+        store: Arc<HostStore>,
+        state: &Path,
+    ) -> Result<Self, ToolError> {
+        Ok(Self {
+            store: ToolStore::Host(store),
+            catalogue: Arc::new(ToolDescriber::new(forge, state, Handle::current())?),
+            searcher,
+            on_duplicate,
+            has_remote: false,
+            remote: None,
+            head_file: PathBuf::new(),
+            known: Mutex::default(),
+        })
+    }
+
     pub(super) fn git(&self) -> Result<&ToolRepo, ToolError> {
-        self.git.as_ref().map_err(Clone::clone)
+        match &self.store {
+            ToolStore::Repository(git) => Ok(git),
+            ToolStore::Unusable(error) => Err(error.clone()),
+            ToolStore::Host(_) => Err(no_git()),
+        }
     }
 
     /// Where every change is sent, when there is such a place.
@@ -148,6 +183,9 @@ impl ToolLibrary {
 
     /// The head of the branch, by a cheap check: the content of its reference.
     pub(super) fn head(&self) -> Option<String> {
+        if let ToolStore::Host(store) = &self.store {
+            return Some(store.revision());
+        }
         std::fs::read_to_string(&self.head_file).ok().map(|head| head.trim().to_owned())
     }
 
@@ -203,7 +241,9 @@ impl ToolLibrary {
         content: &str,
         terms: &WriteOptions<'_>,
     ) -> Result<(), ToolError> {
-        self.git()?;
+        if let ToolStore::Unusable(error) = &self.store {
+            return Err(error.clone());
+        }
         self.admit(files, path, content, terms, MetaSync::Leave).await.map(|_| ())
     }
 
@@ -311,7 +351,12 @@ impl ToolLibrary {
         edit: ToolEdit,
         similar: &[Hit],
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
-        let edited = match self.git()?.edit(path, edit).await {
+        let edited = match &self.store {
+            ToolStore::Repository(git) => git.edit(path, edit).await.map(FileEdit::from),
+            ToolStore::Unusable(error) => Err(error.clone()),
+            ToolStore::Host(store) => store.edit(path, edit).await,
+        };
+        let edited = match edited {
             Ok(edited) => edited,
             Err(error) => {
                 self.forget().await;
@@ -325,16 +370,17 @@ impl ToolLibrary {
             Some(canonical::sha256_hex(&edited.after)),
         );
         let persisted = edited.persisted;
+        let (commit, branch) = persisted.as_ref().map(|at| (at.commit.clone(), at.branch.clone())).unzip();
         let result = ToolWriteResult {
             path: path.clone(),
             bytes: edited.after.len(),
             created: edited.before.is_none(),
-            commit: persisted.commit,
-            branch: persisted.branch,
-            pushed: persisted.pushed,
+            commit,
+            branch,
+            pushed: persisted.as_ref().is_some_and(|at| at.pushed),
             // Without a remote there is nothing to explain.
-            why: persisted.why.filter(|_| self.has_remote),
-            request: persisted.request,
+            why: persisted.as_ref().and_then(|at| at.why.clone()).filter(|_| self.has_remote),
+            request: persisted.and_then(|at| at.request),
             similar: similar.iter().map(similar_tool).collect(),
             errors: Vec::new(),
         };

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod duplicates;
+mod host_store;
 mod index_state;
 mod library;
 mod refused_source;
@@ -10,6 +11,7 @@ mod results;
 
 pub use duplicates::DuplicatePolicy;
 pub use duplicates::shown_score;
+pub use host_store::HostStore;
 pub use library::{StartupNotices, ToolLibrary};
 pub use library::{WriteOptions, refuse_derived, shown_index};
 pub use remote::RemoteName;

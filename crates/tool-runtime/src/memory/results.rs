@@ -57,9 +57,11 @@ pub struct ToolWriteResult {
     /// Of the whole file.
     pub bytes: usize,
     pub created: bool,
-    /// The commit that has it.
-    pub commit: String,
-    pub branch: String,
+    /// The commit that has it; nothing where the embedding program keeps the tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// Whether the remote has it.
     pub pushed: bool,
     /// Why the remote does not have it.

@@ -201,7 +201,7 @@ impl Demo<'_> {
             .await
             .into_result()?;
         let written: ToolWriteResult = result_of(data)?;
-        let commit: String = written.commit.chars().take(8).collect();
+        let commit: String = written.commit.unwrap_or_default().chars().take(8).collect();
         let delivered = if written.pushed { " and pushed" } else { "" };
         self.say(&format!("write_file {path}: committed as {commit}{delivered}"));
         Ok(())

@@ -2,13 +2,15 @@
 
 mod approver;
 mod database;
+mod files;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tgp::Kernel;
-use tgp_contract::{Approver, Database, ToolError};
+use tgp_contract::{Approver, Database, HostFiles, HostTools, ToolError};
 
 use super::peer::Peer;
 use super::protocol::{HostLogLevel, HostParams, LogParams, notification};
@@ -22,6 +24,8 @@ const APPROVAL_PATIENCE: Duration = Duration::from_secs(60 * 60);
 pub struct HostParts {
     pub approver: Arc<dyn Approver>,
     pub database: Option<Arc<dyn Database>>,
+    pub tools: Option<Arc<dyn HostTools>>,
+    pub files: Option<Arc<dyn HostFiles>>,
     pub log: Option<HostLog>,
 }
 
@@ -49,7 +53,9 @@ impl HostParts {
         let approver = approver::HostApprover::new(params.approves.then(|| peer.clone()));
         let database = params.sql.as_ref().map(|sql| database::HostDatabase::shared(peer.clone(), sql));
         let log = params.log.map(|level| HostLog { level, peer: peer.clone() });
-        Self { approver: Arc::new(approver), database, log }
+        let tools = tools::HostFunctions::shared(peer, &params.tools);
+        let files = params.files.then(|| files::KeptFiles::shared(peer));
+        Self { approver: Arc::new(approver), database, tools, files, log }
     }
 }
 

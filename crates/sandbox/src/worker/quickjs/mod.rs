@@ -89,6 +89,7 @@ struct PreludeExports {
     require_from: Persistent<Function<'static>>,
     load: Persistent<Function<'static>>,
     call_upstream: Persistent<Function<'static>>,
+    call_host: Persistent<Function<'static>>,
 }
 
 // SAFETY: the type holds no `'js` lifetime, only persistent handles.
@@ -96,19 +97,23 @@ unsafe impl rquickjs::JsLifetime<'_> for PreludeExports {
     type Changed<'to> = PreludeExports;
 }
 
-/// `tgp:upstream`, which only the modules of upstream servers can import.
-struct UpstreamModule;
+/// `tgp:foreign`, which only the modules of other programs can import.
+struct ForeignModule;
 
-impl ModuleDef for UpstreamModule {
+impl ModuleDef for ForeignModule {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {
-        declarations.declare("callUpstream").map(drop)
+        declarations.declare("callUpstream")?;
+        declarations.declare("callHost")?;
+        Ok(())
     }
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         let Some(functions) = ctx.userdata::<PreludeExports>() else {
             return Err(Exception::throw_message(ctx, "the prelude is not loaded"));
         };
-        exports.export("callUpstream", functions.call_upstream.clone().restore(ctx)?).map(drop)
+        exports.export("callUpstream", functions.call_upstream.clone().restore(ctx)?)?;
+        exports.export("callHost", functions.call_host.clone().restore(ctx)?)?;
+        Ok(())
     }
 }
 
@@ -173,10 +178,11 @@ impl QuickJs {
                 require_from: keep("requireFrom")?,
                 load: keep("load")?,
                 call_upstream: keep("callUpstream")?,
+                call_host: keep("callHost")?,
             };
             ctx.store_userdata(functions).map_err(|_| Error::Unknown)?;
             Module::declare_def::<RequireModule, _>(ctx.clone(), "tgp:require")?;
-            Module::declare_def::<UpstreamModule, _>(ctx.clone(), "tgp:upstream")?;
+            Module::declare_def::<ForeignModule, _>(ctx.clone(), "tgp:foreign")?;
             csv::declare(&ctx, host)?;
             Ok::<_, Error>(Prelude {
                 start: keep("start")?,

@@ -35,7 +35,7 @@ enum Place {
 }
 
 /// The arguments of the functions of `tgp`, by name. What is not listed has the names of its positions.
-const ARGUMENTS: [(&str, &[(&str, Place)]); 8] = [
+const ARGUMENTS: [(&str, &[(&str, Place)]); 9] = [
     ("read_file", &[("path", Place::Json), ("encoding", Place::Json)]),
     ("write_file", &[("path", Place::Json), ("content", Place::Json)]),
     ("list_files", &[("directory", Place::Json)]),
@@ -44,6 +44,7 @@ const ARGUMENTS: [(&str, &[(&str, Place)]); 8] = [
     ("query", &[("sql", Place::Json), ("params", Place::Parameters), ("options", Place::Json)]),
     ("fetch", &[("request", Place::Json)]),
     ("call_upstream", &[("server", Place::Json), ("tool", Place::Json), ("args", Place::Json)]),
+    ("call_host", &[("module", Place::Json), ("name", Place::Json), ("args", Place::Json)]),
 ];
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {

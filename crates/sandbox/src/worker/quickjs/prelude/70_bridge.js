@@ -187,6 +187,9 @@ function writeFile(path, content) {
 /** What the functions of `mcp:SERVER` do. */
 const callUpstream = (server, tool, values) => bridge('call_upstream', [server, tool, values]);
 
+/** What the functions of `host:MODULE` do. */
+const callHost = (module, name, values) => bridge('call_host', [module, name, values]);
+
 install('tgp', Object.freeze({
   read_file: readFile,
   write_file: writeFile,

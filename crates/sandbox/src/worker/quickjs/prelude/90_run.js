@@ -117,4 +117,4 @@ function describe(thrown) {
   });
 }
 
-return { start, settle, fireTimer, describe, waitingStack, requireFrom, load: (id) => loadFor('', id), callUpstream };
+return { start, settle, fireTimer, describe, waitingStack, requireFrom, load: (id) => loadFor('', id), callUpstream, callHost };

@@ -1,0 +1,255 @@
+//! What the program around a kernel does for it: functions that forged tools import, and files that it keeps.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::project::Project;
+use crate::serve_stdio::{Host, nothing};
+
+const WELCOME: &str = "import { send } from 'host:mail';\n\
+    /** Welcomes a person. */\n\
+    export default async function welcome(args: { to: string }): Promise<unknown> { return send({ to: args.to }); }\n";
+
+fn mail(effect: Option<&str>) -> Value {
+    let mut function = json!({
+        "module": "mail",
+        "name": "send",
+        "description": "Sends a mail.",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "to": { "type": "string" } },
+            "required": ["to"],
+            "additionalProperties": false,
+        },
+        "outputSchema": { "type": "object", "properties": { "id": { "type": "number" } }, "required": ["id"] },
+    });
+    if let Some(effect) = effect {
+        function["effect"] = json!(effect);
+    }
+    function
+}
+
+/// A project whose tools can be written without a test, and a host with one function.
+fn with_mail(host: &Value) -> (Project, Host) {
+    let project = Project::with_fixtures();
+    let host = Host::booted(&project, host);
+    (project, host)
+}
+
+fn write(host: &mut Host, path: &str, content: &str) {
+    let written = host.call("write_file", &json!({ "path": path, "content": content }), &mut nothing);
+    assert_eq!(written["ok"], true, "{written}");
+}
+
+fn welcome(to: &Value) -> Value {
+    json!({ "path": "tools/welcome.ts", "args": { "to": to } })
+}
+
+#[test]
+fn a_forged_tool_calls_a_function_of_the_host() {
+    let (project, mut host) = with_mail(&json!({ "tools": [mail(Some("network"))] }));
+    write(&mut host, "tools/welcome.ts", WELCOME);
+    let mut asked = Vec::new();
+    let sent = host.call("exec_tool", &welcome(&json!("ann")), &mut |method, params| {
+        asked.push((method.to_owned(), params.clone()));
+        json!({ "result": { "result": { "id": 7 } } })
+    });
+    assert_eq!(sent["data"]["result"], json!({ "id": 7 }), "{sent}");
+    let expected = json!({ "module": "mail", "name": "send", "arguments": { "to": "ann" } });
+    assert_eq!(asked, [("host/call".to_owned(), expected)]);
+    // What the function says is what the tool fails with.
+    let failed = host.call(
+        "exec_tool",
+        &welcome(&json!("eve")),
+        &mut |_, _| json!({ "error": { "code": 1, "message": "eve gets no mail" } }),
+    );
+    assert!(failed["error"]["message"].as_str().unwrap().contains("eve gets no mail"), "{failed}");
+    host.end();
+    let types = project.read(".tgp/host.d.ts");
+    assert!(types.contains("/** Sends a mail. Effect: network. */"), "{types}");
+    assert!(
+        types.contains("export function send(args: { to: string }): Promise<{ id: number }>;"),
+        "{types}"
+    );
+    let audit = project.run(&["audit", "tail", "--json"]).expect_code(0).stdout;
+    for expected in ["\"host_tool\"", "mail/send", "call_host", "\"network\""] {
+        assert!(audit.contains(expected), "{expected}: {audit}");
+    }
+    // Without the program there is no such module, and the message says so.
+    let alone = project.run(&["exec", "tools/welcome.ts", "--args", "{\"to\":\"ann\"}"]).expect_code(1);
+    assert!(alone.stderr.contains("no program offers functions to this kernel"), "{}", alone.stderr);
+    assert!(project.run(&["sync"]).expect_code(0).stdout.find("host.d.ts").is_none());
+}
+
+#[test]
+fn functions_of_the_host_are_judged_like_everything_else() {
+    let (project, mut host) = with_mail(&json!({ "tools": [mail(None)] }));
+    write(&mut host, "tools/welcome.ts", WELCOME);
+    // Arguments that do not fit never reach the host.
+    let code = "import { send } from 'host:mail';\nreturn send({ to: 5 });";
+    let wrong = host.call("exec_code", &json!({ "code": code }), &mut nothing);
+    assert_eq!(wrong["error"]["code"], "EVALIDATION", "{wrong}");
+    assert!(wrong.to_string().contains("host:mail/send"), "{wrong}");
+    // A dry run calls nothing.
+    let dry = host.ask(
+        "tools/call",
+        &json!({ "tool": "exec_tool", "arguments": welcome(&json!("ann")), "dryRun": true }),
+        &mut nothing,
+    );
+    assert!(dry.to_string().contains("a dry run changes nothing"), "{dry}");
+    for (module, name) in [("mail", "sent"), ("post", "send")] {
+        let code = format!("import {{ {name} }} from 'host:{module}';\nreturn {name}({{}});");
+        let missing = host.call("exec_code", &json!({ "code": code }), &mut nothing);
+        assert_eq!(missing["ok"], false, "{missing}");
+        let direct = json!({ "module": module, "name": name });
+        let missing = host.call("call_host", &direct, &mut nothing);
+        assert_eq!(missing["error"]["code"], "ENOTFOUND", "{missing}");
+    }
+    host.end();
+    project.write(
+        ".tgp/policy/no-mail.yaml",
+        "rules:\n  - id: no-mail\n    effect: deny\n    targets: ['host:mail/*']\n    reason: no mail today\n",
+    );
+    let mut host = Host::booted(&project, &json!({ "tools": [mail(Some("read"))] }));
+    let denied = host.call("exec_tool", &welcome(&json!("ann")), &mut nothing);
+    assert_eq!(denied["error"]["code"], "EPOLICY", "{denied}");
+    assert!(denied.to_string().contains("no mail today"), "{denied}");
+    host.end();
+}
+
+#[test]
+fn functions_that_cannot_be_modules_are_refused_before_the_boot() {
+    let project = Project::with_fixtures();
+    let function = |module: &str, name: &str| json!({ "module": module, "name": name });
+    let many: Vec<Value> = (0..300).map(|number| function("many", &format!("f{number}"))).collect();
+    let mut broken = function("mail", "send");
+    broken["inputSchema"] = json!({ "type": "strnig" });
+    for (tools, expected) in [
+        (vec![function("Mail", "send")], "`Mail`"),
+        (vec![function("mail", "send-it")], "`send-it`"),
+        (vec![function("mail", "delete")], "`delete`"),
+        (vec![function("mail", "send"), function("mail", "send")], "twice"),
+        (many, "at most 256"),
+        (vec![broken], "cannot be used"),
+    ] {
+        let mut host = Host::start(&project);
+        let client = json!({ "name": "shop", "version": "1" });
+        let params = json!({ "protocolVersion": 1, "client": client, "host": { "tools": tools } });
+        let answer = host.ask("initialize", &params, &mut nothing);
+        assert_eq!(answer["error"]["data"]["code"], "EVALIDATION", "{answer}");
+        assert!(answer.to_string().contains(expected), "{expected}: {answer}");
+        host.end();
+    }
+}
+
+/// Files as a host keeps them.
+#[derive(Default)]
+struct Kept(BTreeMap<String, String>);
+
+impl Kept {
+    fn serve(&mut self, method: &str, params: &Value) -> Value {
+        match method {
+            "host/files/list" => {
+                let entry = |(path, text): (&String, &String)| json!({ "path": path, "directory": false, "size": text.len() });
+                json!({ "result": { "entries": self.0.iter().map(entry).collect::<Vec<_>>() } })
+            }
+            "host/files/read" => {
+                let text = self.0.get(params["path"].as_str().unwrap());
+                json!({ "result": { "content": text.map(|text| STANDARD.encode(text)) } })
+            }
+            "host/files/apply" => {
+                for change in params["changes"].as_array().unwrap() {
+                    let path = change["path"].as_str().unwrap().to_owned();
+                    match change["content"].as_str() {
+                        Some(text) => {
+                            let bytes = STANDARD.decode(text).unwrap();
+                            self.0.insert(path, String::from_utf8(bytes).unwrap());
+                        }
+                        None => {
+                            self.0.remove(&path);
+                        }
+                    }
+                }
+                json!({ "result": {} })
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    fn boot(&mut self, project: &Project) -> Host {
+        let mut host = Host::start(project);
+        let client = json!({ "name": "shop", "version": "1" });
+        let params = json!({ "protocolVersion": 1, "client": client, "host": { "files": true } });
+        let answer = host.ask("initialize", &params, &mut |method, params| self.serve(method, params));
+        assert!(answer.get("result").is_some(), "{answer}");
+        host
+    }
+}
+
+const DOUBLE: &str = "/** Doubles a number. */\nexport default function double(args: { n: number }): number { return args.n * 2; }\n";
+
+#[test]
+fn the_host_keeps_the_files_of_the_tools() {
+    let project = Project::with_fixtures();
+    let mut kept = Kept::default();
+    let mut host = kept.boot(&project);
+    let double = json!({ "path": "tools/double.ts", "args": { "n": 4 } });
+    let write = json!({ "path": "tools/double.ts", "content": DOUBLE });
+    let written = host.call("write_file", &write, &mut |method, params| kept.serve(method, params));
+    assert_eq!((&written["ok"], &written["data"]["created"]), (&json!(true), &json!(true)), "{written}");
+    assert_eq!(kept.0.get("tools/double.ts").map(String::as_str), Some(DOUBLE));
+    assert_eq!(host.call("exec_tool", &double, &mut nothing)["data"]["result"], 8);
+    let found = host.call("search", &json!({ "query": "double a number" }), &mut nothing);
+    assert!(found.to_string().contains("tools/double.ts"), "{found}");
+    let patch = json!({ "path": "tools/double.ts", "search": "* 2", "replace": "* 3" });
+    let patched = host.call("patch_file", &patch, &mut |method, params| kept.serve(method, params));
+    assert_eq!(patched["ok"], true, "{patched}");
+    assert_eq!(host.call("exec_tool", &double, &mut nothing)["data"]["result"], 12);
+    // A host that refuses a write has not written, and the kernel has the old file.
+    let refused = host.call(
+        "patch_file",
+        &json!({ "path": "tools/double.ts", "search": "* 3", "replace": "* 4" }),
+        &mut |_, _| json!({ "error": { "code": 1, "message": "the disk is full" } }),
+    );
+    assert!(refused.to_string().contains("the disk is full"), "{refused}");
+    assert_eq!(host.call("exec_tool", &double, &mut nothing)["data"]["result"], 12);
+    // Neither the tools of the project nor those that need a disk are there.
+    let other = json!({ "path": "tools/math/fib.ts", "args": { "n": 3 } });
+    assert_eq!(host.call("exec_tool", &other, &mut nothing)["error"]["code"], "ENOTFOUND");
+    for (tool, arguments) in [
+        ("sync", json!({})),
+        ("log", json!({})),
+        ("shell_exec", json!({ "command": "true" })),
+        ("test_run", json!({})),
+        ("graph_query", json!({ "query": "MATCH (f:File) RETURN f" })),
+    ] {
+        let answer = host.call(tool, &arguments, &mut nothing);
+        assert_eq!(answer["error"]["code"], "ECAPABILITY", "{tool}: {answer}");
+    }
+    host.end();
+    let mut again = kept.boot(&project);
+    assert_eq!(again.call("exec_tool", &double, &mut nothing)["data"]["result"], 12);
+    again.end();
+    assert!(!project.file(".tgp/tools/double.ts").exists());
+}
+
+#[test]
+fn files_that_no_repository_can_hold_are_refused() {
+    let project = Project::with_fixtures();
+    for (path, content) in [("../out.ts", "aGk="), ("/etc/passwd", "aGk="), ("tools/a.ts", "not base64 !")] {
+        let mut host = Host::start(&project);
+        let client = json!({ "name": "shop", "version": "1" });
+        let params = json!({ "protocolVersion": 1, "client": client, "host": { "files": true } });
+        let answer = host.ask("initialize", &params, &mut |method, _| match method {
+            "host/files/list" => {
+                json!({ "result": { "entries": [{ "path": path, "directory": false, "size": 2 }] } })
+            }
+            _ => json!({ "result": { "content": content } }),
+        });
+        assert_eq!(answer["error"]["data"]["code"], "EVALIDATION", "{path}: {answer}");
+        host.end();
+    }
+}
