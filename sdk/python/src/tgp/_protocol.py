@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PROTOCOL_VERSION = 1
 
 
-class ClientInfo(TypedDict, closed=True):
+class ClientInfo(TypedDict):
     """
     A program that speaks the protocol.
     """
@@ -61,7 +61,7 @@ class ToolInfo(TypedDict):
     dryRun: bool
 
 
-class ToolsCallParams(TypedDict, closed=True):
+class ToolsCallParams(TypedDict):
     """
     A call of a tool.
     """
@@ -117,7 +117,7 @@ class PromptGetResult(TypedDict):
     prompt: str
 
 
-class SessionRunParams(TypedDict, closed=True):
+class SessionRunParams(TypedDict):
     """
     Has the agent of the kernel work on a task. Its events are `session/event` notifications.
     """
@@ -157,7 +157,7 @@ class ApproveParams(TypedDict):
     hash: str
 
 
-class ApproveResult(TypedDict, closed=True):
+class ApproveResult(TypedDict):
     """
     What the host, or a person at it, has answered.
     """
@@ -177,7 +177,7 @@ class HostCallParams(TypedDict):
     arguments: dict[str, Any]
 
 
-class HostCallResult(TypedDict, closed=True):
+class HostCallResult(TypedDict):
     """
     What a function of the host gave.
     """
@@ -205,7 +205,7 @@ class SqlExecuteParams(TypedDict):
     maxRows: int
 
 
-class SqlExecuteResult(TypedDict, closed=True):
+class SqlExecuteResult(TypedDict):
     """
     What a statement gave.
     """
@@ -236,7 +236,7 @@ class FilePathParams(TypedDict):
     path: str
 
 
-class FileReadResult(TypedDict, closed=True):
+class FileReadResult(TypedDict):
     """
     A file of the host.
     """
@@ -244,7 +244,7 @@ class FileReadResult(TypedDict, closed=True):
     content: NotRequired[str | None]
 
 
-class FileEntry(TypedDict, closed=True):
+class FileEntry(TypedDict):
     """
     A file or a directory of the host.
     """
@@ -254,7 +254,7 @@ class FileEntry(TypedDict, closed=True):
     size: NotRequired[int]
 
 
-class FileListResult(TypedDict, closed=True):
+class FileListResult(TypedDict):
     """
     What is below a directory.
     """
@@ -303,7 +303,7 @@ class RpcError(TypedDict):
     data: NotRequired[ToolError | None]
 
 
-class HostSql(TypedDict, closed=True):
+class HostSql(TypedDict):
     """
     What the SQL executor of a host can do.
     """
@@ -315,7 +315,7 @@ class HostSql(TypedDict, closed=True):
     placeholders: NotRequired[HostPlaceholders]
 
 
-class HostTool(TypedDict, closed=True):
+class HostTool(TypedDict):
     """
     One function of the host.
     """
@@ -368,7 +368,7 @@ class SqlSavepointParams(TypedDict):
     name: str
 
 
-class FileEntryResult(TypedDict, closed=True):
+class FileEntryResult(TypedDict):
     """
     What is at a path.
     """
@@ -392,7 +392,7 @@ class CancelParams(TypedDict):
     id: RequestId
 
 
-class HostParams(TypedDict, closed=True):
+class HostParams(TypedDict):
     """
     What the program that has started the kernel decides and offers.
     """
@@ -407,7 +407,7 @@ class HostParams(TypedDict, closed=True):
     tools: NotRequired[list[HostTool]]
 
 
-class InitializeParams(TypedDict, closed=True):
+class InitializeParams(TypedDict):
     """
     The first request of a client.
     """
