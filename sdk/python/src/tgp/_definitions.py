@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = 'dbdeab5defdb9bc66aee002a22efc4fde2178ad7d35e85080e0744715fd0c403'
+DEFINITIONS_HASH = 'd53279dc40b590bf063c05a363cb84dfb2b041e98a1251c6f280065d0fa7f5fa'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
@@ -56,6 +56,23 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
                   'additionalProperties': False,
                   'properties': {'last': {'type': 'integer', 'default': 20, 'minimum': 1, 'maximum': 200}}},
   'effect': 'read',
+  'dryRun': True},
+ {'name': 'call_host',
+  'aliases': [],
+  'description': 'Call one function of the program that the kernel is part of.',
+  'inputSchema': {'type': 'object',
+                  'additionalProperties': False,
+                  'properties': {'module': {'type': 'string',
+                                            'description': "The module's name, as in `host:NAME`.",
+                                            'minLength': 1,
+                                            'maxLength': 128},
+                                 'name': {'type': 'string',
+                                          'description': 'The function.',
+                                          'minLength': 1,
+                                          'maxLength': 128},
+                                 'arguments': {'type': 'object'}},
+                  'required': ['module', 'name']},
+  'effect': 'execute',
   'dryRun': True},
  {'name': 'call_upstream',
   'aliases': [],
