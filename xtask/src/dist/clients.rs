@@ -32,7 +32,8 @@ impl Clients {
 /// The modules of the client for Python, and the mark that they have types.
 pub fn python(root: &Path) -> Result<Vec<PackageFile>> {
     let folder = root.join("sdk/python/src/tgp");
-    let is_module = |name: &str| name == "py.typed" || Path::new(name).extension().is_some_and(|end| end == "py");
+    let is_module =
+        |name: &str| name == "py.typed" || Path::new(name).extension().is_some_and(|end| end == "py");
     let files = files_below(&folder, &|name| name != "__pycache__", &is_module)?;
     Ok(files.into_iter().map(|file| file.below("tgp")).collect())
 }
@@ -81,7 +82,8 @@ fn compile(source: &Path, manifest: &str, work: &Path) -> Result<PathBuf> {
     let mut versions = Map::new();
     for name in COMPILER {
         let version = manifest.get("devDependencies").and_then(|all| all.get(name));
-        let version = version.with_context(|| format!("{name} is not a development dependency of @tgp/core"))?;
+        let version =
+            version.with_context(|| format!("{name} is not a development dependency of @tgp/core"))?;
         versions.insert(name.to_owned(), version.clone());
     }
     let wanted = json!({ "private": true, "dependencies": versions });
@@ -105,7 +107,8 @@ fn install_compiler(work: &Path, manifest: &str) -> Result<()> {
     if is_wanted && work.join("node_modules/.bin/tsc").exists() {
         return Ok(());
     }
-    let npm = setup::program(&["npm"]).context("npm is not installed: it installs the compiler of @tgp/core")?;
+    let npm =
+        setup::program(&["npm"]).context("npm is not installed: it installs the compiler of @tgp/core")?;
     fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
     fs::write(&path, manifest).with_context(|| format!("cannot write {}", path.display()))?;
     let mut install = Command::new(npm);
@@ -116,7 +119,8 @@ fn install_compiler(work: &Path, manifest: &str) -> Result<()> {
 fn finish(command: &mut Command, name: &str) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot start {name}"))?;
     if !output.status.success() {
-        let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (text, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         bail!("@tgp/core cannot be compiled: {name} failed: {}\n{}", text.trim(), errors.trim());
     }
     Ok(())

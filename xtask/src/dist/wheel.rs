@@ -138,8 +138,7 @@ mod tests {
         let tags = ["manylinux_2_17_x86_64".to_owned(), "musllinux_1_1_x86_64".to_owned()];
         let documents = [PackageFile::text("LICENSE", "text"), PackageFile::text("tgp.cdx.json", "{}")];
         let client = [PackageFile::text("tgp/__init__.py", "")];
-        let contents =
-            Contents { program: &program, client: &client, documents: &documents, shared: &[] };
+        let contents = Contents { program: &program, client: &client, documents: &documents, shared: &[] };
         let files = files("1.2.3", &tags, &contents).unwrap();
         let record = String::from_utf8(files.last().unwrap().data.to_vec()).unwrap();
         let lines: Vec<&str> = record.lines().collect();
