@@ -1,4 +1,5 @@
-//! `cargo xtask dist`: the packages of a release in `dist/`. Nothing is downloaded once cargo has the dependencies.
+//! `cargo xtask dist`: the packages of a release in `dist/`. Nothing is downloaded once cargo has the dependencies and npm
+//! the compiler of the client for Node.
 
 pub(crate) mod archive;
 mod build;
