@@ -120,6 +120,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     environment.extend_from_slice(databases.environment());
     run::cargo_test(root, &["test", "--workspace", "--no-fail-fast"], &environment)?;
     // With the programs that the tests have built; another build would have other features and take minutes.
+    sdk::check_all(root, &environment)?;
     bench_smoke(root, &environment)?;
     ratchet::check(root, None)
 }
