@@ -1,7 +1,9 @@
-//! `cargo xtask dist`: the packages of a release in `dist/`. Nothing is downloaded once cargo has the dependencies.
+//! `cargo xtask dist`: the packages of a release in `dist/`. Nothing is downloaded once cargo has the dependencies and npm
+//! the compiler of the client for Node.
 
 pub(crate) mod archive;
 mod build;
+mod clients;
 pub(crate) mod npm;
 pub(crate) mod platform;
 mod sbom;
@@ -16,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use self::archive::{PackageFile, write_tar_gz, write_zip};
+use self::clients::Clients;
 use self::platform::{Platform, hex};
 use self::sbom::Composition;
 use crate::setup;
@@ -50,8 +53,10 @@ pub fn command(root: &Path, arguments: &[String]) -> Result<()> {
     let written = build::program(root, options.target.as_deref(), options.binary.as_deref(), &scratch)
         .and_then(|(platform, program)| {
             let composition = Composition::read(root, platform.target)?;
+            let version = composition.version()?;
             let release = Release {
-                version: composition.version()?,
+                clients: Clients::read(root, &version)?,
+                version,
                 platform,
                 documents: documents(root, &composition, platform, &program, &scratch)?,
                 program,
@@ -169,12 +174,13 @@ struct Release {
     platform: &'static Platform,
     program: Rc<[u8]>,
     documents: Documents,
+    clients: Clients,
 }
 
 impl Release {
     /// Writes all packages and the checksums, and gives their paths.
     fn write(&self, output: &Path) -> Result<Vec<PathBuf>> {
-        let Self { version, platform, program, documents } = self;
+        let Self { version, platform, program, documents, clients } = self;
         let common = documents.common();
         let mut written = Vec::new();
         let mut add = |name: &str| {
@@ -196,9 +202,16 @@ impl Release {
         let package = npm::platform_package(platform, version, program, &common);
         let name = npm::file_name(&platform.npm_package(), version);
         write_tar_gz(&add(&name), npm::FOLDER, &package)?;
+        write_tar_gz(&add(&npm::file_name(npm::CLIENT, version)), npm::FOLDER, &clients.node)?;
 
         let tags = platform.wheel_tags(program);
-        let wheel = wheel::files(version, &tags, program, &common, &documents.shared())?;
+        let contents = wheel::Contents {
+            program,
+            client: &clients.python,
+            documents: &common,
+            shared: &documents.shared(),
+        };
+        let wheel = wheel::files(version, &tags, &contents)?;
         write_zip(&add(&wheel::file_name(version, &tags)?), &wheel)?;
 
         let script = INSTALL_SCRIPT.replace("@VERSION@", version);

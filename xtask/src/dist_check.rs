@@ -1,6 +1,7 @@
 //! `cargo xtask dist-check`: installs every package as a user does, into a directory tree without Rust, and runs the
-//! demonstration there.
+//! demonstration and the clients there.
 
+mod clients;
 mod guest;
 mod server;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use self::clients::{check_answer, check_printed};
 use self::guest::Guest;
 use self::server::FileServer;
 use crate::dist::platform::{PLATFORMS, Platform};
@@ -85,6 +87,7 @@ struct Packages {
     needs_c_library: bool,
     npm_main: PathBuf,
     npm_platform: PathBuf,
+    npm_client: PathBuf,
     wheel: PathBuf,
 }
 
@@ -119,6 +122,9 @@ impl Packages {
             npm_platform: one("npm package of the platform", &|name| {
                 name.starts_with(&npm) && name.ends_with(".tgz")
             })?,
+            npm_client: one("npm package @tgp/core", &|name| {
+                name.starts_with("tgp-core-") && name.ends_with(".tgz")
+            })?,
             wheel: one("wheel", &|name| name.ends_with(&format!("{machine}.whl")))?,
         })
     }
@@ -147,10 +153,17 @@ impl Packages {
         guest.add_npm()?;
         let main = guest.add_package(&self.npm_main)?;
         let platform = guest.add_package(&self.npm_platform)?;
+        let client = guest.add_package(&self.npm_client)?;
         guest.run(&format!(
-            "npm install --offline --no-audit --no-fund --no-update-notifier {main} {platform}"
+            "npm install --offline --no-audit --no-fund --no-update-notifier {main} {platform} {client}"
         ))?;
-        demonstrate("npm", &guest, "exec npx --offline tgp demo")
+        demonstrate("npm", &guest, "exec npx --offline tgp demo")?;
+        guest.run("npx --offline tgp init")?;
+        for (name, script) in clients::NODE {
+            guest.write(name, script)?;
+            check_answer(name, &guest, &format!("node {name}"))?;
+        }
+        Ok(())
     }
 
     fn check_wheel(&self) -> Result<()> {
@@ -162,7 +175,13 @@ impl Packages {
             "python3 -m pip --python /venv/bin/python install --quiet --no-index --no-cache-dir \
              --disable-pip-version-check --root-user-action ignore {wheel}"
         ))?;
-        demonstrate("pip", &guest, "exec /venv/bin/tgp demo")
+        demonstrate("pip", &guest, "exec /venv/bin/tgp demo")?;
+        let find = r#"/venv/bin/python -c "import tgp; print(tgp.find_binary())""#;
+        check_printed(&guest, find, "/venv/bin/tgp\n")?;
+        guest.run("/venv/bin/tgp init")?;
+        let (name, script) = clients::PYTHON;
+        guest.write(name, script)?;
+        check_answer(name, &guest, &format!("/venv/bin/python {name}"))
     }
 }
 

@@ -51,10 +51,10 @@ cargo xtask sdk [node] [python]
 cargo xtask bench   the measurements against peers (see bench/README.md)
 cargo xtask dist [--target TARGET] [--binary FILE] [--output DIR]
                     the packages of a release in dist/: an archive, npm packages, a wheel, install.sh, checksums;
-                    of a program that is there already with --binary
+                    of a program that is there already with --binary; npm installs the compiler of @tgp/core once
 cargo xtask dist-check [DIR]
-                    installs each of them into an empty root without Rust, and runs `tgp demo` there; needs root and
-                    Debian's busybox-static, npm and python3
+                    installs each of them into an empty root without Rust, and runs `tgp demo` and the clients there;
+                    needs root and Debian's busybox-static, npm and python3
 cargo xtask ratchet [--update --reason TEXT]
                     compares system calls and instructions of a call with bench/ratchet.toml, or records them";
 
@@ -120,6 +120,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     environment.extend_from_slice(databases.environment());
     run::cargo_test(root, &["test", "--workspace", "--no-fail-fast"], &environment)?;
     // With the programs that the tests have built; another build would have other features and take minutes.
+    sdk::check_all(root, &environment)?;
     bench_smoke(root, &environment)?;
     ratchet::check(root, None)
 }

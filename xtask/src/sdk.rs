@@ -44,11 +44,25 @@ pub fn command(root: &Path, arguments: &[String]) -> Result<()> {
     let is_wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|wanted| wanted == name);
     setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let program = program(root)?;
-    let folder = fixtures::target(root).join(FOLDER);
-    let tree = copy(root, &folder)?;
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
-    let mut environment = databases.environment().to_vec();
+    check(root, &program, databases.environment(), is_wanted)
+}
+
+/// All clients on the program that the tests have built, with the databases that are running.
+pub fn check_all(root: &Path, environment: &[(String, String)]) -> Result<()> {
+    check(root, &fixtures::target(root).join("debug/tgp"), environment, |_| true)
+}
+
+fn check(
+    root: &Path,
+    program: &Path,
+    environment: &[(String, String)],
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let folder = fixtures::target(root).join(FOLDER);
+    let tree = copy(root, &folder)?;
+    let mut environment = environment.to_vec();
     environment.push((PROGRAM_VARIABLE.to_owned(), program.display().to_string()));
     if is_wanted("node") {
         node(&tree, &environment)?;

@@ -6,6 +6,11 @@ use async_trait::async_trait;
 
 use crate::{Change, RelativePath, ToolError};
 
+/// Files that such a program keeps at most.
+pub const MAX_KEPT_FILES: usize = 20_000;
+/// Bytes of all of them: the kernel holds them in memory.
+pub const MAX_KEPT_BYTES: usize = 64 << 20;
+
 /// Where the embedding program keeps the tools, instead of a directory with a git repository.
 ///
 /// The kernel reads everything once and is the only writer afterwards.

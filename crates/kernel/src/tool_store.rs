@@ -9,9 +9,10 @@ use tgp_contract::{Code, FileSystem, Target, ToolDefinition, ToolError};
 use tgp_router::{DynTool, Invocation, Preview, ToolOutcome};
 use tgp_tool_runtime::memory::HostStore;
 use tgp_tool_runtime::{StartupNotices, ToolLibrary, ToolRuntime};
+use tgp_upstream::HostModules;
 
 use crate::boot::{BootContext, BootError, BootOptions};
-use crate::settings;
+use crate::{scaffold, settings};
 
 /// What needs the files of a project on the disk.
 const NEED_A_DISK: [&str; 8] =
@@ -31,6 +32,7 @@ impl OpenedTools {
         ground: &BootContext,
         options: &BootOptions,
         forge: &Arc<ToolRuntime>,
+        modules: Option<&HostModules>,
     ) -> Result<Self, BootError> {
         let BootContext { project, root, config, .. } = ground;
         let searcher = settings::searcher(config, root)?;
@@ -38,6 +40,9 @@ impl OpenedTools {
         let (forge, state) = (Arc::clone(forge), settings::state_directory(root));
         if let Some(host) = &options.host_files {
             let store = Arc::new(HostStore::load(Arc::clone(host)).await?);
+            for (name, text) in scaffold::declarations(modules) {
+                store.show(name, &text)?;
+            }
             let kept = Some(store.files());
             let library = ToolLibrary::of_host(forge, searcher, on_duplicate, store, &state)?;
             return Ok(Self { library: Arc::new(library), opening: StartupNotices::default(), kept });

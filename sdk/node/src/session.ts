@@ -8,6 +8,8 @@ export interface RunOptions {
   provider?: string;
   model?: string;
   maxSteps?: number;
+  /** Which effects of the agent are asked for. A model makes its calls, so the default is `effects`: all of them. */
+  consent?: 'rules' | 'effects';
   signal?: AbortSignal;
 }
 

@@ -10,6 +10,9 @@ use super::platform::{Libc, PLATFORMS, Platform};
 /// Starts the program.
 pub const LAUNCHER: &str = include_str!("tgp.js");
 
+/// The client for programs in Node, which needs the package `tgp`.
+pub const CLIENT: &str = "@tgp/core";
+
 /// The folder that an npm archive has its files in.
 pub const FOLDER: &str = "package";
 
@@ -22,7 +25,7 @@ locked process, keeps the tools in git and finds them again.
     npx tgp demo
 
 This package starts the program `tgp`, which is in a package of your platform (`@tgp/linux-x64`, `@tgp/linux-arm64`,
-`@tgp/darwin-arm64`).
+`@tgp/darwin-arm64`). `@tgp/core` is the client for programs.
 ";
 
 /// The name of the archive, as `npm pack` gives it.
@@ -109,6 +112,7 @@ mod tests {
     fn archives_are_named_as_npm_names_them() {
         assert_eq!(file_name("tgp", "1.2.3"), "tgp-1.2.3.tgz");
         assert_eq!(file_name("@tgp/linux-x64", "1.2.3"), "tgp-linux-x64-1.2.3.tgz");
+        assert_eq!(file_name(CLIENT, "1.2.3"), "tgp-core-1.2.3.tgz");
     }
 
     #[test]

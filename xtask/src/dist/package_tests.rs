@@ -8,7 +8,11 @@ use crate::run::quiet;
 /// Prints its arguments and ends with a code of its own.
 const PROGRAM: &[u8] = b"#!/bin/sh\necho \"tgp: $*\"\n[ \"$1\" = wait ] && sleep 20\nexit 7\n";
 
+/// A client for Node with one module; the real one has to be compiled.
+const NODE_CLIENT: &str = r#"{ "name": "@tgp/core", "version": "1.2.3", "main": "./dist/index.js" }"#;
+
 fn release() -> Release {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     Release {
         version: "1.2.3".to_owned(),
@@ -21,6 +25,13 @@ fn release() -> Release {
             extras: vec![
                 PackageFile::text("completions/tgp.bash", "complete\n"),
                 PackageFile::text(MANUAL, "manual\n"),
+            ],
+        },
+        clients: Clients {
+            python: clients::python(&root).unwrap(),
+            node: vec![
+                PackageFile::text("package.json", clients::node_manifest(NODE_CLIENT, "1.2.3").unwrap()),
+                PackageFile::text("dist/index.js", "exports.answer = 42;\n"),
             ],
         },
     }
@@ -139,7 +150,7 @@ fn the_same_files_give_the_same_packages() {
     let sums = |folder: &tempfile::TempDir| fs::read_to_string(folder.path().join(CHECKSUMS)).unwrap();
     let (one, other) = (packages(), packages());
     assert_eq!(sums(&one), sums(&other));
-    assert_eq!(sums(&one).lines().count(), 6);
+    assert_eq!(sums(&one).lines().count(), 7);
 }
 
 #[test]
@@ -173,6 +184,14 @@ fn npm_installs_the_packages_and_the_launcher_passes_everything_on() {
     check_program(&program);
     assert!(project.path().join("node_modules/tgp").join(MANUAL).exists());
 
+    npm(&[&main, &platform, &folder.path().join("tgp-core-1.2.3.tgz")]);
+    let output = Command::new("node")
+        .args(["-p", "require('@tgp/core').answer"])
+        .current_dir(project.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "42\n", "{output:?}");
+
     // A signal reaches the program, and its end by a signal is the launcher's.
     let mut child = Command::new(&program).arg("wait").stdout(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 10];
@@ -203,6 +222,17 @@ fn pip_installs_the_wheel() {
     assert!(target.path().join("tgp_kernel-1.2.3.dist-info/licenses/LICENSE").exists());
     assert!(target.path().join("share/man/man1/tgp.1").exists());
     assert!(target.path().join("share/bash-completion/completions/tgp").exists());
+
+    // The client is beside it, knows its own version, and finds the program.
+    assert!(target.path().join("tgp/py.typed").exists());
+    let output = Command::new("python3")
+        .args(["-c", "import tgp, tgp.adapters; print(tgp.__version__, tgp.find_binary())"])
+        .env("PYTHONPATH", target.path())
+        .env_remove("TGP_BIN")
+        .output()
+        .unwrap();
+    let expected = format!("1.2.3 {}\n", target.path().join("bin/tgp").display());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
 }
 
 #[test]

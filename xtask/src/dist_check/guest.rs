@@ -45,6 +45,12 @@ pub(super) struct Measurement {
     pub(super) all: Duration,
 }
 
+/// What a command printed.
+pub(super) struct Printed {
+    pub(super) text: String,
+    pub(super) errors: String,
+}
+
 impl Guest {
     pub(super) fn new() -> Result<Self> {
         let busybox = setup::program(&["busybox"])
@@ -184,15 +190,28 @@ impl Guest {
         command
     }
 
+    /// Writes a file below the folder that commands start in.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.root.join("project").join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
     /// Runs a command in the tree, and fails with what it printed when it fails.
     pub(super) fn run(&self, script: &str) -> Result<()> {
+        self.output(script).map(drop)
+    }
+
+    /// Runs a command in the tree and gives what it printed to both streams.
+    pub(super) fn output(&self, script: &str) -> Result<Printed> {
         let output = self.command(script).output().context("cannot start unshare")?;
+        let printed = Printed {
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
         if !output.status.success() {
-            let (text, errors) =
-                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-            bail!("`{script}` failed: {}\n{}", text.trim(), errors.trim());
+            bail!("`{script}` failed: {}\n{}", printed.text.trim(), printed.errors.trim());
         }
-        Ok(())
+        Ok(printed)
     }
 
     /// Runs a command in the tree and measures when its first output comes.

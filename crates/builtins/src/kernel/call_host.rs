@@ -121,9 +121,11 @@ impl Tool for CallHost {
         let called = tokio::time::timeout(LIMIT, modules.call(&module, &name, arguments)).await;
         let result = called.unwrap_or_else(|_| {
             let message = format!("`{shown}` did not answer within {} s", LIMIT.as_secs());
-            // It may have done everything but answer.
-            Err(ToolError::new(Code::Runtime, message).of_unknown_outcome())
-        })?;
+            Err(ToolError::new(Code::Runtime, message))
+        });
+        // What a function did before it failed is not undone, and not known.
+        let is_read = function.effect == Effect::Read;
+        let result = result.map_err(|error| if is_read { error } else { error.of_unknown_outcome() })?;
         Ok(HostResult { result }.into())
     }
 }

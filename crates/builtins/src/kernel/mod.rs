@@ -120,7 +120,7 @@ const GENERATED_FILES: [&str; 4] = ["tgp.d.ts", "tsconfig.json", "upstream.d.ts"
 /// Refuses a path that looks like one of the project's files, where in the tool repository it would be another file, and
 /// what the kernel generates. The gates have judged it by then, so that a protected path is refused as such.
 fn refuse_foreign_path(path: &RelativePath) -> Result<(), ToolError> {
-    if GENERATED_FILES.contains(&path.as_str()) {
+    if GENERATED_FILES.iter().any(|name| path.as_str().eq_ignore_ascii_case(name)) {
         let message = format!("`{path}` is made by the kernel: it describes what tools can use");
         return Err(ToolError::new(Code::Validation, message)
             .help("declare types of your own in the tools, or in a file below `types/`"));

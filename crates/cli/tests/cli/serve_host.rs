@@ -260,3 +260,77 @@ fn files_that_no_repository_can_hold_are_refused() {
         host.end();
     }
 }
+
+/// Both sides count their requests from one, so a refusal with the number of the kernel's request was taken for the answer to a
+/// request of the host, and the one that was meant waited for 30 s.
+#[test]
+fn bug_an_unreadable_answer_failed_another_request_of_the_host() {
+    let (_project, mut host) = with_mail(&json!({ "tools": [mail(None)] }));
+    write(&mut host, "tools/welcome.ts", WELCOME);
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"result":"\ud800"}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"result":1e400}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"both"}}"#,
+        r#"{"jsonrpc":"2.0","id":ID}"#,
+    ] {
+        let params = json!({ "tool": "exec_tool", "arguments": welcome(&json!("ann")) });
+        host.send(&json!({ "jsonrpc": "2.0", "id": "run", "method": "tools/call", "params": params }));
+        let question = host.receive().unwrap();
+        assert_eq!(question["method"], "host/call", "{question}");
+        host.line(answer.replace("ID", &question["id"].to_string()).as_bytes());
+        let refusal = host.receive().unwrap();
+        assert!(refusal["id"].is_null() && refusal["error"]["code"].is_i64(), "{answer}: {refusal}");
+        let failed = host.receive().unwrap();
+        assert_eq!(failed["id"], "run", "{answer}: {failed}");
+        assert!(failed.to_string().contains("cannot be read"), "{answer}: {failed}");
+    }
+    host.end();
+}
+
+#[test]
+fn bug_the_audit_said_that_a_function_that_failed_was_rolled_back() {
+    let (project, mut host) = with_mail(&json!({ "tools": [mail(Some("write"))] }));
+    let call = json!({ "module": "mail", "name": "send", "arguments": { "to": "ann" } });
+    let failed =
+        host.call("call_host", &call, &mut |_, _| json!({ "error": { "code": 1, "message": "too late" } }));
+    assert_eq!(failed["error"]["details"]["outcome"], "unknown", "{failed}");
+    host.end();
+    let audit = project.run(&["audit", "tail", "--json"]).expect_code(0).stdout;
+    assert!(audit.contains("unknown") && !audit.contains("rolled_back"), "{audit}");
+}
+
+#[test]
+fn bug_a_write_made_the_files_of_a_host_too_many_to_boot_with() {
+    let project = exploring();
+    let mut kept = Kept::default();
+    for number in 0..20_000 {
+        kept.0.insert(format!("data/{number}.txt"), "x".to_owned());
+    }
+    let mut host = kept.boot(&project);
+    let write = json!({ "path": "tools/double.ts", "content": DOUBLE });
+    let refused = host.call("write_file", &write, &mut |method, params| kept.serve(method, params));
+    assert_eq!(refused["error"]["code"], "EBUDGET", "{refused}");
+    host.end();
+    kept.boot(&project).end();
+}
+
+#[test]
+fn the_files_of_a_host_come_with_what_describes_the_kernel() {
+    let project = exploring();
+    let mut kept = Kept::default();
+    let mut host = Host::start(&project);
+    let client = json!({ "name": "shop", "version": "1" });
+    let offered = json!({ "files": true, "tools": [mail(None)] });
+    let params = json!({ "protocolVersion": 1, "client": client, "host": offered });
+    host.ask("initialize", &params, &mut |method, params| kept.serve(method, params));
+    for (file, expected) in [("tgp.d.ts", "exec_sql"), ("host.d.ts", "declare module 'host:mail'")] {
+        let read = host.call("read_file", &json!({ "path": file }), &mut nothing);
+        assert!(read.to_string().contains(expected), "{file}: {read}");
+    }
+    for file in ["host.d.ts", "HOST.D.TS", "tgp.d.ts"] {
+        let write = json!({ "path": file, "content": "declare module 'host:mail' {}" });
+        assert_eq!(host.call("write_file", &write, &mut nothing)["ok"], false, "{file}");
+    }
+    host.end();
+    assert!(kept.0.is_empty(), "{:?}", kept.0.keys());
+}

@@ -169,3 +169,23 @@ fn a_cancelled_call_of_the_socket_is_answered() {
     assert_eq!((&answer["id"], &answer["result"]["ok"]), (&json!(7), &json!(false)), "{answer}");
     served.stop();
 }
+
+/// A refusal repeated all that it was about, was counted nowhere, and was not sent at all when it became too long.
+#[test]
+fn bug_a_refusal_repeated_what_it_refused() {
+    let served = Served::start(&["--yes"]);
+    let token = served.token(&[]);
+    let mut client = Client::initialized(&served, &token);
+    let long = "A".repeat(9 << 20);
+    for line in [
+        format!(r#"{{"jsonrpc":"2.0","id":2,"error":"{long}"}}"#),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"tool":"fs_list","{long}":1}}}}"#
+        ),
+    ] {
+        client.line(line.as_bytes());
+        let refusal = client.receive().unwrap().to_string();
+        assert!(refusal.contains("error") && refusal.len() < 2_000, "{} bytes", refusal.len());
+    }
+    served.stop();
+}

@@ -40,7 +40,7 @@ impl Host {
         self.line(message.to_string().as_bytes());
     }
 
-    fn line(&mut self, line: &[u8]) {
+    pub(crate) fn line(&mut self, line: &[u8]) {
         let input = self.input.as_mut().unwrap();
         input.write_all(line).unwrap();
         input.write_all(b"\n").unwrap();
@@ -390,4 +390,32 @@ fn a_session_streams_its_events() {
     assert_eq!(kinds.first().map(String::as_str), Some("session"), "{answer} {kinds:?}");
     assert_eq!(answer["result"]["summary"]["answer"], "All done.", "{answer}");
     host.end();
+}
+
+/// A host that makes a call agrees to it; a model that makes one has agreed to nothing.
+#[test]
+fn bug_the_effects_of_a_session_were_not_asked_for() {
+    let project = Project::with_fixtures();
+    let write = |path: &str| json!({ "type": "tool_call", "toolName": "fs_write", "callId": "1", "arguments": { "path": path, "content": "hi" } });
+    let done = json!([{ "type": "text", "value": "Done." }]);
+    for (consent, file, is_asked) in
+        [(None, "a.md", true), (Some("effects"), "b.md", true), (Some("rules"), "c.md", false)]
+    {
+        project.write("turns.json", &json!([[write(file)], done]).to_string());
+        let mut host = Host::booted(&project, &json!({ "approves": true }));
+        let mut task = json!({ "task": "write", "provider": "script:turns.json" });
+        if let Some(consent) = consent {
+            task["consent"] = json!(consent);
+        }
+        let mut asked = Vec::new();
+        host.ask("session/run", &task, &mut |method, params| {
+            if method == "host/approve" {
+                asked.push(params["tool"].clone());
+            }
+            json!({ "result": { "approved": true } })
+        });
+        assert_eq!(asked, if is_asked { vec![json!("fs_write")] } else { vec![] }, "{consent:?}");
+        assert_eq!(project.read(file), "hi");
+        host.end();
+    }
 }

@@ -139,7 +139,12 @@ impl Conversation {
                         self.peer.refuse(Some(&id), &error).await;
                     }
                 }
-                Err(Malformed { id, error }) => self.peer.refuse(id.as_ref(), &error).await,
+                Err(Malformed { id, answers, error }) => {
+                    if let Some(answers) = answers {
+                        self.peer.unreadable(answers, &error.message);
+                    }
+                    self.peer.refuse(id.as_ref(), &error).await;
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{Code, JsonLimits, ToolError, measure};
+use tgp_text::one_line;
 
 use super::protocol::{RequestId, RpcError};
 
@@ -45,10 +46,13 @@ pub(crate) enum Incoming {
     Answer { id: u64, result: Result<Value, RpcError> },
 }
 
-/// Why a line is no message, and its id where that can be read.
+/// Why a line is no message.
 #[derive(Debug)]
 pub(crate) struct Malformed {
+    /// The id of the request that it would have been.
     pub(crate) id: Option<RequestId>,
+    /// The request of ours that it would have answered. Both sides count their own requests, so this is no id for a refusal.
+    pub(crate) answers: Option<u64>,
     pub(crate) error: RpcError,
 }
 
@@ -87,16 +91,26 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-#[derive(Deserialize)]
-struct OnlyId {
+/// What can be read of a line that is no message.
+#[derive(Default, Deserialize)]
+struct Head {
     id: Option<RequestId>,
+    method: Option<serde::de::IgnoredAny>,
 }
+
+/// Characters of what a parser says: it repeats what it was given.
+const MAX_CAUSE: usize = 300;
 
 /// Values are counted before they are made. `limits` are those of answers; a request has those of arguments.
 pub(crate) fn parse(line: &[u8], limits: JsonLimits) -> Result<Incoming, Malformed> {
     let refuse = |code: i64, message: String| {
-        let id = serde_json::from_slice::<OnlyId>(line).ok().and_then(|only| only.id).filter(is_short);
-        Malformed { id, error: RpcError::new(code, message) }
+        let Head { id, method } = serde_json::from_slice(line).unwrap_or_default();
+        let error = RpcError::new(code, one_line(&message, MAX_CAUSE));
+        match (method, id) {
+            (Some(_), id) => Malformed { id: id.filter(is_short), answers: None, error },
+            (None, Some(RequestId::Number(answers))) => Malformed { id: None, answers: Some(answers), error },
+            (None, _) => Malformed { id: None, answers: None, error },
+        }
     };
     measure(line, limits).map_err(|error| refuse(number::INVALID, error.to_string()))?;
     let wire: Wire = serde_json::from_slice(line).map_err(|error| {
@@ -141,7 +155,8 @@ fn is_short(id: &RequestId) -> bool {
 pub(crate) fn params<T: DeserializeOwned>(value: Value) -> Result<T, RpcError> {
     let value = if value.is_null() { Value::Object(serde_json::Map::new()) } else { value };
     serde_json::from_value(value).map_err(|error| {
-        let data = ToolError::new(Code::Validation, format!("the parameters cannot be read: {error}"))
+        let cause = one_line(&error.to_string(), MAX_CAUSE);
+        let data = ToolError::new(Code::Validation, format!("the parameters cannot be read: {cause}"))
             .help("docs/protocol.md shows every message");
         RpcError { code: number::PARAMS, message: data.message.clone(), data: Some(Box::new(data)) }
     })
@@ -189,5 +204,8 @@ pub(crate) fn answer(id: &RequestId, result: &Result<impl Serialize, RpcError>) 
 }
 
 pub(crate) fn failure(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
-    line::<()>(&Outgoing::Error { jsonrpc: VERSION, id, error }).unwrap_or_default()
+    line::<()>(&Outgoing::Error { jsonrpc: VERSION, id, error }).unwrap_or_else(|| {
+        let error = RpcError::new(error.code, one_line(&error.message, MAX_CAUSE));
+        line::<()>(&Outgoing::Error { jsonrpc: VERSION, id, error: &error }).unwrap_or_default()
+    })
 }

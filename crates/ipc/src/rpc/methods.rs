@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use super::envelope::{number, params};
 use super::peer::Peer;
 use super::protocol::{
-    ClientInfo, InitializeResult, KernelInfo, PROTOCOL_VERSION, PromptGetResult, RequestId, RpcError,
-    SessionEvent, SessionRunParams, SessionRunResult, ToolInfo, ToolsCallParams, ToolsCallResult,
+    ClientInfo, HostConsent, InitializeResult, KernelInfo, PROTOCOL_VERSION, PromptGetResult, RequestId,
+    RpcError, SessionEvent, SessionRunParams, SessionRunResult, ToolInfo, ToolsCallParams, ToolsCallResult,
     ToolsListResult, method, notification,
 };
 use super::requests::OpenRequest;
@@ -105,7 +105,8 @@ impl Methods {
         let wanted = SessionRequest {
             model: ModelChoice { provider: params.provider, model: params.model, base_url: None },
             bounds: Bounds { max_steps: params.max_steps.map(u64::from), ..Bounds::default() },
-            consent: self.context.consent,
+            // A model makes these calls, so that they are made agrees to nothing.
+            consent: consent(params.consent == HostConsent::Effects),
             ..SessionRequest::new(params.task)
         };
         let forward = async {

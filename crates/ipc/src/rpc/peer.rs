@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
+use tgp_text::one_line;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -19,10 +20,13 @@ use crate::memory::{ClientMemory, Held};
 
 /// Lines on their way to the other end; more of them wait in their senders.
 const MAX_QUEUED: usize = 64;
+/// Characters of why an answer cannot be read.
+const MAX_CAUSE: usize = 300;
 /// Requests that the other end has not answered.
 const MAX_OPEN: usize = 4096;
 
-type Waiting = oneshot::Sender<Result<Value, RpcError>>;
+/// What comes for a request: its answer, or why what came cannot be read.
+type Waiting = oneshot::Sender<Result<Result<Value, RpcError>, String>>;
 
 /// The requests that wait for an answer; none any more once the other end is gone.
 #[derive(Debug, Default)]
@@ -142,12 +146,8 @@ impl Peer {
         otherwise: Code,
     ) -> Result<T, HostFailure> {
         match self.exchange(method, params, patience, otherwise).await.map_err(HostFailure::Silent)? {
-            Ok(result) => serde_json::from_value(result).map_err(|error| {
-                let message = format!("the host's answer to `{method}` cannot be read: {error}");
-                HostFailure::Silent(
-                    ToolError::new(otherwise, message).help("docs/protocol.md shows every message"),
-                )
-            }),
+            Ok(result) => serde_json::from_value(result)
+                .map_err(|error| HostFailure::Silent(unreadable(method, &error.to_string(), otherwise))),
             Err(RpcError { message, data, .. }) => {
                 let error = data.map_or_else(|| ToolError::new(otherwise, message), |data| *data);
                 Err(HostFailure::Answered(error.bounded()))
@@ -183,7 +183,7 @@ impl Peer {
             ToolError::new(otherwise, message).help("the host program must answer what it has offered to do")
         })?;
         asked.is_answered = true;
-        answer.map_err(|_| gone(otherwise))
+        answer.map_err(|_| gone(otherwise))?.map_err(|why| unreadable(method, &why, otherwise))
     }
 
     /// Takes the answer to a request. One to a request that is not open is dropped.
@@ -191,7 +191,15 @@ impl Peer {
         let waiting = self.open().0.as_mut().and_then(|open| open.remove(&id));
         if let Some(waiting) = waiting {
             // Who has asked may be gone.
-            let _ = waiting.send(result);
+            let _ = waiting.send(Ok(result));
+        }
+    }
+
+    /// Takes what came in place of an answer. The request fails at once, and what it did is not known.
+    pub(crate) fn unreadable(&self, id: u64, why: &str) {
+        let waiting = self.open().0.as_mut().and_then(|open| open.remove(&id));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(Err(why.to_owned()));
         }
     }
 
@@ -223,10 +231,22 @@ impl Drop for Asked<'_> {
             return;
         }
         let was_open = self.peer.open().0.as_mut().is_some_and(|open| open.remove(&self.id).is_some());
-        if was_open {
-            self.peer.try_notify(notification::CANCEL, &CancelParams { id: RequestId::Number(self.id) });
+        let cancel = CancelParams { id: RequestId::Number(self.id) };
+        if !was_open || self.peer.try_notify(notification::CANCEL, &cancel) {
+            return;
+        }
+        // There is no room now. As many can wait for it as requests can be open.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let peer = self.peer.clone();
+            runtime.spawn(async move { peer.notify(notification::CANCEL, &cancel).await });
         }
     }
+}
+
+fn unreadable(method: &str, why: &str, code: Code) -> ToolError {
+    let why = one_line(why, MAX_CAUSE);
+    ToolError::new(code, format!("the host's answer to `{method}` cannot be read: {why}"))
+        .help("docs/protocol.md shows every message")
 }
 
 fn gone(code: Code) -> ToolError {

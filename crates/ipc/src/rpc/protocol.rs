@@ -323,6 +323,13 @@ pub struct SessionRunParams {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// Which effects of the agent are asked for: all of them, unless the host says that rules do.
+    #[serde(default = "every_effect")]
+    pub consent: HostConsent,
+}
+
+fn every_effect() -> HostConsent {
+    HostConsent::Effects
 }
 
 /// An event of a session, as `tgp run --json` prints it.

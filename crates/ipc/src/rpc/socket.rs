@@ -51,7 +51,7 @@ impl RpcConnection {
         };
         let (id, family, wanted, claim) = match self.greet(lines.next().await) {
             Ok(greeting) => greeting,
-            Err(Malformed { id, error }) => {
+            Err(Malformed { id, error, .. }) => {
                 let refusal = envelope::failure(id.as_ref(), &error);
                 if let Ok(Ok(())) = timeout(patience, writer.write_all(&refusal)).await {
                     drop(writer);
@@ -89,7 +89,7 @@ impl RpcConnection {
 
     /// The first request, if it is one with a token of this kernel.
     fn greet(&self, first: Line) -> Result<(RequestId, String, InitializeParams, ClientClaim), Malformed> {
-        let without_id = |error: RpcError| Malformed { id: None, error };
+        let without_id = |error: RpcError| Malformed { id: None, answers: None, error };
         let text = match first {
             Line::Text(text, _) => text,
             Line::TooLong => {
@@ -108,7 +108,7 @@ impl RpcConnection {
             Incoming::Request { id, method, params } if method == method::INITIALIZE => (id, params),
             Incoming::Request { id, .. } => {
                 let error = RpcError::new(number::NOT_READY, "the first request is `initialize`");
-                return Err(Malformed { id: Some(id), error });
+                return Err(Malformed { id: Some(id), answers: None, error });
             }
             Incoming::Notification { .. } | Incoming::Answer { .. } => {
                 return Err(without_id(RpcError::new(
@@ -119,7 +119,7 @@ impl RpcConnection {
         };
         match self.claim(value) {
             Ok((family, wanted, claim)) => Ok((id, family, wanted, claim)),
-            Err(error) => Err(Malformed { id: Some(id), error }),
+            Err(error) => Err(Malformed { id: Some(id), answers: None, error }),
         }
     }
 

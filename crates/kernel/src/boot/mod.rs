@@ -33,7 +33,7 @@ impl Kernel {
         let others = settings::OtherPrograms { upstream, host };
         let forge = ground.forge(&others, &options).await?;
         let BootContext { project, root, config, .. } = &ground;
-        let opened = OpenedTools::open(&ground, &options, &forge).await?;
+        let opened = OpenedTools::open(&ground, &options, &forge, others.host.as_deref()).await?;
         let audit = gates::audit(&ground).await?;
         let (database, database_name) = match &options.database {
             Some(database) => {

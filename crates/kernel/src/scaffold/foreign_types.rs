@@ -9,6 +9,8 @@ use std::path::Path;
 use tgp_contract::ToolError;
 use tgp_upstream::{HostModules, Upstreams};
 
+use super::generated::DECLARATIONS;
+
 /// A file that the kernel writes again when what it was made from has changed.
 struct Declarations {
     name: &'static str,
@@ -40,6 +42,13 @@ pub(crate) fn refresh(root: &Path, upstreams: &Upstreams, host: Option<&HostModu
     {
         warn(&HOST, &error);
     }
+}
+
+/// What an agent reads of its tools' surroundings, for files that are not on a disk.
+pub(crate) fn declarations(host: Option<&HostModules>) -> Vec<(&'static str, String)> {
+    let mut files = vec![("tgp.d.ts", DECLARATIONS.to_owned())];
+    files.extend(host.map(|host| (HOST.name, host.types())));
+    files
 }
 
 fn warn(file: &Declarations, error: &ToolError) {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tgp_contract::canonical::sha256_hex;
 
-const DECLARATIONS: &str =
+pub(super) const DECLARATIONS: &str =
     concat!(include_str!("templates/tgp.d.ts"), include_str!("templates/platform.d.ts"));
 const TSCONFIG: &str = include_str!("templates/tsconfig.json");
 

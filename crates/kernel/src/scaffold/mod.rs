@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 use tgp_registry::Index;
 
-pub(crate) use foreign_types::refresh as refresh_foreign;
+pub(crate) use foreign_types::{declarations, refresh as refresh_foreign};
 pub(crate) use generated::refresh;
 
 const CONFIG: &str = include_str!("templates/tgp.config.ts");

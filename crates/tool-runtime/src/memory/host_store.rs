@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tgp_contract::{Change, Code, FileSystem, FsError, HostFiles, RelativePath, ToolError};
+use tgp_contract::{
+    Change, Code, FileSystem, FsError, HostFiles, MAX_KEPT_BYTES, MAX_KEPT_FILES, RelativePath, ToolError,
+};
 use tgp_fs::MemoryFs;
 use tgp_git::{Edited, Persisted, ToolEdit};
 use tokio::sync::Mutex;
@@ -15,7 +17,30 @@ pub struct HostStore {
     mirror: Arc<MemoryFs>,
     revision: AtomicU64,
     /// One write at a time: what an edit was made from is what it replaces.
-    turn: Mutex<()>,
+    kept: Mutex<Kept>,
+}
+
+/// How much the program keeps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    files: usize,
+    bytes: usize,
+}
+
+impl Kept {
+    /// The same with one more file, or another content of one. What could not be read again at the next start is refused.
+    fn with(self, before: Option<usize>, after: usize) -> Result<Self, ToolError> {
+        let files = self.files + usize::from(before.is_none());
+        let bytes = self.bytes.saturating_sub(before.unwrap_or_default()).saturating_add(after);
+        if files > MAX_KEPT_FILES || bytes > MAX_KEPT_BYTES {
+            let message = format!(
+                "the host would keep {files} files with {bytes} bytes, more than {MAX_KEPT_FILES} files or {MAX_KEPT_BYTES} bytes"
+            );
+            return Err(ToolError::new(Code::Budget, message)
+                .help("a person removes tools that are not needed any more"));
+        }
+        Ok(Self { files, bytes })
+    }
 }
 
 /// A file before and after an edit, and where git has it.
@@ -38,10 +63,21 @@ impl HostStore {
     /// What the program says, or what no tool repository can hold.
     pub async fn load(host: Arc<dyn HostFiles>) -> Result<Self, ToolError> {
         let mirror = MemoryFs::new();
+        let mut kept = Kept::default();
         for (path, content) in host.load().await? {
+            kept = kept.with(None, content.len())?;
             mirror.write(&path, &content)?;
         }
-        Ok(Self { host, mirror: Arc::new(mirror), revision: AtomicU64::new(0), turn: Mutex::default() })
+        let mirror = Arc::new(mirror);
+        Ok(Self { host, mirror, revision: AtomicU64::new(0), kept: Mutex::new(kept) })
+    }
+
+    /// Shows a file that the kernel makes itself; the program does not keep it.
+    ///
+    /// # Errors
+    /// When the file cannot be held.
+    pub fn show(&self, name: &str, text: &str) -> Result<(), ToolError> {
+        Ok(self.mirror.write(&RelativePath::new(name)?, text.as_bytes())?)
     }
 
     /// The files as they are now.
@@ -55,15 +91,17 @@ impl HostStore {
     }
 
     pub(super) async fn edit(&self, path: &RelativePath, edit: ToolEdit) -> Result<FileEdit, ToolError> {
-        let _turn = self.turn.lock().await;
+        let mut kept = self.kept.lock().await;
         let before = match self.mirror.read(path) {
             Ok(bytes) => Some(bytes),
             Err(FsError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
         let after = edit(before.as_deref())?;
+        let now = kept.with(before.as_ref().map(Vec::len), after.len())?;
         let change = Change::Write { path: path.clone(), content: after.as_slice().into() };
         self.host.apply(std::slice::from_ref(&change)).await?;
+        *kept = now;
         self.mirror.apply(&[change])?;
         self.revision.fetch_add(1, Ordering::AcqRel);
         Ok(FileEdit { before, after, persisted: None })

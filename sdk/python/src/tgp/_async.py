@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import KernelBase, exec_arguments, field_of
 from ._session import Event, EventBuffer, run_params
@@ -154,9 +154,13 @@ class AsyncTGP(KernelBase):
         provider: str | None = None,
         model: str | None = None,
         max_steps: int | None = None,
+        consent: Literal["rules", "effects"] = "effects",
     ) -> AsyncSessionRun:
-        """Has the kernel's own agent work on a task, and gives its events."""
-        return AsyncSessionRun(self._send_run, run_params(task, provider, model, max_steps))
+        """Has the kernel's own agent work on a task, and gives its events.
+
+        Every effect is put before ``approve``, because a model makes the calls; ``consent="rules"`` leaves that to rules.
+        """
+        return AsyncSessionRun(self._send_run, run_params(task, provider, model, max_steps, consent))
 
     async def _send_run(self, params: Mapping[str, Any], buffer: EventBuffer) -> None:
         if self._needs_boot():

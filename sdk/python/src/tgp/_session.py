@@ -6,7 +6,7 @@ import json
 import queue
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Literal
 
 from ._json import is_object
 from .errors import TGPError
@@ -77,8 +77,14 @@ class EventBuffer:
             self._wake()
 
 
-def run_params(task: str, provider: str | None, model: str | None, max_steps: int | None) -> dict[str, Any]:
-    params: dict[str, Any] = {"task": task}
+def run_params(
+    task: str,
+    provider: str | None,
+    model: str | None,
+    max_steps: int | None,
+    consent: Literal["rules", "effects"],
+) -> dict[str, Any]:
+    params: dict[str, Any] = {"task": task, "consent": consent}
     if provider is not None:
         params["provider"] = provider
     if model is not None:

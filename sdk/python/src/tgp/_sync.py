@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import KernelBase, call_params, exec_arguments, field_of, read_result, wait
 from ._session import Event, EventBuffer, run_params
@@ -132,12 +132,16 @@ class TGP(KernelBase):
         provider: str | None = None,
         model: str | None = None,
         max_steps: int | None = None,
+        consent: Literal["rules", "effects"] = "effects",
     ) -> SessionRun:
-        """Has the kernel's own agent work on a task, and gives its events."""
+        """Has the kernel's own agent work on a task, and gives its events.
+
+        Every effect is put before ``approve``, because a model makes the calls; ``consent="rules"`` leaves that to rules.
+        """
         if self._needs_boot():
             self._boot()
         buffer = EventBuffer()
-        params = run_params(task, provider, model, max_steps)
+        params = run_params(task, provider, model, max_steps, consent)
         buffer.attach(self._request("session/run", params, buffer.push))
         return SessionRun(buffer)
 

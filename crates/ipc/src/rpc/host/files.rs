@@ -5,18 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tgp_contract::{Change, Code, HostFiles, RelativePath, ToolError};
+use tgp_contract::{Change, Code, HostFiles, MAX_KEPT_BYTES, MAX_KEPT_FILES, RelativePath, ToolError};
 
 use super::PATIENCE;
 use crate::rpc::peer::{HostFailure, Peer};
 use crate::rpc::protocol::{
     Done, FileApplyParams, FileChange, FileListResult, FilePathParams, FileReadResult, callback,
 };
-
-/// Files and directories of a host.
-const MAX_ENTRIES: usize = 20_000;
-/// All files of a host together: the kernel holds them in memory.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// Files behind the connection.
 #[derive(Debug)]
@@ -31,7 +26,7 @@ impl KeptFiles {
     async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
         let params = FilePathParams { path: path.to_owned() };
         let FileReadResult { content } =
-            self.0.request(callback::FILE_READ, &params, PATIENCE, Code::Internal).await?;
+            self.0.request(callback::FILE_READ, &params, PATIENCE, Code::Capability).await?;
         let Some(content) = content else { return Ok(None) };
         let bytes = STANDARD.decode(content).map_err(|error| {
             ToolError::new(Code::Validation, format!("the host's content of `{path}` is not base64: {error}"))
@@ -50,11 +45,12 @@ impl HostFiles for KeptFiles {
     async fn load(&self) -> Result<Vec<(RelativePath, Vec<u8>)>, ToolError> {
         let params = FilePathParams { path: String::new() };
         let FileListResult { entries } =
-            self.0.request(callback::FILE_LIST, &params, PATIENCE, Code::Internal).await?;
-        if entries.len() > MAX_ENTRIES {
-            return Err(too_large(&format!("{} files, more than {MAX_ENTRIES}", entries.len())));
+            self.0.request(callback::FILE_LIST, &params, PATIENCE, Code::Capability).await?;
+        let count = entries.iter().filter(|entry| !entry.directory).count();
+        if count > MAX_KEPT_FILES {
+            return Err(too_large(&format!("{count} files, more than {MAX_KEPT_FILES}")));
         }
-        let mut bytes = 0_u64;
+        let mut bytes = 0_usize;
         let mut files = Vec::new();
         for entry in entries.into_iter().filter(|entry| !entry.directory) {
             let path = RelativePath::new(&entry.path).map_err(|error| {
@@ -65,9 +61,9 @@ impl HostFiles for KeptFiles {
             })?;
             // Removed meanwhile.
             let Some(content) = self.read(&entry.path).await? else { continue };
-            bytes = bytes.saturating_add(content.len() as u64);
-            if bytes > MAX_BYTES {
-                return Err(too_large(&format!("more than {} MiB of files", MAX_BYTES >> 20)));
+            bytes = bytes.saturating_add(content.len());
+            if bytes > MAX_KEPT_BYTES {
+                return Err(too_large(&format!("more than {} MiB of files", MAX_KEPT_BYTES >> 20)));
             }
             files.push((path, content));
         }
@@ -80,7 +76,7 @@ impl HostFiles for KeptFiles {
             content: change.content().map(|content| STANDARD.encode(content)),
         };
         let params = FileApplyParams { changes: changes.iter().map(encoded).collect() };
-        let answer = self.0.request::<Done>(callback::FILE_APPLY, &params, PATIENCE, Code::Internal).await;
+        let answer = self.0.request::<Done>(callback::FILE_APPLY, &params, PATIENCE, Code::Capability).await;
         match answer {
             Ok(Done {}) => Ok(()),
             Err(HostFailure::Answered(error)) => Err(error),
