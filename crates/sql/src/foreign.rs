@@ -1,12 +1,13 @@
 //! Statements for a database that another program is connected to: read here, run there.
 
 use serde_json::Value;
-use tgp_contract::{SqlClass, SqlParams, ToolError};
+use tgp_contract::{SqlAccess, SqlClass, SqlParams, ToolError};
 use tgp_text::LineCol;
 
 use crate::failure::{at, esql};
 use crate::text::{Dialect, Kind, Script, Token, classify, count, missing_name, not_given, superfluous};
 use crate::values::Parameter;
+use crate::{mysql, postgres};
 
 /// One statement with place holders that every driver of its dialect takes, and their values in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,8 @@ pub struct ForeignStatement {
     pub sql: String,
     /// As they were given: bytes are `{"$base64": …}`.
     pub parameters: Vec<Value>,
+    /// The database commits with it, or may: what the transaction has done before stays whatever happens then.
+    pub seals: bool,
 }
 
 /// How the place holders of a statement are written.
@@ -58,6 +61,7 @@ pub fn prepare_foreign(
 ) -> Result<ForeignStatement, ToolError> {
     let dialect = known(dialect)?;
     let script = Script::read(sql, dialect)?;
+    let seals = admit(&script, dialect)?;
     let mut writer =
         Writer { sql, dialect, style, text: String::with_capacity(sql.len()), end: 0, values: Vec::new() };
     match params {
@@ -81,7 +85,47 @@ pub fn prepare_foreign(
         SqlParams::Positional(given) => in_order(&script, given, &mut writer)?,
         SqlParams::None => in_order(&script, &[], &mut writer)?,
     }
-    Ok(writer.finish())
+    Ok(writer.finish(seals))
+}
+
+/// Words that begin a statement about transactions or about the connection.
+const SQLITE_CONTROL: [&str; 9] =
+    ["ATTACH", "BEGIN", "COMMIT", "DETACH", "END", "RELEASE", "ROLLBACK", "SAVEPOINT", "VACUUM"];
+/// What PRAGMA may ask for: it sets nothing with these.
+const SQLITE_QUESTIONS: [&str; 7] = [
+    "FOREIGN_KEY_LIST",
+    "INDEX_INFO",
+    "INDEX_LIST",
+    "INDEX_XINFO",
+    "TABLE_INFO",
+    "TABLE_LIST",
+    "TABLE_XINFO",
+];
+
+/// Refuses what would end the transaction around it or change the connection: the other program runs it as it is. Says whether
+/// the database commits with it.
+fn admit(script: &Script<'_>, dialect: Dialect) -> Result<bool, ToolError> {
+    match dialect {
+        Dialect::MySql => {
+            let effect = mysql::rules::check(script, SqlAccess::ReadWrite)?;
+            Ok(matches!(effect, mysql::rules::Effect::Definition | mysql::rules::Effect::Call))
+        }
+        Dialect::Postgres => postgres::rules::check(script).map(|()| false),
+        Dialect::Sqlite => {
+            let verb = script.verb();
+            if SQLITE_CONTROL.contains(&verb.as_str()) {
+                return Err(esql(format!(
+                    "{verb} is not allowed: transactions are opened and closed by the kernel"
+                ))
+                .help("return to commit, throw to roll back"));
+            }
+            if verb == "PRAGMA" && !SQLITE_QUESTIONS.contains(&script.second().as_str()) {
+                return Err(esql("this PRAGMA changes the connection, or is not known")
+                    .help("ask with SELECT, such as SELECT * FROM pragma_table_info('users')"));
+            }
+            Ok(false)
+        }
+    }
 }
 
 fn in_order(script: &Script<'_>, given: &[Value], writer: &mut Writer<'_>) -> Result<(), ToolError> {
@@ -168,8 +212,8 @@ impl Writer<'_> {
     }
 
     /// What comes after the last token is a comment or a semicolon.
-    fn finish(self) -> ForeignStatement {
-        ForeignStatement { sql: self.text, parameters: self.values }
+    fn finish(self, seals: bool) -> ForeignStatement {
+        ForeignStatement { sql: self.text, parameters: self.values, seals }
     }
 }
 

@@ -419,3 +419,76 @@ fn bug_the_effects_of_a_session_were_not_asked_for() {
         host.end();
     }
 }
+
+/// The host runs a statement as it is, so one about transactions would have ended that of the run.
+#[test]
+fn bug_a_tool_could_commit_the_transaction_of_a_host() {
+    let project = Project::with_fixtures();
+    for (dialect, refused) in [
+        (
+            "sqlite",
+            &["COMMIT", "end", "BEGIN", "SAVEPOINT a", "ATTACH 'x.db' AS x", "PRAGMA writable_schema = 1"][..],
+        ),
+        (
+            "postgresql",
+            &["COMMIT", "ROLLBACK", "PREPARE TRANSACTION 'a'", "SET ROLE root", "COPY a TO PROGRAM 'id'"],
+        ),
+        (
+            "mysql",
+            &[
+                "COMMIT",
+                "START TRANSACTION",
+                "SET autocommit = 1",
+                "LOAD DATA INFILE 'a' INTO TABLE b",
+                "XA START 'a'",
+            ],
+        ),
+    ] {
+        let sql = json!({ "dialect": dialect, "transactions": true, "readOnly": true, "savepoints": true });
+        let mut host = Host::booted(&project, &json!({ "sql": sql }));
+        for statement in refused {
+            let mut executed = Vec::new();
+            let answer = host.call("exec_sql", &json!({ "sql": statement }), &mut |method, params| {
+                executed.push((method.to_owned(), params["sql"].clone()));
+                json!({ "result": {} })
+            });
+            assert_eq!(answer["error"]["code"], "ESQL", "{dialect} {statement}: {answer}");
+            assert!(
+                !executed.iter().any(|(method, _)| method == "host/sql/execute"),
+                "{statement}: {executed:?}"
+            );
+        }
+        host.end();
+    }
+}
+
+/// MySQL commits at a definition. After a write it is refused, and after a definition the next statement has a new transaction.
+#[test]
+fn bug_a_definition_sealed_what_a_run_had_written() {
+    let project = Project::with_fixtures();
+    let sql = json!({ "dialect": "mysql", "transactions": true, "readOnly": true, "savepoints": true });
+    let mut host = Host::booted(&project, &json!({ "sql": sql }));
+    let run = |host: &mut Host, code: &str| {
+        let mut made = Vec::new();
+        let answer = host.call("exec_code", &json!({ "code": code }), &mut |method, params| {
+            let word = match method {
+                "host/sql/begin" => "begin".to_owned(),
+                "host/sql/execute" => params["sql"].as_str().unwrap().split(' ').next().unwrap().to_owned(),
+                "host/sql/end" => if params["commit"] == true { "commit" } else { "rollback" }.to_owned(),
+                _ => return json!({ "result": {} }),
+            };
+            made.push(word);
+            json!({ "result": {} })
+        });
+        (answer, made.join(" "))
+    };
+    let after = "await tgp.exec_sql('INSERT INTO a VALUES (1)'); await tgp.exec_sql('CREATE TABLE b (c INT)'); return 1;";
+    let (answer, made) = run(&mut host, after);
+    assert!(answer.to_string().contains("would seal"), "{answer}");
+    assert_eq!(made, "begin INSERT rollback");
+    let first = "await tgp.exec_sql('CREATE TABLE b (c INT)'); await tgp.exec_sql('INSERT INTO b VALUES (1)'); return 1;";
+    let (answer, made) = run(&mut host, first);
+    assert_eq!(answer["data"]["result"], 1, "{answer}");
+    assert_eq!(made, "begin CREATE commit begin INSERT commit");
+    host.end();
+}

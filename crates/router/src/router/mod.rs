@@ -15,6 +15,7 @@ mod in_flight_call;
 mod lifecycle;
 mod preview;
 mod recent;
+mod registered;
 mod runs_later;
 mod schema;
 mod tool;
@@ -50,6 +51,7 @@ pub use lifecycle::{InnerCall, OuterCall, PointOfNoReturn};
 pub use preview::{ApprovedSnapshot, FileDiff};
 pub use preview::{FileSnapshot, Preview};
 pub use recent::RecentCalls;
+use registered::Registered;
 pub use schema::LazySchema;
 pub use tool::{DynTool, Invocation, ToolOutcome};
 pub use typed::{Tool, ToolSpec, typed};
@@ -98,24 +100,6 @@ const MAX_DEPTH: u32 = 8;
 struct CallEnv<'a> {
     workspace: &'a Workspace,
     lifecycle: &'a Arc<CallLifecycle>,
-}
-
-struct Registered {
-    tool: Arc<dyn DynTool>,
-    schema: LazySchema,
-}
-
-impl Registered {
-    /// The tool as a call with these arguments uses it.
-    fn definition_of(&self, arguments: &serde_json::Value) -> Cow<'_, ToolDefinition> {
-        let definition = self.tool.definition();
-        let effect = self.tool.effect_of(arguments);
-        if effect == definition.effect {
-            return Cow::Borrowed(definition);
-        }
-        // The effect is that of something else, which nothing here can try.
-        Cow::Owned(ToolDefinition { effect, dry_run: false, ..definition.clone() })
-    }
 }
 
 /// Takes every call through the same stages.

@@ -5,7 +5,7 @@
 
 mod cursor;
 mod errors;
-mod rules;
+pub(crate) mod rules;
 mod session;
 mod values;
 

@@ -3,7 +3,7 @@
 mod decode;
 mod encode;
 mod errors;
-mod rules;
+pub(crate) mod rules;
 mod session;
 mod text_format;
 

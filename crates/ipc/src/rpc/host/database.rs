@@ -89,7 +89,8 @@ impl Database for HostDatabase {
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
         let read_only = access == SqlAccess::ReadOnly;
         shared.open.fetch_add(1, Ordering::AcqRel);
-        let transaction = HostTransaction { shared, number, marks: 0, read_only, state: State::Idle };
+        let transaction =
+            HostTransaction { shared, number, marks: 0, read_only, state: State::Idle, written: false };
         Ok(Box::new(transaction))
     }
 
@@ -121,6 +122,8 @@ struct HostTransaction {
     marks: u32,
     read_only: bool,
     state: State,
+    /// A statement that may write was executed.
+    written: bool,
 }
 
 impl HostTransaction {
@@ -170,14 +173,37 @@ impl HostTransaction {
         }
     }
 
-    async fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
+    /// After a statement with which the database has committed.
+    async fn end_sealed(&mut self) -> Result<(), ToolError> {
+        if self.has_transactions() {
+            self.state = State::Ended;
+            let end = SqlEndParams { transaction: self.number, commit: true };
+            let _: Done = self.shared.ask(callback::SQL_END, &end).await?;
+            self.state = State::Idle;
+        }
+        Ok(())
+    }
+
+    /// The statement as the host takes it.
+    fn prepare(&self, statement: &SqlStatement) -> Result<ForeignStatement, ToolError> {
         let dialect = self.shared.abilities.dialect.as_str();
         let style = match self.shared.abilities.placeholders {
             HostPlaceholders::Native => PlaceholderStyle::Native,
             HostPlaceholders::Format => PlaceholderStyle::Format,
         };
-        let ForeignStatement { sql, parameters } =
-            prepare_foreign(&statement.sql, &statement.params, dialect, style)?;
+        let prepared = prepare_foreign(&statement.sql, &statement.params, dialect, style)?;
+        if prepared.seals && self.has_transactions() && (self.written || self.marks > 0) {
+            return Err(ToolError::new(
+                Code::Sql,
+                "the database commits with this statement, which would seal what this transaction has done",
+            )
+            .help("run it as a call of its own, or first of all"));
+        }
+        Ok(prepared)
+    }
+
+    async fn run(&mut self, statement: ForeignStatement) -> Result<SqlRows, ToolError> {
+        let ForeignStatement { sql, parameters, .. } = statement;
         let params = SqlExecuteParams { transaction: self.number, sql, parameters, max_rows: MAX_ROWS };
         let answer: SqlExecuteResult = self.shared.ask(callback::SQL_EXECUTE, &params).await?;
         let SqlExecuteResult { columns, mut rows, changed, truncated } = answer;
@@ -206,7 +232,15 @@ impl SqlTransaction for HostTransaction {
             )
             .detail("access", "read-only"));
         }
+        let prepared = self.prepare(statement)?;
         self.open().await?;
+        if prepared.seals {
+            let done = self.run(prepared).await;
+            // The database has ended the transaction; the next statement begins another.
+            self.end_sealed().await?;
+            return done;
+        }
+        self.written |= !class.reads;
         let has_savepoints = self.has_transactions() && self.shared.abilities.savepoints;
         // A statement that fails changes nothing, and the transaction continues: with a savepoint of its own where a
         // failed statement spoils the transaction.
@@ -215,7 +249,7 @@ impl SqlTransaction for HostTransaction {
         if guards {
             self.savepoint(SavepointAction::Set, own).await?;
         }
-        let done = self.run(statement).await;
+        let done = self.run(prepared).await;
         match &done {
             Ok(_) if guards => self.savepoint(SavepointAction::Release, own).await?,
             Ok(_) => {}
