@@ -276,6 +276,10 @@ export interface SessionRunParams {
   provider?: string | null;
   model?: string | null;
   maxSteps?: number | null;
+  /**
+   * Which effects of the agent are asked for: all of them, unless the host says that rules do.
+   */
+  consent?: HostConsent & string;
 }
 /**
  * What a session came to.

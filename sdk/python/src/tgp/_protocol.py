@@ -126,6 +126,7 @@ class SessionRunParams(TypedDict):
     provider: NotRequired[str | None]
     model: NotRequired[str | None]
     maxSteps: NotRequired[int | None]
+    consent: NotRequired[HostConsent]
 
 
 class SessionRunResult(TypedDict):
