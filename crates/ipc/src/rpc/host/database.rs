@@ -197,7 +197,7 @@ impl HostTransaction {
                 Code::Sql,
                 "the database commits with this statement, which would seal what this transaction has done",
             )
-            .help("run it as a call of its own, or first of all"));
+            .help("run it as a call of `exec_sql` of its own"));
         }
         Ok(prepared)
     }
