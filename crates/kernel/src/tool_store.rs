@@ -1,5 +1,5 @@
-//! Where the tools are: in the repository of the project, or with the embedding program. With the latter there is no git, no jail
-//! and no graph, and the tools that need them say so.
+//! Where the tools are: in the repository of the project, or with the embedding program. With the latter the tools that
+//! need git, the jail or the graph answer `ECAPABILITY`.
 
 use std::sync::Arc;
 

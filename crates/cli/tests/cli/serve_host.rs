@@ -85,7 +85,7 @@ fn a_forged_tool_calls_a_function_of_the_host() {
     for expected in ["\"host_tool\"", "mail/send", "call_host", "\"network\""] {
         assert!(audit.contains(expected), "{expected}: {audit}");
     }
-    // Without the program there is no such module, and the message says so.
+    // Without the program the module is missing, and the message says so.
     let alone = project.run(&["exec", "tools/welcome.ts", "--args", "{\"to\":\"ann\"}"]).expect_code(1);
     assert!(alone.stderr.contains("no program offers functions to this kernel"), "{}", alone.stderr);
     assert!(project.run(&["sync"]).expect_code(0).stdout.find("host.d.ts").is_none());

@@ -127,7 +127,7 @@ fn what_a_client_sends_too_much_of_is_refused() {
     let served = Served::start(&["--yes"]);
     let token = served.token(&[]);
     let mut client = Client::initialized(&served, &token);
-    // Many values in a message that is no request count, too.
+    // The values of an answer are counted as well.
     let many = format!(r#"{{"jsonrpc":"2.0","id":1,"result":[{}0]}}"#, "0,".repeat(200_000));
     client.line(many.as_bytes());
     assert_eq!(client.receive().unwrap()["error"]["code"], -32600);

@@ -497,3 +497,18 @@ fn bug_a_definition_sealed_what_a_run_had_written() {
     assert_eq!(made, "begin CREATE commit");
     host.end();
 }
+
+/// Without a transaction around it, a statement may be in place although its answer cannot be read.
+#[test]
+fn bug_a_statement_without_an_answer_counted_as_undone() {
+    let project = Project::with_fixtures();
+    let sql = json!({ "dialect": "sqlite", "transactions": false });
+    let mut host = Host::booted(&project, &json!({ "sql": sql }));
+    let insert = json!({ "sql": "INSERT INTO a VALUES (1)" });
+    let answer = host.call("exec_sql", &insert, &mut |_, _| json!({ "result": "nonsense" }));
+    assert_eq!(answer["error"]["details"]["outcome"], "unknown", "{answer}");
+    let answer =
+        host.call("exec_sql", &insert, &mut |_, _| json!({ "error": { "code": 1, "message": "refused" } }));
+    assert_eq!(answer["error"]["details"].get("outcome"), None, "{answer}");
+    host.end();
+}

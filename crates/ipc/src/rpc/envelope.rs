@@ -46,12 +46,12 @@ pub(crate) enum Incoming {
     Answer { id: u64, result: Result<Value, RpcError> },
 }
 
-/// Why a line is no message.
+/// Why a line cannot be taken as a message.
 #[derive(Debug)]
 pub(crate) struct Malformed {
     /// The id of the request that it would have been.
     pub(crate) id: Option<RequestId>,
-    /// The request of ours that it would have answered. Both sides count their own requests, so this is no id for a refusal.
+    /// The request of ours that it would have answered. Both sides count their own requests, so a refusal must not carry it.
     pub(crate) answers: Option<u64>,
     pub(crate) error: RpcError,
 }
@@ -91,7 +91,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-/// What can be read of a line that is no message.
+/// What can be read of a line that cannot be taken as a message.
 #[derive(Default, Deserialize)]
 struct Head {
     id: Option<RequestId>,

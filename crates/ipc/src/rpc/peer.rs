@@ -235,7 +235,7 @@ impl Drop for Asked<'_> {
         if !was_open || self.peer.try_notify(notification::CANCEL, &cancel) {
             return;
         }
-        // There is no room now. As many can wait for it as requests can be open.
+        // The queue is full. At most as many wait for room as requests can be open.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let peer = self.peer.clone();
             runtime.spawn(async move { peer.notify(notification::CANCEL, &cancel).await });

@@ -203,9 +203,16 @@ impl HostTransaction {
     }
 
     async fn run(&mut self, statement: ForeignStatement) -> Result<SqlRows, ToolError> {
-        let ForeignStatement { sql, parameters, .. } = statement;
+        let ForeignStatement { sql, parameters, seals } = statement;
         let params = SqlExecuteParams { transaction: self.number, sql, parameters, max_rows: MAX_ROWS };
-        let answer: SqlExecuteResult = self.shared.ask(callback::SQL_EXECUTE, &params).await?;
+        let answer: SqlExecuteResult = match self.shared.ask(callback::SQL_EXECUTE, &params).await {
+            Ok(answer) => answer,
+            // What no transaction holds may be in place although the host fell silent.
+            Err(HostFailure::Silent(error)) if seals || !self.has_transactions() => {
+                return Err(error.of_unknown_outcome());
+            }
+            Err(failure) => return Err(failure.into()),
+        };
         let SqlExecuteResult { columns, mut rows, changed, truncated } = answer;
         let most = usize::try_from(MAX_ROWS).unwrap_or(usize::MAX);
         let is_cut = rows.len() > most;
