@@ -229,12 +229,16 @@ async fn a_key_does_not_follow_a_session_to_the_server_of_another_provider() {
         provider: Some("openai-chat".to_owned()),
         model: Some("gpt".to_owned()),
         base_url: Some(base),
+        ..ModelChoice::default()
     };
     let (summary, _) = run(&kernel, SessionRequest { model, ..SessionRequest::new("say hello") }).await;
     assert_eq!(summary.ending, Ending::Done);
     assert!(!heads.recv_timeout(Duration::from_secs(10)).unwrap().contains("sk-ant"));
-    let model =
-        ModelChoice { provider: Some("anthropic".to_owned()), model: Some("m".to_owned()), base_url: None };
+    let model = ModelChoice {
+        provider: Some("anthropic".to_owned()),
+        model: Some("m".to_owned()),
+        ..ModelChoice::default()
+    };
     let again = ResumeRequest { model, message: Some("again".to_owned()), ..ResumeRequest::new("last") };
     // There is no server at the provider's own address here.
     let ended = resume(&kernel, again).await.unwrap();
