@@ -51,6 +51,7 @@ impl StepRunner {
                     provider: Some(provider.to_owned()),
                     model: Some(name.to_owned()),
                     base_url: self.usual.base_url.clone().filter(|_| is_usual),
+                    key_variable: self.usual.key_variable.clone().filter(|_| is_usual),
                 }
             }
             _ => ModelChoice { model: Some(model.to_owned()), ..self.usual.clone() },
