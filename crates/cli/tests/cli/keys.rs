@@ -83,6 +83,13 @@ fn run(project: &Project, arguments: &[&str], variables: &[(&str, &str)]) -> Ran
     command.output().unwrap().into()
 }
 
+/// The configuration of the project, instead of the one that `tgp init` has made, which would be found first.
+fn configure(project: &Project, llm: &Value) {
+    let _ = fs::remove_file(project.file("tgp.config.ts"));
+    project.write("tgp.config.json", &json!({ "llm": llm }).to_string());
+    project.trust();
+}
+
 /// The configuration of the user, as `Project` places it.
 fn settings(project: &Project, text: &str) {
     let directory = project.path("home/state/config");
@@ -132,8 +139,7 @@ fn a_key_in_the_place_of_its_variable_is_refused_and_never_shown() {
 fn bug_the_help_of_a_refused_key_is_true() {
     let (base, _) = model_server(vec![refused()]);
     let project = Project::initialised();
-    project.write("tgp.config.json", &json!({ "llm": { "keyVariable": "OPENAI_API_KEY" } }).to_string());
-    project.trust();
+    configure(&project, &json!({ "keyVariable": "OPENAI_API_KEY" }));
     let keys = [("OPENAI_API_KEY", "sk-openai-0123456789"), ("GATEWAY_KEY", KEY)];
     let none = run(&project, &["models", "--provider", &base], &keys).expect_code(1);
     assert!(
@@ -194,9 +200,7 @@ fn the_command_line_comes_before_the_project_and_that_before_the_user() {
     let [_, _, line] = ask(&["--provider", &typed, "--model", "m"]);
     assert!(!line[0].0.contains("sk-"), "{}", line[0].0);
 
-    project
-        .write("tgp.config.json", &json!({ "llm": { "provider": of_project, "model": "ours" } }).to_string());
-    project.trust();
+    configure(&project, &json!({ "provider": of_project, "model": "ours" }));
     let [user, ours, _] = ask(&[]);
     assert_eq!((user.len(), model(&ours[0])), (0, json!("ours")));
     assert!(!ours[0].0.contains("sk-"), "{}", ours[0].0);
@@ -301,7 +305,7 @@ fn bug_an_answer_that_breaks_off_is_asked_for_again() {
     let (base, asked) = model_server(vec![no_options, busy, cut, hello()]);
     let project = Project::initialised();
     let prices = json!({ "input": 10, "output": 100, "cachedInput": 1 });
-    project.write("tgp.config.json", &json!({ "llm": { "prices": prices } }).to_string());
+    configure(&project, &json!({ "prices": prices }));
     let arguments = ["run", "say hello", "--provider", &base, "--model", "m", "--json"];
     let ran = project.run(&arguments).expect_code(0);
     let events = events(&ran.stdout);
@@ -319,6 +323,22 @@ fn bug_an_answer_that_breaks_off_is_asked_for_again() {
     assert!(ended["usage"]["cachedInputTokens"].as_u64() == Some(6000), "{ended}");
     assert_eq!(asked.lock().unwrap().len(), 4);
     project.run(&["replay", "last"]).expect_code(0);
+}
+
+#[test]
+fn bug_cached_tokens_cost_what_cached_tokens_cost() {
+    let (base, _) = model_server(vec![hello()]);
+    let project = Project::initialised();
+    let arguments = ["run", "say hello", "--provider", &base, "--model", "m"];
+    for (prices, cost) in [
+        (json!({ "input": 10, "output": 100 }), "0.0710"),
+        (json!({ "input": 10, "output": 100, "cachedInput": 1 }), "0.0170"),
+    ] {
+        configure(&project, &json!({ "prices": prices }));
+        let ran = project.run(&arguments).expect_code(0);
+        assert!(ran.stdout.contains("7,000 in (6,000 of them cached), 10 out"), "{}", ran.stdout);
+        assert!(ran.stdout.contains(cost), "{cost}: {}", ran.stdout);
+    }
 }
 
 #[test]
