@@ -355,3 +355,29 @@ fn bug_a_wrong_start_leaves_no_session_in_the_list() {
     project.run(&["run", "--resume", "last"]).expect_code(0);
     assert_eq!(listed(&project).as_array().unwrap().len(), 1);
 }
+
+/// Also a person cannot open the directory with their own settings to tools by confirming it.
+#[test]
+fn a_directory_that_holds_the_settings_of_the_user_is_never_opened_to_tools() {
+    let project = Project::initialised();
+    let run = |arguments: &[&str]| {
+        let mut command = project.command(arguments);
+        command.env_remove("TGP_HOME").env("XDG_STATE_HOME", project.path("state"));
+        Ran::from(command.output().unwrap()).expect_code(0)
+    };
+    fs::remove_file(project.file("tgp.config.ts")).unwrap();
+    for (directory, is_ignored) in
+        [("../home/.config", true), ("../home/.config/tgp/deep", true), ("../other", false)]
+    {
+        let config = json!({ "fs": { "allowedDirs": [directory], "blockUpwardTraversal": false } });
+        project.write("tgp.config.json", &config.to_string());
+        run(&["trust", "--yes"]);
+        let listed = run(&["list"]);
+        assert_eq!(
+            listed.stderr.contains("ignored in the configuration: fs"),
+            is_ignored,
+            "{directory}: {}",
+            listed.stderr
+        );
+    }
+}
