@@ -1,3 +1,5 @@
+//! Reading the configuration of the user: its fields, its mistakes, and files that others may have written.
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
