@@ -71,6 +71,7 @@ mod first_worker;
 mod id_prefix;
 mod kernel;
 mod knowledge;
+mod project_place;
 mod queries;
 mod records;
 mod scaffold;
@@ -152,6 +153,7 @@ pub mod guardian {
 pub mod project {
     pub use crate::clients::ClientClaim;
     pub use crate::knowledge::Knowledge;
+    pub use crate::project_place::find_project;
     pub use crate::scaffold::{ScaffoldError, Scaffolded, initialise};
     pub use tgp_git::RepositoryStatus;
 }

@@ -13,6 +13,7 @@ pub mod exec;
 pub mod graph;
 pub mod guardian;
 pub mod init;
+mod input;
 pub mod list;
 pub mod log;
 pub mod man;

@@ -30,6 +30,7 @@ mod memory;
 mod pipes;
 mod processes;
 mod project;
+mod project_place;
 mod proxy;
 mod pty;
 mod recording;

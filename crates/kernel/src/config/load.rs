@@ -34,6 +34,11 @@ pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<Config
     read(&path).map(Some)
 }
 
+/// The names that a configuration has.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter()
+}
+
 /// What no tool may write, wherever else it may: what configures the kernel, and the packages it loads.
 pub(crate) fn kept_files(named: Option<&Path>) -> Vec<PathBuf> {
     NAMES

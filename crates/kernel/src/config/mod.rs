@@ -12,6 +12,8 @@ mod registry;
 mod sandbox;
 mod secrets;
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tgp_fetch::AllowList;
@@ -24,7 +26,7 @@ pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
 pub use jail::JailConfig;
 pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GuardianConfig};
 pub use llm::{LlmConfig, LlmPatience};
-pub(crate) use load::{ConfigSource, find, kept_files};
+pub(crate) use load::{ConfigSource, find, kept_files, names};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
 pub use secrets::{SecretConfig, SecretOrigin};
@@ -34,6 +36,8 @@ pub use secrets::{SecretConfig, SecretOrigin};
 pub struct Config {
     /// The agent's root, relative to the project.
     pub root_dir: String,
+    /// The main work tree whose root is used, where the project is another work tree of its repository.
+    pub main_tree: Option<PathBuf>,
     pub git: Option<GitConfig>,
     pub fs: FsConfig,
     pub allowed_imports: Vec<String>,
@@ -83,6 +87,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             root_dir: "./.tgp".to_owned(),
+            main_tree: None,
             git: None,
             fs: FsConfig::default(),
             allowed_imports: ["@tgp/std", "zod", "date-fns"].map(str::to_owned).to_vec(),
@@ -180,6 +185,7 @@ impl Config {
         let mut root = Fields::new("", value, &mut problems);
         let mut config = Self {
             root_dir: root.text("rootDir").unwrap_or(defaults.root_dir),
+            main_tree: None,
             git: None,
             fs: defaults.fs,
             allowed_imports: root.texts("allowedImports").unwrap_or(defaults.allowed_imports),

@@ -24,6 +24,7 @@ mod large_projects;
 mod lifecycle;
 mod limits;
 mod memory;
+mod ordinary_work;
 mod outcomes;
 mod package_list;
 mod packages;
