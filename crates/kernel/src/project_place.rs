@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tgp_contract::{Code, ToolError, canonical};
 use tgp_fs::{KERNEL_DIRECTORY, main_work_tree};
 
+use crate::boot::BootContext;
 use crate::config::{self, Config};
 use crate::settings::state_directory;
 
@@ -47,10 +48,12 @@ fn is_project(directory: &Path, own: &Metadata) -> bool {
     let is_own = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.uid() == own.uid());
     let tools = directory.join(KERNEL_DIRECTORY);
     let has_tools = tools.is_dir() && is_own(&tools);
-    let has_config = || config::names().any(|name| {
-        let file = directory.join(name);
-        file.is_file() && is_own(&file)
-    });
+    let has_config = || {
+        config::names().any(|name| {
+            let file = directory.join(name);
+            file.is_file() && is_own(&file)
+        })
+    };
     has_tools || has_config() || main_project(directory, own).is_some()
 }
 
@@ -73,6 +76,14 @@ pub(crate) fn use_main_tree(config: &mut Config, project: &Path) {
         root.clone_into(&mut config.root_dir);
         config.main_tree = Some(main);
     }
+}
+
+/// Where it is kept what the tests have shown.
+///
+/// # Errors
+/// When its directory cannot be made.
+pub(crate) fn tdd_store(ground: &BootContext) -> Result<PathBuf, ToolError> {
+    Ok(work_tree_state(&ground.config, &ground.project, &ground.root)?.join("tdd.sqlite"))
 }
 
 /// Where the state is that belongs to the files of one work tree: what its tests have shown, and its code graph.

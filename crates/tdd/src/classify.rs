@@ -73,14 +73,27 @@ const SOURCE_EXTENSIONS: &[&str] = &[
     "exs", "f", "f90", "fish", "fs", "fsx", "gd", "gleam", "glsl", "go", "groovy", "h", "hh", "hpp", "hrl",
     "hs", "hx", "ipynb", "java", "jl", "js", "jsp", "jsx", "kt", "kts", "lisp", "lua", "m", "mjs", "ml",
     "mli", "mm", "move", "mts", "nim", "odin", "pas", "php", "pl", "pm", "ps1", "psm1", "py", "pyw", "pyx",
-    "r", "rake", "rb", "rkt", "rs", "s", "sage", "scala", "scm", "sh", "sol", "svelte", "swift", "tcl",
-    "ts", "tsx", "v", "vb", "vue", "wat", "wgsl", "zig", "zsh",
+    "r", "rake", "rb", "rkt", "rs", "s", "sage", "scala", "scm", "sh", "sol", "svelte", "swift", "tcl", "ts",
+    "tsx", "v", "vb", "vue", "wat", "wgsl", "zig", "zsh",
 ];
 
 /// Names without an ending that are settings and lists. Any other such name may be a program.
 const DATA_NAMES: &[&str] = &[
-    "brewfile", "cname", "containerfile", "dockerfile", "gemfile", "gnumakefile", "justfile", "makefile",
-    "manifest", "owners", "pipfile", "procfile", "tiltfile", "vagrantfile", "version",
+    "brewfile",
+    "cname",
+    "containerfile",
+    "dockerfile",
+    "gemfile",
+    "gnumakefile",
+    "justfile",
+    "makefile",
+    "manifest",
+    "owners",
+    "pipfile",
+    "procfile",
+    "tiltfile",
+    "vagrantfile",
+    "version",
 ];
 
 /// How work is held to its tests.

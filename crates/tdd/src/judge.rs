@@ -142,7 +142,8 @@ impl Tdd {
         if matches!(actor, Actor::Person(_)) {
             return Ok(Permissions { create: true, modify: true, delete: true });
         }
-        let mut evidence = ScopeEvidence { tdd: self, machine: &machine, scope, current, known: Cell::new(None) };
+        let mut evidence =
+            ScopeEvidence { tdd: self, machine: &machine, scope, current, known: Cell::new(None) };
         let mut may = |kind| judge_code(self.mode, machine.state, kind, &mut evidence).is_ok();
         Ok(Permissions {
             create: may(WriteKind::Create),
@@ -285,8 +286,7 @@ impl CallWrites<'_> {
             let file = self.tdd.classify(write.root, &write.path);
             file.kind == FileKind::Code && file.scope == Some(Scope::Project)
         };
-        let origins =
-            self.origins.get_or_init(|| Origins::of_call(self.writes, &is_code, self.current));
+        let origins = self.origins.get_or_init(|| Origins::of_call(self.writes, &is_code, self.current));
         origins.of_file(write, &machine.seen, self.current)
     }
 }

@@ -17,7 +17,7 @@ use crate::session;
 pub struct CallArgs {
     /// The tool's name or alias, see `tgp tools`.
     tool: String,
-    /// Its arguments as JSON, from @FILE, or from standard input with -.
+    /// Its arguments: JSON, @FILE, or - for standard input.
     #[arg(value_name = "JSON", default_value = "{}")]
     arguments: String,
     /// Show what would happen and change nothing.

@@ -23,7 +23,7 @@ pub struct ExecArgs {
     /// The tool, such as tools/math/fib.ts.
     #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: String,
-    /// Its arguments as JSON, from @FILE, or from standard input with -.
+    /// Its arguments: JSON, @FILE, or - for standard input.
     #[arg(value_name = "JSON", conflicts_with = "args")]
     values: Option<String>,
     /// The same as an option; without either: {}.

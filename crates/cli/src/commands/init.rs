@@ -44,7 +44,8 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     }
     if directory.canonicalize().is_ok_and(|directory| directory != around && around.is_absolute()) {
         let around = visible(&around.to_string_lossy());
-        printer.warn(&format!("this folder is inside the project {around}; from now on it is one of its own"));
+        printer
+            .warn(&format!("this folder is inside the project {around}; from now on it is one of its own"));
     }
     for name in &made.created {
         printer.line(&format!("created  {name}"));

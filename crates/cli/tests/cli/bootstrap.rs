@@ -233,15 +233,6 @@ fn doctor_names_the_directories_that_tools_only_read() {
 }
 
 #[test]
-fn bug_a_command_in_a_subdirectory_advised_to_make_a_second_project() {
-    let project = Project::initialised();
-    std::fs::create_dir_all(project.file("src/deep")).unwrap();
-    let ran = project.run(&["-C", "src/deep", "list"]).expect_code(2);
-    assert!(ran.stderr.contains("the project is `") && ran.stderr.contains("-C "), "{ran:?}");
-    assert!(!ran.stderr.contains("tgp init"), "{ran:?}");
-}
-
-#[test]
 fn bug_an_empty_standard_input_emptied_a_tool() {
     let project = Project::initialised();
     let source = "/** One. */\nexport default function one(): number {\n  return 1;\n}\n";

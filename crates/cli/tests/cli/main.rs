@@ -33,6 +33,7 @@ mod project;
 mod project_place;
 mod proxy;
 mod pty;
+mod real_projects;
 mod recording;
 mod relay;
 mod scenario_file;

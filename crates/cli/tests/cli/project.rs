@@ -134,7 +134,7 @@ impl Project {
         self.finish(command)
     }
 
-    fn finish(&self, mut command: Command) -> Ran {
+    pub fn finish(&self, mut command: Command) -> Ran {
         let ran = command.output().unwrap().into();
         self.assert_clean();
         ran

@@ -70,7 +70,9 @@ fn a_work_tree_shares_the_tools_and_records_and_has_its_own_state_of_tests() {
     project.write("src/a.py", "x = 1\n");
     project.write("tgp.config.ts", "export default { tdd: { command: 'sh tests/all.sh' } };\n");
     project.trust();
-    project.shell("git init -q . && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm first").expect_code(0);
+    project
+        .shell("git init -q . && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm first")
+        .expect_code(0);
     project.shell("git worktree add -q ../tree -b other").expect_code(0);
     let tree = project.path("tree");
     let run = |arguments: &[&str]| {
@@ -95,7 +97,9 @@ fn a_work_tree_shares_the_tools_and_records_and_has_its_own_state_of_tests() {
 #[test]
 fn a_file_that_only_claims_to_be_a_work_tree_leads_nowhere() {
     let project = with_tool();
-    project.shell("git init -q . && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first").expect_code(0);
+    project
+        .shell("git init -q . && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first")
+        .expect_code(0);
     project.shell("git worktree add -q ../tree -b other").expect_code(0);
     let fake = project.path("fake");
     std::fs::create_dir(&fake).unwrap();
@@ -114,7 +118,7 @@ fn bug_init_broke_the_type_check_of_a_project_without_the_client() {
     project.run(&["init"]).expect_code(0);
     assert_eq!(project.read("package.json"), package);
     let config = project.read("tgp.config.ts");
-    assert!(!config.contains("import") && config.contains("export default {"), "{config}");
+    assert!(!config.contains("import {") && config.contains("export default {"), "{config}");
     // Where the client is a dependency, its types and its program are there.
     let project = Project::empty();
     project.write("package.json", "{\"name\":\"app\",\"devDependencies\":{\"@tgp/core\":\"^0.1.0\"}}\n");
@@ -145,7 +149,8 @@ fn arguments_come_from_a_file_or_from_standard_input() {
     assert_eq!(project.run(&["exec", "tools/double.ts", "--args", "@in.json"]).expect_code(0).stdout, "42\n");
     let piped = project.run_with_input(&["exec", "tools/double.ts", "-"], "{\"n\": 4}").expect_code(0);
     assert_eq!(piped.stdout, "8\n");
-    let call = project.run_with_input(&["call", "exec_tool", "-", "--yes"], r#"{"path":"tools/double.ts","args":{"n":1}}"#);
+    let call = project
+        .run_with_input(&["call", "exec_tool", "-", "--yes"], r#"{"path":"tools/double.ts","args":{"n":1}}"#);
     assert!(call.expect_code(0).stdout.contains("\"result\":2"));
     for (arguments, words) in [
         (["exec", "tools/double.ts", "@nope.json"], "cannot open `nope.json`"),

@@ -206,7 +206,7 @@ fn a_stored_chronicle_beside_its_source_is_read_where_the_configuration_says_so(
     each(|project| {
         let config = project.read("tgp.config.ts");
         let changed =
-            config.replacen("export default {", "export default {\n  chronicle: { layout: 'beside' },", 1);
+            config.replacen("defineTGPConfig({", "defineTGPConfig({\n  chronicle: { layout: 'beside' },", 1);
         assert_ne!(changed, config, "{config}");
         project.write("tgp.config.ts", &changed);
         let ran = project.run(&["chronicle", "verify"]).expect_code(0);

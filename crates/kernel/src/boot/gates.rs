@@ -10,8 +10,8 @@ use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tool_runtime::ToolRuntime;
 
 use super::{BootContext, BootOptions};
+use crate::project_place::tdd_store;
 use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
-use crate::project_place::work_tree_state;
 use crate::settings::{policy_settings, tools_in_project};
 use crate::trust::confirmed_rules;
 
@@ -50,8 +50,7 @@ pub(super) fn state(ground: &BootContext, options: &BootOptions) -> Result<Arc<S
     if let Some(place) = tools_in_project(ground) {
         wanted.tool_root = place;
     }
-    let place = work_tree_state(&ground.config, &ground.project, &ground.root)?;
-    let store = Store::open(&place.join("tdd.sqlite"))?;
+    let store = Store::open(&tdd_store(ground)?)?;
     let tdd = Tdd::open(store, &wanted)?;
     Ok(Arc::new(StateGate::new(tdd, &ground.project, &ground.root)))
 }

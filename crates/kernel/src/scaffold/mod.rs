@@ -87,9 +87,9 @@ pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
 
 /// Whether a package.json names the client, and with it the program `tgp` and the types of a configuration.
 fn depends_on_client(package: &Value) -> bool {
-    ["dependencies", "devDependencies"].iter().any(|list| {
-        package.get(list).and_then(|list| list.get(CLIENT)).is_some_and(Value::is_string)
-    })
+    ["dependencies", "devDependencies"]
+        .iter()
+        .any(|list| package.get(list).and_then(|list| list.get(CLIENT)).is_some_and(Value::is_string))
 }
 
 /// The configuration. Without the client an import of it would fail in the project's type check.

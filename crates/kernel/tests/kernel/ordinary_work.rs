@@ -7,7 +7,8 @@ use tgp::{BootOptions, Kernel};
 
 use crate::support::{Project, code, data, error, exec};
 
-const PRICE: &str = "RATE = 1.19\n\ndef gross(net):\n    value = net * RATE\n    print(value)\n    return value\n";
+const PRICE: &str =
+    "RATE = 1.19\n\ndef gross(net):\n    value = net * RATE\n    print(value)\n    return value\n";
 
 async fn strict(project: &Project) -> Kernel {
     let options = BootOptions { tdd_mode: Some(TddMode::Strict), ..project.options() };
@@ -61,7 +62,11 @@ async fn bug_fixing_code_for_a_failing_test_was_refused_and_renaming_the_test_wa
     assert_eq!(code(&early), "ESTATE");
     assert!(error(&early).help_of().is_some_and(|help| help.starts_with("run `test_run`")), "{early:?}");
     assert_eq!(test_run(&kernel).await, TddState::Refactor);
-    assert_eq!(code(&fs_write(&kernel, "src/new.py", "RATE = 1\n").await), "ESTATE", "new code needs a new test");
+    assert_eq!(
+        code(&fs_write(&kernel, "src/new.py", "RATE = 1\n").await),
+        "ESTATE",
+        "new code needs a new test"
+    );
     let both = kernel
         .call("shell_exec", json!({ "command": "echo RATE=2 > src/price.py; echo true > tests/all.sh" }))
         .await;
@@ -79,8 +84,9 @@ async fn bug_moving_a_module_while_green_was_refused_as_new_code() {
     let project = project();
     let kernel = strict(&project).await;
     assert_eq!(test_run(&kernel).await, TddState::Green);
-    let moved =
-        kernel.call("shell_exec", json!({ "command": "mkdir src/shop && mv src/price.py src/shop/price.py" })).await;
+    let moved = kernel
+        .call("shell_exec", json!({ "command": "mkdir src/shop && mv src/price.py src/shop/price.py" }))
+        .await;
     assert!(moved.is_ok(), "{moved:?}");
     assert_eq!(project.text("src/shop/price.py").as_deref(), Some(PRICE));
     assert_eq!(state(&kernel), TddState::Refactor);
@@ -109,13 +115,15 @@ async fn a_split_file_has_known_lines_and_nothing_else() {
         tool: "fs_write".to_owned(),
         arguments: json!({ "path": "src/steal.py", "content": "import os\n" }),
     };
-    let context = tgp::contract::CallContext {
-        dry_run: true,
-        ..crate::router::context(tgp::contract::Consent::Given)
-    };
+    let context =
+        tgp::contract::CallContext { dry_run: true, ..crate::router::context(tgp::contract::Consent::Given) };
     let dry = kernel.call_with(dry, context).await;
     assert_eq!(code(&dry), "ESTATE", "a dry run is judged as the call itself: {dry:?}");
-    assert!(fs_write(&kernel, "src/gross.py", "def gross(net):\n    value = net * RATE\n    return value\n").await.is_ok());
+    assert!(
+        fs_write(&kernel, "src/gross.py", "def gross(net):\n    value = net * RATE\n    return value\n")
+            .await
+            .is_ok()
+    );
     assert_eq!(state(&kernel), TddState::Refactor);
     kernel.shutdown().await;
 }
@@ -133,8 +141,16 @@ async fn bug_a_forged_tool_could_not_write_a_report() {
         assert!(answer.is_ok(), "{answer:?}");
         assert_eq!(project.text(file).as_deref(), Some("a,b\n"));
     }
-    assert_eq!(data(&fs_write(&kernel, "exports/other.csv", "a\n").await)["created"], true, "data is no code");
-    assert_eq!(code(&fs_write(&kernel, "gen/other.ts", "a\n").await), "ESTATE", "the agent itself wrote no output");
+    assert_eq!(
+        data(&fs_write(&kernel, "exports/other.csv", "a\n").await)["created"],
+        true,
+        "data is no code"
+    );
+    assert_eq!(
+        code(&fs_write(&kernel, "gen/other.ts", "a\n").await),
+        "ESTATE",
+        "the agent itself wrote no output"
+    );
     kernel.shutdown().await;
 }
 

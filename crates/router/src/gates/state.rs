@@ -11,9 +11,9 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 use tgp_contract::{
-    Access, Actor, CallRecord, Change, Code, Effect, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
-    Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background, canonical,
-    has_chronicle_name, is_chronicle_content,
+    Access, Actor, CallRecord, Change, Code, Effect, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES,
+    RelativePath, Root, Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background,
+    canonical, has_chronicle_name, is_chronicle_content,
 };
 use tgp_fs::{Directory, HardLinks, Stamp};
 use tgp_tdd::{
@@ -285,7 +285,8 @@ impl Gate for StateGate {
                         Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
                         Access::Read | Access::Write | Access::Append => WriteKind::Create,
                     };
-                    let change = proposed.iter().find(|change| root == Root::Project && change.path() == path);
+                    let change =
+                        proposed.iter().find(|change| root == Root::Project && change.path() == path);
                     let after = match change {
                         Some(Change::Write { content, .. }) => Contents::Known(Arc::clone(content)),
                         Some(Change::Remove { .. }) | None => Contents::Unknown,
@@ -308,7 +309,8 @@ impl Gate for StateGate {
             is_write && self.tdd.classify(*root, path).kind == FileKind::Code
         };
         let mut code = request.targets.iter().filter_map(Target::file).filter(is_code).peekable();
-        code.peek().is_some() && background::in_place(|| code.any(|(root, path, _)| !self.disk.has(root, path)))
+        code.peek().is_some()
+            && background::in_place(|| code.any(|(root, path, _)| !self.disk.has(root, path)))
     }
 
     async fn judge_commit(&self, request: GateRequest<'_>) -> Verdict {

@@ -33,8 +33,7 @@ use std::time::Duration;
 use tgp_contract::{
     Access, ApprovalReason, Approver, BeforeEffectHook, CallContext, CallRecord, Cancellation, Code,
     FileFilter, Gate, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Target, ToolCall,
-    ToolDefinition, ToolError, ToolResult, Visibility, chronicled,
-    is_chronicle_tree_directory,
+    ToolDefinition, ToolError, ToolResult, Visibility, chronicled, is_chronicle_tree_directory,
 };
 use tgp_text::did_you_mean;
 use tracing::Instrument;

@@ -40,8 +40,10 @@ fn bug_code_could_not_be_repaired_for_an_existing_test_that_fails() {
 fn a_repair_leaves_the_tests_alone() {
     let world = World::new(TddMode::Strict);
     world.fails(Some(&[OLD_TEST]));
-    let together =
-        [world.write_of(WriteKind::Modify, OLD_CODE, None), world.write_of(WriteKind::Modify, OLD_TEST, None)];
+    let together = [
+        world.write_of(WriteKind::Modify, OLD_CODE, None),
+        world.write_of(WriteKind::Modify, OLD_TEST, None),
+    ];
     let verdict = world.judge_all(&together);
     assert_eq!(rule(&verdict), "tdd/test-with-repair");
     let Verdict::Deny { error, .. } = verdict else { unreachable!() };
@@ -120,7 +122,9 @@ fn bug_a_module_could_not_be_split_while_green() {
 #[test]
 fn new_code_is_not_hidden_among_known_lines() {
     let world = green();
-    let create = |text: &str| rule(&world.judge_all(&[world.write_of(WriteKind::Create, "src/x.ts", Some(text))])).to_owned();
+    let create = |text: &str| {
+        rule(&world.judge_all(&[world.write_of(WriteKind::Create, "src/x.ts", Some(text))])).to_owned()
+    };
     let line = "  const gross = net * rate;\n";
     for (name, text) in [
         ("one known line, repeated", format!("{}{}", line.repeat(40), "steal();\n".repeat(10))),
@@ -142,8 +146,7 @@ fn bug_what_a_forged_tool_writes_was_held_to_a_test() {
     let world = World::new(TddMode::Strict);
     let output = world.write_of(WriteKind::Create, "gen/api.ts", None);
     for tool in ["exec_tool", "exec_code"] {
-        let verdict =
-            world.tdd.judge_writes(&agent(), tool, std::slice::from_ref(&output), &world.disk);
+        let verdict = world.tdd.judge_writes(&agent(), tool, std::slice::from_ref(&output), &world.disk);
         assert_eq!(rule(&verdict), "tdd/tool-output");
     }
     // Not the tools themselves.

@@ -62,7 +62,12 @@ fn a_call_that_only_reads_is_judged_at_once_and_no_other() {
     let world = World::new(TddMode::Strict);
     let actor = agent();
     let quick = |targets: &[Target]| {
-        world.tdd.judge_at_once(WriteRequest { actor: &actor, tool: "some_tool", targets, is_judged_later: false })
+        world.tdd.judge_at_once(WriteRequest {
+            actor: &actor,
+            tool: "some_tool",
+            targets,
+            is_judged_later: false,
+        })
     };
     let read = [file(OLD_CODE, Access::Read)];
     assert!(matches!(verdict(&world, &actor, &read), Verdict::Allow { .. }));
@@ -161,7 +166,12 @@ fn a_halted_tool_stops_what_touches_it_and_a_halted_project_stops_all() {
     world.tdd.set(&tool, TddState::Halted, &world.disk).unwrap();
     assert!(!read("tools/math/fib.ts") && !read("tools/math/fib.test.ts"));
     assert!(read("tools/math/sum.ts"));
-    let write = [Write { root: Root::Tools, path: path("tools/math/fib.test.ts"), kind: WriteKind::Modify, after: Contents::Unknown }];
+    let write = [Write {
+        root: Root::Tools,
+        path: path("tools/math/fib.test.ts"),
+        kind: WriteKind::Modify,
+        after: Contents::Unknown,
+    }];
     let answer = world.tdd.judge_writes(&agent(), "write_file", &write, &world.disk);
     assert!(matches!(answer, Verdict::Deny { .. }));
     world.tdd.set(&tool, TddState::Idle, &world.disk).unwrap();
@@ -185,7 +195,12 @@ fn each_tool_has_a_machine_of_its_own() {
     world.write("tools/math/fib.ts", Some("code"));
     assert_eq!(world.passes().state_after, TddState::Green);
     // The same file by its way through the project.
-    let write = Write { root: Root::Project, path: path(".tgp/tools/math/sum.ts"), kind: WriteKind::Create, after: Contents::Unknown };
+    let write = Write {
+        root: Root::Project,
+        path: path(".tgp/tools/math/sum.ts"),
+        kind: WriteKind::Create,
+        after: Contents::Unknown,
+    };
     let answer = world.tdd.judge_writes(&agent(), "shell_exec", &[write], &world.disk);
     assert!(matches!(answer, Verdict::Deny { .. }));
 }

@@ -132,7 +132,8 @@ impl History {
                 old = files;
             }
             if let Event::Failed { known, .. } = event {
-                let is_old = |test: &&'static str| files.contains_key(test) && files.get(test) == old.get(test);
+                let is_old =
+                    |test: &&'static str| files.contains_key(test) && files.get(test) == old.get(test);
                 let changed = TESTS.iter().any(|test| files.contains_key(test) && !is_old(test));
                 let failed = known.as_ref().map_or(!changed, |known| known.iter().any(|test| is_old(test)));
                 has_failed |= failed && index >= idle;
@@ -284,7 +285,10 @@ fn check(steps: &[Step], mut handles: Vec<World>) -> Result<Vec<TddState>, TestC
         let green = history.is_known_since_green(&files);
         prop_assert!(!world.may(WriteKind::Create, "src/new.ts") || red, "new code without a failing test");
         prop_assert!(
-            !world.may(WriteKind::Modify, "src/old.ts") || red || green || history.an_old_test_has_failed(&files),
+            !world.may(WriteKind::Modify, "src/old.ts")
+                || red
+                || green
+                || history.an_old_test_has_failed(&files),
             "code changed without a run"
         );
     }
