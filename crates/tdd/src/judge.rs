@@ -286,7 +286,8 @@ impl CallWrites<'_> {
             let file = self.tdd.classify(write.root, &write.path);
             file.kind == FileKind::Code && file.scope == Some(Scope::Project)
         };
-        let origins = self.origins.get_or_init(|| Origins::of_call(self.writes, &is_code, self.current));
+        let origins =
+            self.origins.get_or_init(|| Origins::of_call(self.writes, &is_code, &machine.seen, self.current));
         origins.of_file(write, &machine.seen, self.current)
     }
 }

@@ -19,23 +19,28 @@ const MAX_READ_BYTES: usize = 64 << 20;
 
 /// The new files of one call, and what they are made of.
 pub(crate) struct Origins<'a> {
-    /// Hashes of the files that the call deletes.
+    /// Hashes of the files of the last green run that the call deletes.
     deleted: BTreeSet<String>,
     /// The first file that is not simply moved. Others have to wait for the next green run.
     split_off: Option<&'a RelativePath>,
 }
 
 impl<'a> Origins<'a> {
-    /// `writes` are all files of the call, `is_code` says which of them are code of the scope.
+    /// `writes` are all files of the call, `is_code` says which of them are code of the scope, and `seen` are the files of the
+    /// last green run. A file that was not among them, such as one that git ignores, is new wherever it is moved.
     pub(crate) fn of_call(
         writes: &'a [Write],
         is_code: &dyn Fn(&Write) -> bool,
+        seen: &FileHashes,
         current: &dyn FileHasher,
     ) -> Self {
         let code = || writes.iter().filter(|write| is_code(write));
         let deleted: BTreeSet<String> = code()
             .filter(|write| write.kind == WriteKind::Delete)
-            .filter_map(|write| current.hash(write.root, &write.path))
+            .filter_map(|write| {
+                let hash = current.hash(write.root, &write.path)?;
+                (seen.get(&write.path)? == &Some(hash.clone())).then_some(hash)
+            })
             .collect();
         let split_off = code()
             .filter(|write| write.kind == WriteKind::Create)

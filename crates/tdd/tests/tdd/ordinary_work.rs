@@ -88,6 +88,15 @@ fn bug_a_file_could_not_be_moved_while_green() {
     let imports = MODULE.replace("'./math'", "'../math'");
     assert_eq!(rule(&world.judge_all(&moved(&imports))), "tdd/known-lines");
     assert_eq!(rule(&world.judge_all(&moved("export const other = 1;\n"))), "tdd/new-while-green");
+    // A file that no run has seen, because git ignores it, is new in its new place.
+    let ignored = "export const unseen = 1;\n";
+    world.outside("build/unseen.ts", Some(ignored));
+    let unseen = [
+        world.write_of(WriteKind::Delete, "build/unseen.ts", None),
+        world.write_of(WriteKind::Create, "src/unseen.ts", Some(ignored)),
+    ];
+    assert_eq!(rule(&world.judge_all(&unseen)), "tdd/new-while-green");
+    world.outside("build/unseen.ts", None);
     // A folder, all at once.
     world.outside("src/tax.ts", Some("export const tax = 1.19;\n"));
     world.passes();
