@@ -92,6 +92,7 @@ class KernelBase:
         self._pid = os.getpid()
         self._boot_lock = threading.Lock()
         self._connection: Connection | None = None
+        self._finalizer: weakref.finalize[..., KernelBase] | None = None
         self._info: InitializeResult | None = None
         self._closed = False
 
@@ -129,7 +130,10 @@ class KernelBase:
                     check_is_tgp(binary, self._env, "the variable TGP_BIN" if self._binary is None else "`binary`")
                 raise
             self._connection = connection
-            weakref.finalize(self, connection.abandon)
+            if self._finalizer is not None:
+                # That of a kernel that has ended.
+                self._finalizer.detach()
+            self._finalizer = weakref.finalize(self, connection.abandon)
             return self._info
 
     def _check_places(self) -> None:
