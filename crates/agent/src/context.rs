@@ -124,6 +124,7 @@ impl Context {
         Usage {
             input_tokens: self.scaled(self.asked),
             output_tokens: (heard_bytes as u64).div_ceil(BYTES_A_TOKEN),
+            ..Usage::default()
         }
     }
 

@@ -154,7 +154,7 @@ impl<W: AgentIo> Engine<W> {
             self.notice(message).await;
         }
         Ok(match ending {
-            TurnEnding::Complete => None,
+            TurnEnding::Complete | TurnEnding::Discarded { .. } => None,
             TurnEnding::Interrupted => Some(Ending::Interrupted),
             TurnEnding::Failed { error } => Some(RecoverableBy::ending(error, &self.session.head.id)),
             TurnEnding::OutOfTime => {

@@ -56,6 +56,13 @@ pub enum AgentEvent {
         state: TddState,
     },
     Usage(Usage),
+    /// The model's answer broke off. Every `text` since the last `step` is void: the turn is asked for again, and begins with
+    /// another `step` of the same number.
+    Discarded {
+        step: u64,
+        /// Why, and when it is asked for again.
+        message: String,
+    },
     /// Something a person should know that is not an error: a context that was shortened, a cut turn.
     Notice {
         message: String,

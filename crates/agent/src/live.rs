@@ -8,7 +8,8 @@ use futures_util::stream::FuturesOrdered;
 use serde_json::{Value, json};
 use tgp_contract::{
     Actor, CallContext, CallRecord, CallVerdict, Cancellation, CapabilityToken, ChatOptions, Code, Consent,
-    Execution, FileEffect, ModelProvider, StreamEvent, TddState, ToolCall, ToolCaller, ToolError, ToolResult,
+    Execution, FileEffect, ModelProvider, REPEATABLE_DETAIL, StreamEvent, TddState, ToolCall, ToolCaller,
+    ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
 
@@ -28,6 +29,11 @@ const MAX_TURN_BYTES: usize = 4 << 20;
 const MIN_EVENT_BYTES: usize = 16;
 /// A turn that takes longer has hung, whatever its provider thinks.
 const MAX_TURN_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// Turns in a row that broke off and are asked for again. An answer that breaks off more often is a matter for a person.
+const MAX_DISCARDED_TURNS: u32 = 3;
+/// The pause before the first repetition; it doubles with each one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a call that is not wanted any more is waited for: what is writing a change ends in far less.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
@@ -59,6 +65,42 @@ impl<'a> LiveIo<'a> {
     ) -> Self {
         Self { ports, caller, events, stop, running: FuturesOrdered::new() }
     }
+
+    /// Discards a turn that broke off, where asking for it again may help. Its line is written after the pause, so that the
+    /// pause counts as time of the session. A wish to stop ends the pause.
+    async fn repeated(
+        &mut self,
+        session: &Session,
+        ending: TurnEnding,
+        patience: Option<Duration>,
+    ) -> TurnEnding {
+        let done = session.discarded_turns();
+        let error = match ending {
+            TurnEnding::Failed { error } if is_repeatable(&error) && done < MAX_DISCARDED_TURNS => error,
+            other => return other,
+        };
+        let pause = FIRST_PAUSE.saturating_mul(1 << done.min(MAX_DISCARDED_TURNS));
+        let message = format!(
+            "{}; what it said of this answer is discarded, and attempt {} of {} begins in {} s",
+            error.message,
+            done + 2,
+            MAX_DISCARDED_TURNS + 1,
+            pause.as_secs()
+        );
+        self.tell(AgentEvent::Discarded { step: session.step(), message }).await;
+        tokio::select! {
+            biased;
+            () = self.stop.reached(StopLevel::AfterCall) => {}
+            () = tokio::time::sleep(patience.map_or(pause, |left| left.min(pause))) => {}
+        }
+        TurnEnding::Discarded { error }
+    }
+}
+
+/// Whether the provider says that the turn may be asked for again. Its calls are made only when it is complete, so nothing of
+/// it has had an effect.
+fn is_repeatable(error: &ToolError) -> bool {
+    error.code == Code::Provider && error.details.get(REPEATABLE_DETAIL) == Some(&Value::Bool(true))
 }
 
 impl AgentIo for LiveIo<'_> {
@@ -104,6 +146,8 @@ impl AgentIo for LiveIo<'_> {
                 }
             }
         };
+        let ending =
+            self.repeated(session, ending, patience.map(|left| left.saturating_sub(started.elapsed()))).await;
         tracing::info!(
             target: "provider",
             model = %session.model,
@@ -112,6 +156,7 @@ impl AgentIo for LiveIo<'_> {
             "turn {}",
             match &ending {
                 TurnEnding::Failed { .. } => "failed",
+                TurnEnding::Discarded { .. } => "discarded",
                 _ => "ended",
             }
         );

@@ -2,9 +2,9 @@
 
 use tgp_contract::{Code, ToolError, Usage};
 
+use crate::options::MILLION;
 use crate::{Budgets, Prices};
 
-const MILLION: f64 = 1_000_000.0;
 /// From so few steps on, the model is informed how many are left.
 const LAST_STEPS: u64 = 3;
 
@@ -53,19 +53,15 @@ impl Meter {
     }
 
     pub(crate) fn add(&mut self, usage: Usage) {
-        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
-        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+        self.usage = self.usage.saturating_add(usage);
     }
 
     pub(crate) fn tokens(&self) -> u64 {
         self.usage.input_tokens.saturating_add(self.usage.output_tokens)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a cost is an estimate long before tokens reach 2^53")]
     pub(crate) fn cost(&self, prices: Option<Prices>) -> Option<f64> {
-        let prices = prices?;
-        let (input, output) = (self.usage.input_tokens as f64, self.usage.output_tokens as f64);
-        Some((input * prices.input + output * prices.output) / MILLION)
+        prices.map(|prices| prices.cost(self.usage))
     }
 
     /// What is left of the time, where it has a bound.

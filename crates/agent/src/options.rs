@@ -1,7 +1,7 @@
 //! The options of one run of the loop.
 
 use serde::{Deserialize, Serialize};
-use tgp_contract::{CapabilityToken, Consent, TddMode};
+use tgp_contract::{CapabilityToken, Consent, TddMode, Usage};
 
 /// Where a session must stop. `None` means no bound; the number of steps always has one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,12 +20,41 @@ pub struct Budgets {
 }
 
 /// What a million tokens cost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prices {
     pub input: f64,
     pub output: f64,
+    /// Input that is read from the provider's cache; without it, what other input costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input: Option<f64>,
+    /// Input that is written to the provider's cache; without it, what other input costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
 }
+
+impl Prices {
+    /// All of them.
+    pub(crate) fn amounts(&self) -> impl Iterator<Item = f64> {
+        [Some(self.input), Some(self.output), self.cached_input, self.cache_write].into_iter().flatten()
+    }
+
+    /// What a use costs.
+    #[expect(clippy::cast_precision_loss, reason = "a cost is an estimate long before tokens reach 2^53")]
+    pub(crate) fn cost(&self, usage: Usage) -> f64 {
+        let Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens } = usage;
+        // A server that counts more of the input as cached than it has read has not read less than nothing.
+        let cached = cached_input_tokens.min(input_tokens);
+        let written = cache_write_tokens.min(input_tokens - cached);
+        let other = input_tokens - cached - written;
+        let of_cache = cached as f64 * self.cached_input.unwrap_or(self.input)
+            + written as f64 * self.cache_write.unwrap_or(self.input);
+        (other as f64 * self.input + output_tokens as f64 * self.output + of_cache) / MILLION
+    }
+}
+
+/// What prices are for.
+pub(crate) const MILLION: f64 = 1_000_000.0;
 
 /// What the model can be asked with. A resumed session has those of now, not those it began with: they may be just
 /// what the user had to correct.

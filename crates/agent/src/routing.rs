@@ -3,7 +3,7 @@
 //! | who | codes | what happens | how often |
 //! | --- | --- | --- | --- |
 //! | the model | of a call: `EVALIDATION` `ESTATE` `EPOLICY` `EAPPROVAL` `EPERMISSION` `ESECURITY` `ECAPABILITY` `ECOMPILE` `ERR_ISOLATE_MEMORY` `ERR_ISOLATE_TIMEOUT` `ERUNTIME` `ENOTFOUND` `ECONFLICT` `EGIT` `ESQL` `EFETCH`, and `EPROVIDER` `EBUDGET` `ECONFIG`, which are some server's, database's or tool's then | the error with its place, logs and help is the call's result | the same tool with the same arguments and the same code three times since it last succeeded: the session ends as stuck |
-//! | the user | of the model's turn: all but those of the next row; of a call: `ESTATE` while a person has halted the work | the session stops and can be gone on with | once: a provider has made its own attempts already |
+//! | the user | of the model's turn: all but those of the next row; of a call: `ESTATE` while a person has halted the work | the session stops and can be gone on with | once: a provider has made its own attempts already, and an answer that broke off was asked for again |
 //! | nobody in the session | of both: `EHALT` `EINTEGRITY` `EINTERNAL` | the session stops at once | once |
 
 use std::collections::VecDeque;

@@ -143,7 +143,7 @@ fn check_bounds(budgets: &Budgets, limits: AgentLimits) -> Result<AgentLimits, T
         )));
     }
     let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
-    let prices_fit = limits.prices.is_none_or(|prices| is_amount(prices.input) && is_amount(prices.output));
+    let prices_fit = limits.prices.is_none_or(|prices| prices.amounts().all(is_amount));
     if !prices_fit || !budgets.max_cost.is_none_or(is_amount) {
         return Err(ToolError::new(Code::Config, "a price or a bound on the cost is not an amount of money")
             .help("prices are for a million tokens, such as { input: 3, output: 15 }"));

@@ -89,6 +89,8 @@ pub(crate) struct Session {
     over: Option<Completion>,
     empty_turns: u32,
     cut_turns: u32,
+    /// Turns in a row that broke off and are asked for again.
+    discarded_turns: u32,
     calls_of_turn: usize,
     last_words: String,
 }
@@ -155,6 +157,7 @@ impl Session {
             over: None,
             empty_turns: 0,
             cut_turns: 0,
+            discarded_turns: 0,
             calls_of_turn: 0,
             last_words: String::new(),
             head: SessionHead {
@@ -250,7 +253,7 @@ impl Session {
         self.context.resize(limits.context_tokens, limits.max_output_tokens);
         self.conversation.resize(Context::past_bytes(limits.context_tokens));
         // Resuming a session that was stuck gives it another chance.
-        (self.failures, self.due) = (Failures::default(), None);
+        (self.failures, self.due, self.discarded_turns) = (Failures::default(), None, 0);
         if message.is_some() || (self.stopped && !self.has_ended()) {
             (self.over, self.empty_turns, self.cut_turns) = (None, 0, 0);
         }
@@ -275,6 +278,10 @@ impl Session {
         self.meter.add(used);
         self.meter.is_estimated |= reported.is_none() && !is_silent;
         self.context.learn(reported.map_or(0, |usage| usage.input_tokens));
+        self.discarded_turns = match ending {
+            TurnEnding::Discarded { .. } => self.discarded_turns.saturating_add(1),
+            _ => 0,
+        };
         if *ending != TurnEnding::Complete {
             return;
         }
@@ -395,6 +402,11 @@ impl Session {
     /// The number of the next turn.
     pub(crate) fn step(&self) -> u64 {
         self.meter.steps + 1
+    }
+
+    /// How often in a row the next turn was asked for and broke off.
+    pub(crate) fn discarded_turns(&self) -> u32 {
+        self.discarded_turns
     }
 
     /// The number of the next line.

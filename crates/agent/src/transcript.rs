@@ -48,6 +48,9 @@ pub enum TurnEnding {
     Complete,
     /// With an error, before or after its first event.
     Failed { error: ToolError },
+    /// With an error in the middle, before anything of it had an effect: what was received is discarded, and the same turn is
+    /// asked for again. Lines of 0.1.0 do not have it.
+    Discarded { error: ToolError },
     /// A person wished to stop.
     Interrupted,
     /// The session's time was used up.

@@ -84,6 +84,9 @@ pub struct Global {
     /// What the command is likely to need first.
     #[arg(skip)]
     pub first_worker: FirstWorker,
+    /// The variable that the command names for the key of a model.
+    #[arg(skip)]
+    pub key_variable: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -165,6 +168,17 @@ pub enum Command {
 }
 
 impl Command {
+    /// The variable that the command line names for the key of a model.
+    pub fn key_variable(&self) -> Option<&String> {
+        match self {
+            Self::Run(run) => run.key_variable(),
+            Self::Models(models) => models.key_variable(),
+            Self::Aql(aql) => aql.key_variable(),
+            Self::Valve(valve) => valve.key_variable(),
+            _ => None,
+        }
+    }
+
     /// The worker that is started while the kernel of this command boots.
     pub fn first_worker(&self) -> FirstWorker {
         match self {

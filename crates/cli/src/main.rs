@@ -15,6 +15,7 @@ mod screen;
 mod session;
 mod standard_streams;
 mod text;
+mod theme;
 mod version;
 
 use std::ffi::OsString;
@@ -51,6 +52,8 @@ fn main() -> ExitCode {
         Err(error) => return answer(&error),
     };
     cli.global.first_worker = cli.command.as_ref().map_or(FirstWorker::None, Command::first_worker);
+    cli.global.key_variable = cli.command.as_ref().and_then(Command::key_variable).cloned();
+    theme::apply();
     let printer = Printer::new(cli.global.json);
     let wanted = std::env::var(logging::VARIABLE).ok();
     match Log::start(wanted.as_deref(), cli.global.log_file.as_deref()) {

@@ -16,6 +16,7 @@ use tgp::results::{LogLevel, LogLine};
 use crate::exit::Failure;
 use crate::screen::{self, Look};
 use crate::text::{hang, json_on_terminal, screened, screened_line, single_line, table, visible};
+use crate::theme;
 
 #[derive(Debug)]
 pub struct Printer {
@@ -34,11 +35,9 @@ struct Stream {
 
 impl Stream {
     fn new(term: &Term, terminal: bool) -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let wanted = set("NO_COLOR").is_none() && set("TERM").is_none_or(|name| name != "dumb");
         let width =
             if terminal { term.size_checked().map(|(_, columns)| usize::from(columns)) } else { None };
-        Self { terminal, look: Look { colour: wanted && terminal, width } }
+        Self { terminal, look: Look { colour: terminal && theme::has_colours(), width } }
     }
 
     fn paint(&self, style: &Style, text: &str) -> String {

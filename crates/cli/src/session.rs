@@ -93,6 +93,7 @@ fn project_options(global: &Global, directory: PathBuf) -> BootOptions {
     BootOptions {
         config_file: global.config.clone(),
         first_worker: global.first_worker,
+        key_variables: global.key_variable.iter().cloned().collect(),
         secrets_listener: Some(Arc::new(move |redaction| log.learn_secrets(redaction))),
         ..boot_options(directory)
     }

@@ -75,7 +75,7 @@ pub use record::{BeforeEffectHook, CallRecord, Cancellation, FileEffect, GateVer
 pub use sql::{
     Database, SqlAccess, SqlClass, SqlParams, SqlRows, SqlStatement, SqlTransaction, UNKNOWN_KIND,
 };
-pub use stream::{StopReason, StreamEvent, Usage};
+pub use stream::{REPEATABLE_DETAIL, StopReason, StreamEvent, Usage};
 pub use target::{Access, Root, Target};
 pub use tdd::{TddMode, TddState};
 pub use token::CapabilityToken;

@@ -19,6 +19,19 @@ pub fn read<T: DeserializeOwned>(
     max_bytes: u64,
     refused: impl Fn(&str) -> ToolError,
 ) -> Result<Option<T>, ToolError> {
+    let Some(text) = read_text(path, max_bytes, &refused)? else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|_| refused("it is damaged"))
+}
+
+/// The text of a file that its owner alone can have written; `refused` makes the error of one that is not used, and why.
+///
+/// # Errors
+/// When it is not used, or cannot be read.
+pub fn read_text(
+    path: &Path,
+    max_bytes: u64,
+    refused: impl Fn(&str) -> ToolError,
+) -> Result<Option<String>, ToolError> {
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
     let file = match std::fs::File::options().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -37,7 +50,7 @@ pub fn read<T: DeserializeOwned>(
     }
     let mut text = String::new();
     file.take(max_bytes).read_to_string(&mut text).map_err(at(path))?;
-    serde_json::from_str(&text).map(Some).map_err(|_| refused("it is damaged"))
+    Ok(Some(text))
 }
 
 /// Replaces a record as a whole.

@@ -94,8 +94,8 @@ pub use tokens::BRIDGE_TOOLS;
 /// Sessions of an agent: requests, events, budgets and recorded transcripts.
 pub mod agent {
     pub use crate::sessions::{
-        Bounds, ModelChoice, ResumeRequest, SessionInfo, SessionReplay, SessionRequest, SessionState,
-        Sessions, TranscriptIntegrity,
+        Bounds, KeySetup, ModelChoice, ModelSetup, ResumeRequest, SessionInfo, SessionReplay, SessionRequest,
+        SessionState, Sessions, TranscriptIntegrity,
     };
     pub use tgp_agent::{
         AgentEvent, AuditRange, Budgets, Ending, Prices, Replayed, StopHandle, StopLevel, StopSignal,

@@ -18,6 +18,8 @@ pub(crate) enum Asked {
 pub(crate) struct ProviderHints {
     key_variable: String,
     has_key: bool,
+    /// The address that no key is set up for.
+    without_key: Option<String>,
     wire: Wire,
     is_openai: bool,
     chat: String,
@@ -90,6 +92,8 @@ impl ProviderHints {
         Self {
             key_variable: options.key_variable().to_owned(),
             has_key: options.key.is_some(),
+            without_key: (options.base_url.is_some() && options.key_variable.is_none())
+                .then(|| endpoint.server.clone()),
             wire: options.wire,
             is_openai: endpoint.is_openai(),
             chat: shown(&endpoint.chat),
@@ -150,6 +154,12 @@ impl ProviderHints {
 
     fn about_the_key(&self, failure: &Failure) -> String {
         let key_variable = &self.key_variable;
+        if let (false, Some(address)) = (self.has_key, &self.without_key) {
+            return format!(
+                "no key was sent, because none is set up for `{address}`: pass --key-variable NAME, which names the environment \
+                 variable that holds the key, or add `\"{address}\" = \"NAME\"` to [keys] of the user configuration"
+            );
+        }
         if !self.has_key {
             return format!("no key was sent; set the environment variable `{key_variable}`");
         }

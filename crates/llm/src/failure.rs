@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, REPEATABLE_DETAIL, ToolError};
 use tgp_net::SecretScrubber;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
@@ -11,7 +11,7 @@ use crate::advice::{Asked, ProviderHints};
 use crate::endpoint::Endpoint;
 use crate::limits::{MAX_QUOTED_CHARACTERS, MAX_REASON_CHARACTERS};
 use crate::options::HttpOptions;
-use crate::retry::in_words;
+use crate::retry::{PauseCause, in_words};
 
 /// Words by which providers say in the middle of a stream that the next attempt may succeed.
 const PASSING_KINDS: [&str; 10] = [
@@ -26,6 +26,9 @@ const PASSING_KINDS: [&str; 10] = [
     "slow_down",
     "server_is_overloaded",
 ];
+
+/// The kinds among them by which a rate limit is reported.
+const RATE_LIMIT_KINDS: [&str; 3] = ["rate_limit_error", "rate_limit_exceeded", "429"];
 
 /// An account without money answers like one that is too fast, but no pause helps.
 pub(crate) const LASTING_KINDS: [&str; 3] =
@@ -145,6 +148,15 @@ impl Failure {
         self.is_passing() && !matches!(self, Self::Silent(_) | Self::TooLong(_))
     }
 
+    pub(crate) fn pause_cause(&self) -> PauseCause {
+        match self {
+            Self::Refused { retry_after: Some(asked), .. } => PauseCause::RetryAfter(*asked),
+            Self::Refused { status: 429, .. } => PauseCause::RateLimit,
+            Self::Reported(said) if said.has(&RATE_LIMIT_KINDS) => PauseCause::RateLimit,
+            _ => PauseCause::Other,
+        }
+    }
+
     fn said(&self) -> Option<&ProviderMessage> {
         match self {
             Self::Refused { said, .. } | Self::Reported(said) | Self::NoStream { said, .. } => Some(said),
@@ -161,6 +173,8 @@ pub(crate) struct Reporter {
     called: String,
     adviser: ProviderHints,
     scrubber: SecretScrubber,
+    /// More than one attempt is wanted.
+    has_attempts: bool,
 }
 
 /// Short values of headers are words such as `true`; they would make holes in every message.
@@ -180,6 +194,7 @@ impl Reporter {
             called: endpoint.called(name, options),
             adviser: ProviderHints::new(options, endpoint),
             scrubber,
+            has_attempts: options.retries.attempts > 1,
         }
     }
 
@@ -218,6 +233,16 @@ impl Reporter {
             other => other.to_string(),
         };
         self.cut(&words, MAX_REASON_CHARACTERS)
+    }
+
+    /// The error of an answer that has begun. `repeatable` says that the turn may be asked for again without a person:
+    /// only the caller knows whether something of it has taken effect.
+    pub(crate) fn interruption(&self, failure: &Failure, attempts: u32) -> ToolError {
+        let error = self.error(failure, attempts, Asked::Turn);
+        if self.has_attempts && failure.is_worth_an_attempt() {
+            return error.detail(REPEATABLE_DETAIL, true);
+        }
+        error
     }
 
     pub(crate) fn error(&self, failure: &Failure, attempts: u32, asked: Asked) -> ToolError {

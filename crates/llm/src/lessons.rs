@@ -23,13 +23,17 @@ impl LearnedQuirks {
 
     /// True when the failure says how the same turn can be asked for with success, and that is news.
     pub(crate) fn learn(&self, wire: Wire, model: &str, failure: &Failure) -> bool {
-        let Failure::Refused { status: 400, said, .. } = failure else { return false };
+        // Servers that check requests against a schema answer with 422.
+        let Failure::Refused { status: 400 | 422, said, .. } = failure else { return false };
         let known = self.of(model);
         let better = match wire {
             Wire::OpenAiResponses if said.parameter.as_deref() == Some("include") => {
                 Dialect { has_encrypted_thoughts: false, ..known }
             }
             Wire::Anthropic => Dialect { default_limit: lower_limit(said, known.default_limit), ..known },
+            Wire::OpenAiChat if mentions_stream_options(said) => {
+                Dialect { has_stream_options: false, ..known }
+            }
             Wire::OpenAiResponses | Wire::OpenAiChat => known,
         };
         if better == known {
@@ -38,6 +42,13 @@ impl LearnedQuirks {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (model.to_owned(), better);
         true
     }
+}
+
+/// Some servers name the field, some what is in it.
+fn mentions_stream_options(said: &ProviderMessage) -> bool {
+    const NAMES: [&str; 2] = ["stream_options", "include_usage"];
+    let parameter = said.parameter.as_deref().unwrap_or_default();
+    NAMES.iter().any(|name| parameter.contains(name) || said.message.contains(name))
 }
 
 /// The limit that a refusal of `asked` names, such as 8192 in "max_tokens: 32000 > 8192, which is the maximum allowed".

@@ -77,6 +77,9 @@ pub struct Retries {
     pub first_delay: Duration,
     /// The pauses stop growing here. What a server asks for with `retry-after` counts beside it.
     pub longest_delay: Duration,
+    /// The pause before the second attempt after a rate limit for which the server names no time. It doubles up to a
+    /// minute, so that the attempts of a turn outlast a limit per minute.
+    pub rate_limit_delay: Duration,
     pub jitter: Jitter,
 }
 
@@ -86,6 +89,7 @@ impl Default for Retries {
             attempts: 4,
             first_delay: Duration::from_secs(1),
             longest_delay: Duration::from_secs(20),
+            rate_limit_delay: Duration::from_secs(10),
             jitter: Jitter::Random,
         }
     }

@@ -88,7 +88,7 @@ impl HttpProvider {
                 options.max_output_tokens.is_some() || self.options.body.contains_key("max_tokens")
             }
             Wire::OpenAiResponses => self.options.body.contains_key("include"),
-            Wire::OpenAiChat => true,
+            Wire::OpenAiChat => self.options.body.contains_key("stream_options"),
         };
         !is_set && self.lessons.learn(self.options.wire, &options.model, failure)
     }
@@ -164,9 +164,7 @@ impl HttpProvider {
         if attempt >= attempts || !failure.is_worth_an_attempt() {
             return Err(error());
         }
-        let retry_after =
-            if let Failure::Refused { retry_after, .. } = failure { *retry_after } else { None };
-        let pause = self.options.retries.pause(attempt, retry_after).ok_or_else(error)?;
+        let pause = self.options.retries.pause(attempt, failure.pause_cause()).ok_or_else(error)?;
         if Instant::now() + pause >= deadline {
             return Err(error());
         }

@@ -9,13 +9,29 @@ use time::format_description::well_known::Rfc2822;
 use crate::limits::{LONGEST_RETRY_AFTER, LONGEST_WISH};
 use crate::options::{Jitter, Retries};
 
+/// Why a pause is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PauseCause {
+    /// The server asks for it.
+    RetryAfter(Duration),
+    /// The server allows no more requests for now, and does not say for how long.
+    RateLimit,
+    Other,
+}
+
 impl Retries {
     /// The pause after attempt number `attempt` (from 1), or `None` when the server asks for more than can be waited.
-    pub(crate) fn pause(&self, attempt: u32, retry_after: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn pause(&self, attempt: u32, cause: PauseCause) -> Option<Duration> {
+        let retry_after = if let PauseCause::RetryAfter(asked) = cause { Some(asked) } else { None };
         if retry_after.is_some_and(|asked| asked > LONGEST_RETRY_AFTER) {
             return None;
         }
         let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+        if cause == PauseCause::RateLimit {
+            let least = self.rate_limit_delay.saturating_mul(factor).min(LONGEST_RETRY_AFTER);
+            // Less than the whole pause would not outlast the limit, so the jitter comes on top of it here, too.
+            return Some(least + (least / 10).mul_f64(self.jitter.fraction()));
+        }
         let whole = self.first_delay.saturating_mul(factor).min(self.longest_delay);
         let own = whole.mul_f64(self.jitter.fraction());
         // The server's delay is a lower bound; the jitter comes on top of it, so that not all clients return at
@@ -83,4 +99,23 @@ pub(crate) fn in_words(duration: Duration) -> String {
 /// Some servers say outright that another attempt makes no sense.
 pub(crate) fn is_final(headers: &HeaderMap) -> bool {
     headers.get("x-should-retry").is_some_and(|value| value == "false")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::PauseCause;
+    use crate::limits::{LONGEST_RETRY_AFTER, MAX_ATTEMPTS};
+    use crate::options::{Jitter, Retries};
+
+    #[test]
+    fn the_usual_attempts_outlast_a_limit_per_minute() {
+        let retries = Retries { jitter: Jitter::Fixed(0.0), ..Retries::default() };
+        let pauses =
+            |attempts: u32| (1..attempts).filter_map(|attempt| retries.pause(attempt, PauseCause::RateLimit));
+        assert!(pauses(retries.attempts).sum::<Duration>() >= Duration::from_secs(60));
+        let most = LONGEST_RETRY_AFTER + LONGEST_RETRY_AFTER / 10;
+        assert!(pauses(MAX_ATTEMPTS).all(|pause| pause <= most));
+    }
 }

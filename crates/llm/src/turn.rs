@@ -14,7 +14,6 @@ use sse_stream::SseByteStream;
 use tgp_contract::{EventStream, StopReason, StreamEvent};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::advice::Asked;
 use crate::failure::{Failure, Reporter};
 use crate::limits::{MAX_BEGINNING_BYTES, MAX_EVENT_BYTES, MAX_TURN_BYTES, PATIENCE_AFTER_FINISH};
 use crate::options::ProviderTimeouts;
@@ -131,7 +130,7 @@ impl Turn {
             }
             if let Err(failure) = self.advance().await {
                 self.is_over = true;
-                return Some(StreamEvent::Error { error: reporter.error(&failure, attempts, Asked::Turn) });
+                return Some(StreamEvent::Error { error: reporter.interruption(&failure, attempts) });
             }
         }
     }

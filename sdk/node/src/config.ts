@@ -105,7 +105,7 @@ export interface LlmConfig {
   temperature?: number;
   body?: Record<string, unknown>;
   budgets?: { steps?: number; tokens?: number; seconds?: number; cost?: number };
-  prices?: { input?: number; output?: number };
+  prices?: { input?: number; output?: number; cachedInput?: number; cacheWrite?: number };
   timeouts?: { connectSeconds?: number; idleSeconds?: number; totalSeconds?: number };
   attempts?: number;
 }

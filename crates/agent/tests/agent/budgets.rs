@@ -52,7 +52,10 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
         // Three lines a step: each second step takes five seconds and more.
         world.clock_step.store(1000, Ordering::SeqCst);
         // 100 in at 3 and 50 out at 10 are 0.0008 a step.
-        let limits = AgentLimits { prices: Some(Prices { input: 3.0, output: 10.0 }), ..limits() };
+        let limits = AgentLimits {
+            prices: Some(Prices { input: 3.0, output: 10.0, ..Prices::default() }),
+            ..limits()
+        };
         let summary = world.run(tgp_agent::AgentOptions { budgets, limits, ..options() }).await.0.unwrap();
         let error = budget_error(summary.ending, bound);
         assert!(error.message.contains(used), "{}", error.message);
@@ -148,7 +151,10 @@ async fn options_that_cannot_be_right_are_refused_before_anything_is_written() {
         tgp_agent::AgentOptions { task: "x".repeat(2 << 20), ..options() },
         tgp_agent::AgentOptions { limits: context(10), ..options() },
         tgp_agent::AgentOptions {
-            limits: AgentLimits { prices: Some(Prices { input: f64::NAN, output: 1.0 }), ..limits() },
+            limits: AgentLimits {
+                prices: Some(Prices { input: f64::NAN, output: 1.0, ..Prices::default() }),
+                ..limits()
+            },
             ..options()
         },
         tgp_agent::AgentOptions { budgets: Budgets { max_cost: Some(-1.0), ..budgets() }, ..options() },
@@ -162,7 +168,7 @@ async fn options_that_cannot_be_right_are_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn what_is_left_of_a_budget_bounds_an_answer() {
-    let prices = Some(Prices { input: 3.0, output: 10.0 });
+    let prices = Some(Prices { input: 3.0, output: 10.0, ..Prices::default() });
     let tokens = |most: u64| Budgets { max_tokens: Some(most), ..budgets() };
     let cost = |most: f64| Budgets { max_cost: Some(most), ..budgets() };
     // A turn takes 150 tokens and costs 0.0008, which is the price of 80 tokens of output.
@@ -190,14 +196,15 @@ async fn what_is_left_of_a_budget_bounds_an_answer() {
     }
     // What costs nothing is not bounded by its cost.
     let world = Fixture::said(looks(1));
-    let limits = AgentLimits { prices: Some(Prices { input: 3.0, output: 0.0 }), ..limits() };
+    let limits =
+        AgentLimits { prices: Some(Prices { input: 3.0, output: 0.0, ..Prices::default() }), ..limits() };
     world.run(tgp_agent::AgentOptions { budgets: cost(0.01), limits, ..options() }).await.0.unwrap();
     assert_eq!(world.requests()[0].max_output_tokens, None);
 }
 
 #[tokio::test]
 async fn a_session_that_is_done_over_its_bounds_says_so() {
-    let prices = Some(Prices { input: 3.0, output: 10.0 });
+    let prices = Some(Prices { input: 3.0, output: 10.0, ..Prices::default() });
     let bounds =
         |tokens: u64, cost: f64| Budgets { max_tokens: Some(tokens), max_cost: Some(cost), ..budgets() };
     // 400 in and 200 out are 600 tokens, and cost 0.0032.

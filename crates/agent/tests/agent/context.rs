@@ -261,7 +261,7 @@ async fn results_of_the_last_turns_give_way_before_a_session_ends() {
 
 #[tokio::test]
 async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
-    let prices = |input: f64| Some(Prices { input, output: 0.0 });
+    let prices = |input: f64| Some(Prices { input, output: 0.0, ..Prices::default() });
     let first = AgentLimits {
         context_tokens: 8_192,
         max_output_tokens: Some(100),

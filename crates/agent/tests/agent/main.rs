@@ -11,6 +11,7 @@ mod prompt;
 mod property;
 mod relay;
 mod rendering;
+mod repeats;
 mod stops;
 mod support;
 mod tampering;

@@ -19,6 +19,7 @@ fn names(events: &[AgentEvent]) -> Vec<String> {
         AgentEvent::Notice { .. } => "notice".to_owned(),
         AgentEvent::Error { error } => format!("error {}", error.code),
         AgentEvent::End { .. } => "end".to_owned(),
+        AgentEvent::Discarded { .. } => "discarded".to_owned(),
     };
     events.iter().map(name).collect()
 }

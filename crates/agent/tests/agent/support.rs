@@ -27,6 +27,8 @@ pub(crate) enum Play {
     Hang(Vec<StreamEvent>),
     /// Nothing of the turn was received.
     Refuse(ToolError),
+    /// One of these each time that the turn is asked for, the last one from then on.
+    Again(Vec<Vec<StreamEvent>>),
 }
 
 /// Where a process dies at a call that changes something.
@@ -297,7 +299,12 @@ impl ModelProvider for Fixture {
         let turn = usize::try_from(options.turn).unwrap();
         let bytes = request_bytes(&options) as u64;
         let counted = bytes * self.tokens_a_thousand_bytes.load(Ordering::SeqCst) / 1000;
-        self.requests.lock().unwrap().push(options);
+        let asked = {
+            let mut requests = self.requests.lock().unwrap();
+            let before = requests.iter().filter(|request| request.turn == options.turn).count();
+            requests.push(options);
+            before
+        };
         if *self.wish_at_turn.lock().unwrap() == Some(turn as u64) {
             self.wish(StopLevel::AfterCall);
         }
@@ -313,6 +320,7 @@ impl ModelProvider for Fixture {
                 Ok(Box::pin(stream(events).chain(futures_util::stream::pending())))
             }
             Play::Refuse(error) => Err(error),
+            Play::Again(times) => Ok(Box::pin(stream(times[asked.min(times.len() - 1)].clone()))),
         }
     }
 
@@ -475,7 +483,7 @@ pub(crate) fn end() -> StreamEvent {
 }
 
 pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> StreamEvent {
-    StreamEvent::Usage(Usage { input_tokens, output_tokens })
+    StreamEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() })
 }
 
 pub(crate) fn call(tool: &str, id: &str, arguments: Value) -> StreamEvent {

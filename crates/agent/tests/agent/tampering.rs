@@ -23,7 +23,7 @@ fn script() -> Vec<Vec<StreamEvent>> {
 /// 0 session, 1 turn, 2 call, 3 result, 4 call, 5 result, 6 turn, 7 call, 8 result, 9 turn, 10 stop
 async fn recorded() -> Vec<TranscriptLine> {
     let world = Fixture::said(script());
-    let prices = Some(Prices { input: 3.0, output: 15.0 });
+    let prices = Some(Prices { input: 3.0, output: 15.0, ..Prices::default() });
     world.run(AgentOptions { limits: AgentLimits { prices, ..limits() }, ..options() }).await.0.unwrap();
     let lines = world.lines();
     assert_eq!(lines.len(), 11);

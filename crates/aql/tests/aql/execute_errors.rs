@@ -88,7 +88,7 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
     // One that failed otherwise continues where it was.
     let fake = Arc::new(Fake::echo().with_agent(|_, number| match number {
         1 => Err(AgentFailure {
-            usage: Usage { input_tokens: 4, output_tokens: 1 },
+            usage: Usage { input_tokens: 4, output_tokens: 1, ..Usage::default() },
             calls: 3,
             ..ToolError::new(Code::Provider, "busy").into()
         }),

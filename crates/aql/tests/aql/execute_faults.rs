@@ -76,7 +76,8 @@ fn hungry(task: &AgentTask, calls: u64, tokens: u64) -> Result<AgentResult, Agen
     let allowance = task.allowance.as_ref().unwrap();
     let turned = allowance.begin_turn().map(|()| allowance.add_tokens(tokens));
     let made = (0..calls).filter(|_| allowance.take_call().is_ok()).count() as u64;
-    let usage = Usage { input_tokens: if turned.is_ok() { tokens } else { 0 }, output_tokens: 0 };
+    let usage =
+        Usage { input_tokens: if turned.is_ok() { tokens } else { 0 }, output_tokens: 0, ..Usage::default() };
     Ok(AgentResult { answer: "all is well".to_owned(), steps: 1, calls: made, usage, files: Vec::new() })
 }
 

@@ -44,7 +44,7 @@ async fn calls_are_counted_and_the_step_that_has_none_left_is_named() {
 async fn the_calls_and_tokens_of_agents_count_also_when_they_fail() {
     let fake = Arc::new(Fake::echo().with_agent(|_, number| match number {
         1 => Err(AgentFailure {
-            usage: Usage { input_tokens: 30, output_tokens: 5 },
+            usage: Usage { input_tokens: 30, output_tokens: 5, ..Usage::default() },
             calls: 4,
             ..ToolError::new(Code::Runtime, "no").into()
         }),

@@ -165,7 +165,7 @@ impl Drop for Running<'_> {
 }
 
 pub fn said(answer: &str) -> AgentResult {
-    let usage = tgp_contract::Usage { input_tokens: 7, output_tokens: 3 };
+    let usage = tgp_contract::Usage { input_tokens: 7, output_tokens: 3, ..tgp_contract::Usage::default() };
     AgentResult { answer: answer.to_owned(), steps: 1, calls: 2, usage, files: Vec::new() }
 }
 
@@ -253,7 +253,7 @@ impl AgentRunner for Fake {
         tokio::select! {
             biased;
             () = cancellation => {
-                let usage = Usage { input_tokens: 2, output_tokens: 0 };
+                let usage = Usage { input_tokens: 2, output_tokens: 0, ..Usage::default() };
                 Err(AgentFailure { usage, ..cancelled().into() })
             }
             () = tokio::time::sleep(self.agent_delay) => (self.agent)(&task, number),

@@ -17,6 +17,13 @@ pub struct ModelsArgs {
     model: ModelArgs,
 }
 
+impl ModelsArgs {
+    /// The variable that the command line names for the key.
+    pub fn key_variable(&self) -> Option<&String> {
+        self.model.key_variable.as_ref()
+    }
+}
+
 pub async fn run(arguments: ModelsArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let kernel = session::boot(global, None, printer).await?;
     let models = kernel.models(&arguments.model.into()).await;

@@ -9,6 +9,7 @@ use tgp::Kernel;
 use tgp::agent::{
     AgentEvent, Bounds, Ending, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary,
 };
+use tgp::config::Permissions;
 use tgp::contract::{Code, Consent, TddMode, ToolError};
 use tokio::sync::mpsc;
 
@@ -40,8 +41,11 @@ pub struct RunArgs {
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// Agree to every question, but not on files that run later.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ask")]
     yes: bool,
+    /// Ask, also where the user configuration agrees.
+    #[arg(long)]
+    ask: bool,
     /// Stop after so many turns of the model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     max_steps: Option<u64>,
@@ -75,11 +79,15 @@ pub struct ModelArgs {
     /// Another address for a provider, such as a gateway.
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// The environment variable that holds the key for that address.
+    #[arg(long, value_name = "VARIABLE")]
+    pub key_variable: Option<String>,
 }
 
 impl From<ModelArgs> for ModelChoice {
     fn from(arguments: ModelArgs) -> Self {
-        Self { provider: arguments.provider, model: arguments.model, base_url: arguments.base_url }
+        let ModelArgs { provider, model, base_url, key_variable } = arguments;
+        Self { provider, model, base_url, key_variable }
     }
 }
 
@@ -108,6 +116,20 @@ fn amount(text: &str) -> Result<f64, String> {
 }
 
 impl RunArgs {
+    /// The variable that the command line names for the key.
+    pub fn key_variable(&self) -> Option<&String> {
+        self.model.key_variable.as_ref()
+    }
+
+    /// What is agreed to before it is asked: the command line comes before the configuration of the user.
+    fn consent(&self, usual: Permissions) -> Consent {
+        match (self.yes, self.ask) {
+            (true, _) => Permissions::Yes.consent(),
+            (false, true) => Permissions::Ask.consent(),
+            (false, false) => usual.consent(),
+        }
+    }
+
     /// `tgp sessions resume ID`.
     pub fn resuming(id: String, task: Option<String>, yes: bool, verbose: u8) -> Self {
         Self {
@@ -116,6 +138,7 @@ impl RunArgs {
             model: ModelArgs::default(),
             mode: None,
             yes,
+            ask: false,
             max_steps: None,
             max_tokens: None,
             max_seconds: None,
@@ -176,7 +199,7 @@ async fn work(
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
 ) -> Result<Summary, ToolError> {
-    let consent = if arguments.yes { Consent::Everything } else { Consent::Ask };
+    let consent = arguments.consent(kernel.config().user.permissions);
     let RunArgs { task, resume, model, max_steps, max_tokens, max_seconds, max_cost, .. } = arguments;
     let bounds = Bounds { max_steps, max_tokens, max_seconds, max_cost };
     match resume {

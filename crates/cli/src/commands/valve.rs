@@ -54,6 +54,16 @@ struct WorkArgs {
     model: ModelArgs,
 }
 
+impl ValveArgs {
+    /// The variable that the command line names for the key of a model.
+    pub fn key_variable(&self) -> Option<&String> {
+        match &self.command {
+            ValveCommand::Watch(work) | ValveCommand::Scan(work) => work.model.key_variable.as_ref(),
+            ValveCommand::Status => None,
+        }
+    }
+}
+
 impl From<WorkArgs> for ValveRequest {
     fn from(arguments: WorkArgs) -> Self {
         Self { all: arguments.all, agreed: arguments.yes, model: arguments.model.into(), ..Self::default() }

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use console::{Style, Term};
 
 use crate::printer::Printer;
+use crate::theme::has_colours;
 
 /// Columns of a line where no terminal says how many there are: wide enough for most lines, and a log stays readable.
 const PLAIN_COLUMNS: usize = 120;
@@ -112,11 +113,10 @@ struct Fixed {
 impl Fixed {
     fn new(terminal: bool) -> Self {
         let dumb = is_dumb(environment);
-        let no_colour = environment("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             terminal,
             movable: terminal && !dumb,
-            colour: terminal && !dumb && !no_colour,
+            colour: terminal && has_colours(),
             charset: Charset::of_environment(environment),
         }
     }

@@ -206,6 +206,7 @@ impl<B: Output> Screen<B> {
         // A notice while the model is waited for says why; anything else that happens ends the wait.
         self.waiting = match event {
             AgentEvent::Notice { message } if self.phase == Phase::Model => Some(message.clone()),
+            AgentEvent::Discarded { message, .. } => Some(message.clone()),
             AgentEvent::Usage(_) => self.waiting.take(),
             _ => None,
         };
@@ -237,6 +238,7 @@ impl<B: Output> Screen<B> {
                 return ended;
             }
             AgentEvent::Usage(usage) => self.usage = *usage,
+            AgentEvent::Discarded { .. } => self.phase = Phase::Model,
             AgentEvent::Error { .. } | AgentEvent::End { .. } => self.phase = Phase::Idle,
             AgentEvent::Text { .. } | AgentEvent::Notice { .. } => {}
         }
@@ -279,7 +281,7 @@ impl<B: Output> Screen<B> {
                 self.lines(&format!("{}{more}", ended.text(manner)));
             }
             AgentEvent::Usage(_) => {}
-            AgentEvent::Notice { message } => {
+            AgentEvent::Notice { message } | AgentEvent::Discarded { message, .. } => {
                 self.lines(&note("note: ", message, manner).replacen(INDENT, "  ", 1))
             }
             AgentEvent::Error { error } => self.held = Some(error.clone()),

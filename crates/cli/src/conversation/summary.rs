@@ -48,7 +48,11 @@ pub fn summary_text(
     let (input, output) = (summary.usage.input_tokens, summary.usage.output_tokens);
     if input > 0 || output > 0 {
         let about = if summary.usage_estimated { "about " } else { "" };
-        table.row("tokens", &format!("{about}{} in, {} out", number(input), number(output)));
+        let cached = match summary.usage.cached_input_tokens {
+            0 => String::new(),
+            cached => format!(" ({} of them cached)", number(cached)),
+        };
+        table.row("tokens", &format!("{about}{} in{cached}, {} out", number(input), number(output)));
     }
     if let Some(cost) = summary.cost {
         table.row("cost", &format!("{cost:.4} by the configured prices"));

@@ -20,6 +20,7 @@ mod golden;
 mod hostile_text;
 mod ignored;
 mod json;
+mod keys;
 mod knowledge;
 mod logging;
 mod machine;

@@ -65,7 +65,8 @@ impl ModelProvider for Wordy {
     }
 
     async fn chat(&self, _: ChatOptions) -> Result<EventStream, ToolError> {
-        let used = |tokens| StreamEvent::Usage(Usage { input_tokens: tokens, output_tokens: 1 });
+        let used =
+            |tokens| StreamEvent::Usage(Usage { input_tokens: tokens, output_tokens: 1, ..Usage::default() });
         Ok(Box::pin(Told(vec![StreamEvent::End { reason: None }, used(20), used(10)])))
     }
 

@@ -152,7 +152,7 @@ fn stream_events_keep_their_shape() {
             arguments: json!({ "text": "hi" }),
         },
         StreamEvent::ToolResult { call_id: "1".to_owned(), result: json!({ "ok": true, "data": 1 }) },
-        StreamEvent::Usage(Usage { input_tokens: 3, output_tokens: 4 }),
+        StreamEvent::Usage(Usage { input_tokens: 3, output_tokens: 4, ..Usage::default() }),
         StreamEvent::Error { error: error() },
         StreamEvent::End { reason: None },
         StreamEvent::End { reason: Some(StopReason::Length) },

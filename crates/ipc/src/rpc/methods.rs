@@ -103,7 +103,7 @@ impl Methods {
         let (handle, stop) = StopSignal::new();
         let id = request.id.clone();
         let wanted = SessionRequest {
-            model: ModelChoice { provider: params.provider, model: params.model, base_url: None },
+            model: ModelChoice { provider: params.provider, model: params.model, ..ModelChoice::default() },
             bounds: Bounds { max_steps: params.max_steps.map(u64::from), ..Bounds::default() },
             // A model makes these calls, so that they are made agrees to nothing.
             consent: consent(params.consent == HostConsent::Effects),

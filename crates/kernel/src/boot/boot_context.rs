@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tgp_audit::Redaction;
 use tgp_compiler::Unit;
 use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
@@ -113,7 +112,7 @@ impl Found {
             }
         }
         project_place::use_main_tree(&mut found.config, &found.project);
-        found.learn_secrets(options);
+        found.secrets = records::learn_secrets(&mut found.config, &found.project, options)?;
         Ok(found)
     }
 
@@ -129,15 +128,5 @@ impl Found {
         let file = unit.id.clone();
         let value = forge.evaluate_config(unit, &*boot.environment).await;
         Ok(value.map_err(|error| ConfigError::Evaluate { file, error: Box::new(error) })?)
-    }
-
-    /// The secrets of the configuration. The listener gets them before anything of it is shown.
-    fn learn_secrets(&mut self, options: &BootOptions) {
-        self.secrets = records::secrets(&self.config, &options.environment);
-        if let Some(listener) = &options.secrets_listener
-            && let Ok(redaction) = Redaction::new(&self.config.audit.redact_names, &self.secrets)
-        {
-            listener(Arc::new(redaction));
-        }
     }
 }

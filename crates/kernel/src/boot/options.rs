@@ -39,6 +39,8 @@ pub struct BootOptions {
     pub host_tools: Option<Arc<dyn HostTools>>,
     /// Where the embedding program keeps the tools, instead of the repository of the project.
     pub host_files: Option<Arc<dyn HostFiles>>,
+    /// Environment variables that sessions may send as keys, besides those that the configuration names.
+    pub key_variables: Vec<String>,
     /// Whether sensitive fields of the configuration take effect, and rules of the tool repository may loosen.
     pub trust: Trust,
     /// Given what takes the secrets of the configuration out of a text, as soon as the configuration is read: what is shown
@@ -66,6 +68,7 @@ impl BootOptions {
             database: None,
             host_tools: None,
             host_files: None,
+            key_variables: Vec::new(),
             trust: Trust::Nothing,
             secrets_listener: None,
         }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tgp_agent::{Budgets, Prices};
 
 use super::fields::Fields;
+use super::key_variable::check_key_variable;
 
 /// Turns of a session without another bound: enough for a task, and an end to a loop.
 const DEFAULT_STEPS: u64 = 50;
@@ -83,11 +84,15 @@ const MOST_SECONDS: u64 = 129_600;
 
 pub(super) fn read(mut llm: Fields<'_>) -> LlmConfig {
     let defaults = LlmConfig::default();
+    let key_variable = filled(&mut llm, "keyVariable");
+    if let Some(Err(why)) = key_variable.as_deref().map(check_key_variable) {
+        llm.problem("keyVariable", why);
+    }
     let mut config = LlmConfig {
         provider: filled(&mut llm, "provider"),
         model: filled(&mut llm, "model"),
         base_url: filled(&mut llm, "baseUrl"),
-        key_variable: filled(&mut llm, "keyVariable"),
+        key_variable,
         context_tokens: llm.number("contextTokens", (1_000, 100_000_000)).unwrap_or(defaults.context_tokens),
         max_output_tokens: llm.number("maxOutputTokens", (1, 10_000_000)),
         temperature: llm.amount("temperature", 2.0),
@@ -114,7 +119,9 @@ pub(super) fn read(mut llm: Fields<'_>) -> LlmConfig {
         if both.is_none() {
             prices.problem("input", "and `output` must be given: what a million tokens cost");
         }
-        config.prices = both.map(|(input, output)| Prices { input, output });
+        let (cached_input, cache_write) =
+            (prices.amount("cachedInput", 1e9), prices.amount("cacheWrite", 1e9));
+        config.prices = both.map(|(input, output)| Prices { input, output, cached_input, cache_write });
         prices.done();
     }
     if config.budgets.max_cost.is_some() && config.prices.is_none() {

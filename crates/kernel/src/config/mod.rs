@@ -5,12 +5,14 @@ mod fields;
 mod gates;
 mod git;
 mod jail;
+mod key_variable;
 mod knowledge;
 mod llm;
 mod load;
 mod registry;
 mod sandbox;
 mod secrets;
+mod user;
 
 use std::path::PathBuf;
 
@@ -24,12 +26,14 @@ use fields::Fields;
 pub use gates::{AuditConfig, AuditDurability, PolicyConfig, TddConfig};
 pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
 pub use jail::JailConfig;
+pub(crate) use key_variable::check_key_variable;
 pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GuardianConfig};
 pub use llm::{LlmConfig, LlmPatience};
 pub(crate) use load::{ConfigSource, find, kept_files, names};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
 pub use secrets::{SecretConfig, SecretOrigin};
+pub use user::{Permissions, Theme, UserConfig};
 
 /// The configuration of one kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +60,10 @@ pub struct Config {
     pub guardian: GuardianConfig,
     /// Fields of the file that take no effect because no person has confirmed them, see [`crate::Trust`].
     pub ignored: Vec<&'static str>,
+    /// What the user has set up for all projects. It is not in the file.
+    pub user: UserConfig,
+    /// Variables whose values are sent as keys because the program that boots the kernel says so. They are not in the file.
+    pub key_variables: Vec<String>,
 }
 
 /// The section `fs`.
@@ -105,6 +113,8 @@ impl Default for Config {
             graph: GraphConfig::default(),
             guardian: GuardianConfig::default(),
             ignored: Vec::new(),
+            user: UserConfig::default(),
+            key_variables: Vec::new(),
         }
     }
 }
@@ -203,6 +213,8 @@ impl Config {
             graph: defaults.graph,
             guardian: defaults.guardian,
             ignored: Vec::new(),
+            user: UserConfig::default(),
+            key_variables: Vec::new(),
         };
         if config.root_dir.is_empty() {
             root.problem("rootDir", "must not be empty");

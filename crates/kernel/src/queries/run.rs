@@ -129,6 +129,7 @@ impl Kernel {
             provider: request.model.provider.or(kept.provider),
             model: request.model.model.or(kept.model),
             base_url: request.model.base_url.or(kept.base_url),
+            key_variable: request.model.key_variable,
         };
         let work = Work {
             head,

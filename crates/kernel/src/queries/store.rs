@@ -63,6 +63,8 @@ impl Head {
             provider: self.provider.clone(),
             model: self.model.clone(),
             base_url: self.base_url.clone(),
+            // Which key is sent where is said by a person each time, or by the configuration: not by a file of the project.
+            key_variable: None,
         }
     }
 }

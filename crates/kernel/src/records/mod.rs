@@ -19,7 +19,7 @@ use crate::settings::state_directory;
 use anchor::AuditAnchor;
 pub(crate) use audit_history::Past;
 pub(crate) use audit_tail::audit_tail_tool;
-pub(crate) use secrets::secrets;
+pub(crate) use secrets::{key_variables, learn_secrets};
 pub(crate) use shared::SharedRecord;
 
 /// The database of the audit.

@@ -3,18 +3,63 @@
 //! They are known as soon as the configuration is read, including those of fields that the user has not confirmed: an
 //! error or a log may name such a field before the kernel runs, or when it never does.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use serde_json::Value;
+use tgp_audit::Redaction;
+use tgp_contract::{Code, ToolError};
 use tgp_net::secret_forms;
 
-use crate::boot::Environment;
-use crate::config::{Config, SecretOrigin};
+use crate::boot::{BootOptions, Environment};
+use crate::config::{Config, SecretOrigin, UserConfig, check_key_variable};
 use crate::trust::is_secret_setting;
+use crate::user_state;
 
 /// The variables in which providers' keys usually are.
 const MODEL_KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
+/// Reads the configuration of the user, and gives the secrets of all that configures this kernel. The listener of the options
+/// gets them before anything of them is shown.
+///
+/// # Errors
+/// When the configuration of the user cannot be used, or what should be the name of a variable is not one.
+pub(crate) fn learn_secrets(
+    config: &mut Config,
+    project: &Path,
+    options: &BootOptions,
+) -> Result<Vec<String>, ToolError> {
+    for name in &options.key_variables {
+        check_key_variable(name).map_err(not_a_variable)?;
+    }
+    config.key_variables.clone_from(&options.key_variables);
+    let user = UserConfig::read(&options.environment);
+    if let Ok(user) = &user {
+        config.user = user.clone();
+    }
+    let secrets = secrets(config, &options.environment);
+    if let Some(listener) = &options.secrets_listener
+        && let Ok(redaction) = Redaction::new(&config.audit.redact_names, &secrets)
+    {
+        listener(Arc::new(redaction));
+    }
+    if let Some(file) = &user?.file {
+        user_state::check_outside(file, project, "the settings of the user")?;
+    }
+    Ok(secrets)
+}
+
+fn not_a_variable(why: &str) -> ToolError {
+    ToolError::new(Code::Config, format!("what was given as the name of the variable with the key {why}"))
+        .detail("field", "keyVariable")
+        .help(
+            "export the key, and name its variable: --key-variable NAME; if this was the key itself, replace it, because \
+             arguments can be seen by others",
+        )
+}
+
 /// Secrets that the configuration itself holds or names: tokens, keys, and what addresses carry.
-pub(crate) fn secrets(config: &Config, environment: &Environment) -> Vec<String> {
+fn secrets(config: &Config, environment: &Environment) -> Vec<String> {
     let git = config.git.as_ref();
     let token = git.and_then(|git| git.auth.token.clone());
     let embeddings = config.registry.embeddings.as_ref();
@@ -29,10 +74,12 @@ pub(crate) fn secrets(config: &Config, environment: &Environment) -> Vec<String>
         (config.graph.url.as_deref(), User::Name),
         (config.llm.base_url.as_deref(), User::Token),
         (config.llm.provider.as_deref(), User::Token),
+        (config.user.base_url.as_deref(), User::Token),
+        (config.user.provider.as_deref(), User::Token),
     ];
     let carried =
         addresses.into_iter().filter_map(|(address, user)| Some(secrets_of_address(address?, user)));
-    let variables = MODEL_KEYS.iter().copied().chain(config.llm.key_variable.as_deref());
+    let variables = key_variables(config);
     let plain = token.into_iter().chain(key).chain(variables.filter_map(|name| environment(name)));
     let of_requests = config.secrets.iter().filter_map(|secret| match &secret.from {
         SecretOrigin::Env(name) => Some(name),
@@ -47,6 +94,12 @@ pub(crate) fn secrets(config: &Config, environment: &Environment) -> Vec<String>
     all.sort();
     all.dedup();
     all
+}
+
+/// The variables whose values may be sent as keys of models. No other is sent, because it would not be redacted.
+pub(crate) fn key_variables(config: &Config) -> impl Iterator<Item = &str> {
+    let of_user = config.user.keys.values().chain(&config.key_variables).map(String::as_str);
+    MODEL_KEYS.iter().copied().chain(config.llm.key_variable.as_deref()).chain(of_user)
 }
 
 /// The texts of a value that are below a name which holds secrets.

@@ -5,9 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
-use tgp_agent::{Replayed, Summary, TranscriptLine, TranscriptLineKind};
+use tgp_agent::{Ending, Replayed, Summary, TranscriptLine, TranscriptLineKind};
 use tgp_audit::{AuditEntry, AuditFilter, AuditReader};
-use tgp_contract::{Code, ToolError, canonical};
+use tgp_contract::{Code, ToolError, Usage, canonical};
 
 use super::Sessions;
 use super::session_run::SEAL;
@@ -59,8 +59,22 @@ pub struct SessionInfo {
     pub state: SessionState,
 }
 
+impl SessionInfo {
+    /// Whether the provider refused the very first request, for a wrong key or model: nothing was said, done or used.
+    #[must_use]
+    pub fn never_began(&self) -> bool {
+        let SessionState::Ended(summary) = &self.state else { return false };
+        let Ending::NeedsUser { error } = &summary.ending else { return false };
+        let status = error.details.get("status").and_then(Value::as_u64);
+        error.code == Code::Provider
+            && status.is_some_and(|status| (400..500).contains(&status))
+            && error.details.get("retryable") == Some(&Value::Bool(false))
+            && (summary.steps, summary.calls, summary.usage) == (0, 0, Usage::default())
+    }
+}
+
 impl Sessions {
-    /// The newest `most` sessions, newest first.
+    /// The newest `most` sessions, newest first, without those that [never began](SessionInfo::never_began).
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -75,7 +89,7 @@ impl Sessions {
         };
         let ids = self.ids()?;
         let info = |id: &String| self.info(id).unwrap_or_else(|error| damaged(id, error));
-        Ok(ids.iter().rev().take(most).map(info).collect())
+        Ok(ids.iter().rev().map(info).filter(|info| !info.never_began()).take(most).collect())
     }
 
     /// One session.

@@ -10,6 +10,7 @@ mod provider;
 mod recall;
 mod run;
 mod session_run;
+mod setup;
 mod step;
 mod store;
 
@@ -19,5 +20,6 @@ pub use provider::ModelChoice;
 pub(crate) use recall::recall_tool;
 pub(crate) use run::new_id;
 pub use run::{Bounds, ResumeRequest, SessionRequest};
+pub use setup::{KeySetup, ModelSetup};
 pub(crate) use step::StepRunner;
 pub use store::Sessions;

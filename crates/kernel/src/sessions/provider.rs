@@ -9,7 +9,8 @@ use tgp_llm::{HttpOptions, OnRetry, ProviderTimeouts, Retries, Script, Wire};
 use tgp_net::Secret;
 
 use crate::boot::Environment;
-use crate::config::LlmConfig;
+use crate::config::Config;
+use crate::records::key_variables;
 
 /// Which model is to work, where it differs from the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub struct ModelChoice {
     pub provider: Option<String>,
     pub model: Option<String>,
     pub base_url: Option<String>,
+    /// The environment variable whose value is sent as the key, to whatever address is chosen. The kernel has to know it from
+    /// its start, see [`BootOptions::key_variables`](crate::BootOptions::key_variables).
+    pub key_variable: Option<String>,
 }
 
 /// The providers that are known by a name.
@@ -76,64 +80,154 @@ impl SelectedModel {
     }
 }
 
+/// What the command line, the files and the environment come to, before anything is read or opened for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResolvedModel {
+    /// As the user named it.
+    pub(crate) name: String,
+    pub(crate) model: Option<String>,
+    /// Another address than the provider's own.
+    pub(crate) base_url: Option<String>,
+    /// The variable whose value is sent as the key. Without one no key is sent.
+    pub(crate) key_variable: Option<String>,
+}
+
+impl ResolvedModel {
+    /// The command line comes before the configuration of the project, which a person has confirmed, that before the
+    /// configuration of the user, and the keys of the environment come last.
+    ///
+    /// # Errors
+    /// `ECONFIG` when no provider is named, or a variable is that the kernel was not told of.
+    pub(crate) fn new(
+        choice: &ModelChoice,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Self, ToolError> {
+        let (llm, user) = (&config.llm, &config.user);
+        let name = choice
+            .provider
+            .clone()
+            .or_else(|| llm.provider.clone())
+            .or_else(|| user.provider.clone())
+            .map_or_else(|| by_key(environment), Ok)?;
+        // What a file says of one provider is not meant for another.
+        let of_project = choice.provider.is_none() || choice.provider == llm.provider;
+        let of_user = match &user.provider {
+            Some(provider) => *provider == name,
+            None => choice.provider.is_none() && llm.provider.is_none(),
+        };
+        let first = |chosen: &Option<String>, project: &Option<String>, user: &Option<String>| {
+            let project = project.as_ref().filter(|_| of_project);
+            chosen.as_ref().or(project).or(user.as_ref().filter(|_| of_user)).cloned()
+        };
+        let model = first(&choice.model, &llm.model, &user.model);
+        let base_url = first(&choice.base_url, &llm.base_url, &user.base_url);
+        // A key goes only where its owner has said: no server gets the one of another.
+        let key_variable = match &choice.key_variable {
+            Some(variable) => Some(named(variable, config)?),
+            None => {
+                let address = if is_url(&name) { Some(name.as_str()) } else { base_url.as_deref() };
+                let of_project = of_project && base_url == llm.base_url;
+                let known = NAMED.iter().find(|(known, _)| *known == name);
+                let usual = known.filter(|_| address.is_none()).map(|(_, wire)| wire.key_variable());
+                let project = llm.key_variable.as_deref().filter(|_| of_project);
+                project.or(user.key_variable(&name, address)).or(usual).map(str::to_owned)
+            }
+        };
+        Ok(Self { name, model, base_url, key_variable })
+    }
+
+    /// The file of a scripted model.
+    pub(crate) fn script(&self) -> Option<&str> {
+        self.name.strip_prefix(SCRIPT)
+    }
+
+    /// How the provider is spoken to, and where.
+    ///
+    /// # Errors
+    /// `ECONFIG` when the provider is not known.
+    pub(crate) fn wire(&self) -> Result<(Wire, Option<String>), ToolError> {
+        if is_url(&self.name) {
+            return Ok((Wire::OpenAiChat, Some(self.name.clone())));
+        }
+        let known = NAMED.iter().find(|(known, _)| *known == self.name);
+        let (_, wire) = known.ok_or_else(|| unknown(&self.name))?;
+        Ok((*wire, self.base_url.clone()))
+    }
+
+    /// Whether the variable of the key is set.
+    pub(crate) fn has_key(&self, environment: &Environment) -> bool {
+        self.key_variable.as_deref().is_some_and(|variable| value_of(variable, environment).is_some())
+    }
+}
+
+fn is_url(name: &str) -> bool {
+    name.starts_with("http://") || name.starts_with("https://")
+}
+
+/// The value of a variable that says something.
+fn value_of(variable: &str, environment: &Environment) -> Option<String> {
+    environment(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// A variable that was named for one session. One that was not named when the kernel started is not sent: its value is not
+/// known to what keeps secrets out of records.
+fn named(variable: &str, config: &Config) -> Result<String, ToolError> {
+    if key_variables(config).any(|known| known == variable) {
+        return Ok(variable.to_owned());
+    }
+    Err(ToolError::new(Code::Config, "the variable with the key was not named when the kernel started")
+        .detail("field", "keyVariable")
+        .help("name it in BootOptions::key_variables, or in [keys] of the user configuration"))
+}
+
 /// # Errors
 /// `ECONFIG` when the provider is not named, not known or has no key.
 pub(crate) fn choose(
     choice: &ModelChoice,
-    config: &LlmConfig,
+    config: &Config,
     environment: &Environment,
     project: &Path,
     on_wait: Option<OnRetry>,
 ) -> Result<SelectedModel, ToolError> {
-    let name = choice
-        .provider
-        .clone()
-        .or_else(|| config.provider.clone())
-        .map_or_else(|| by_key(environment), Ok)?;
-    // What the configuration says of one provider is not meant for another.
-    let is_configured = choice.provider.is_none() || choice.provider == config.provider;
-    let of_config = |value: &Option<String>| value.clone().filter(|_| is_configured);
-    let model = choice.model.clone().or_else(|| of_config(&config.model));
-    let base_url = choice.base_url.clone().or_else(|| of_config(&config.base_url));
-    if let Some(file) = name.strip_prefix(SCRIPT) {
+    let resolved = ResolvedModel::new(choice, config, environment)?;
+    if let Some(file) = resolved.script() {
+        if choice.key_variable.is_some() {
+            return Err(ToolError::new(Code::Config, "a script is sent no key")
+                .detail("field", "keyVariable")
+                .help("leave out --key-variable"));
+        }
         let script = Script::read(&project.join(file))?;
         return Ok(SelectedModel {
             frozen_ms: script.clock_ms(),
             seed: script.seed(),
             provider: Arc::new(script),
-            model: model.or_else(|| Some(SCRIPTED_MODEL.to_owned())),
-            name,
+            model: resolved.model.or_else(|| Some(SCRIPTED_MODEL.to_owned())),
+            name: resolved.name,
             base_url: None,
         });
     }
-    let key_variable = of_config(&config.key_variable);
-    let is_url = name.starts_with("http://") || name.starts_with("https://");
-    let (wire, base_url, key_variable) = if is_url {
-        // A key goes only where its owner has said: no server gets the one of another.
-        (Wire::OpenAiChat, Some(name.clone()), key_variable)
-    } else {
-        let (_, wire) = NAMED.iter().find(|(known, _)| *known == name).ok_or_else(|| unknown(&name))?;
-        let usual = base_url.is_none().then(|| wire.key_variable().to_owned());
-        (*wire, base_url, key_variable.or(usual))
-    };
+    let (wire, base_url) = resolved.wire()?;
+    let ResolvedModel { name, model, key_variable, .. } = resolved;
     let key = match &key_variable {
         None => None,
-        Some(variable) => match environment(variable).filter(|key| !key.trim().is_empty()) {
-            Some(key) => Some(Secret::new(key.trim())),
+        Some(variable) => match value_of(variable, environment) {
+            Some(key) => Some(Secret::new(key)),
             None => return Err(no_key(&name, variable)),
         },
     };
+    let llm = &config.llm;
     let options = HttpOptions {
         base_url: base_url.clone(),
         key,
         key_variable,
         patience: ProviderTimeouts {
-            connect: config.patience.connect,
-            idle: config.patience.idle,
-            total: config.patience.total,
+            connect: llm.patience.connect,
+            idle: llm.patience.idle,
+            total: llm.patience.total,
         },
-        retries: Retries { attempts: config.attempts, ..Retries::default() },
-        body: config.body.clone(),
+        retries: Retries { attempts: llm.attempts, ..Retries::default() },
+        body: llm.body.clone(),
         on_wait,
         ..HttpOptions::new(wire)
     };
@@ -145,7 +239,7 @@ pub(crate) fn choose(
 
 /// The one named provider whose key is there.
 fn by_key(environment: &Environment) -> Result<String, ToolError> {
-    let is_set = |wire: Wire| environment(wire.key_variable()).is_some_and(|key| !key.trim().is_empty());
+    let is_set = |wire: Wire| value_of(wire.key_variable(), environment).is_some();
     let problem = match (is_set(Wire::Anthropic), is_set(Wire::OpenAiResponses)) {
         (true, false) => return Ok("anthropic".to_owned()),
         (false, true) => return Ok("openai".to_owned()),
@@ -154,7 +248,8 @@ fn by_key(environment: &Environment) -> Result<String, ToolError> {
     };
     Err(ToolError::new(Code::Config, problem).detail("field", "llm.provider").help(
         "pass --provider openai, anthropic, a base URL such as http://localhost:11434/v1, or script:FILE; \
-         or set llm.provider in tgp.config.ts; keys are read from OPENAI_API_KEY and ANTHROPIC_API_KEY",
+         or set provider in ~/.config/tgp/config.toml or llm.provider in tgp.config.ts; keys are read from OPENAI_API_KEY \
+         and ANTHROPIC_API_KEY",
     ))
 }
 
@@ -166,5 +261,5 @@ fn unknown(name: &str) -> ToolError {
 
 fn no_key(name: &str, variable: &str) -> ToolError {
     ToolError::new(Code::Config, format!("`{name}` needs a key, and {variable} is not set"))
-        .help(format!("export {variable}=…, or name another variable with llm.keyVariable"))
+        .help(format!("export {variable}=…, or name another variable with --key-variable"))
 }

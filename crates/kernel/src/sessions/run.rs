@@ -186,6 +186,8 @@ impl Kernel {
             provider: request.model.provider.or_else(|| Some(head.provider.clone())),
             model: request.model.model.or_else(|| is_same.then(|| head.model.clone())),
             base_url: request.model.base_url.or_else(|| head.base_url.clone().filter(|_| is_same)),
+            // Not kept: a file of the project does not decide which key is sent where.
+            key_variable: request.model.key_variable,
         };
         let chosen = self.choose_model(&choice, Some(&events))?;
         let clock = clock_of(&chosen);
@@ -236,19 +238,24 @@ impl Kernel {
         choice: &ModelChoice,
         listener: Option<&mpsc::Sender<AgentEvent>>,
     ) -> Result<SelectedModel, ToolError> {
-        // Another provider than the one the project names could be one that its owner does not want to see the code.
-        if choice.provider.is_none() && self.config().ignored.contains(&"llm") {
-            return Err(ToolError::new(Code::Config, "the provider of the configuration is not confirmed")
-                .detail("field", "llm")
-                .help("run `tgp trust`, or name a provider with --provider"));
-        }
+        self.check_provider_confirmed(choice)?;
         let on_wait = listener.cloned().map(|events| -> OnRetry {
             // A listener that is behind learns of the next one.
             Arc::new(move |waiting| {
                 drop(events.try_send(AgentEvent::Notice { message: waiting.to_string() }))
             })
         });
-        provider::choose(choice, &self.config().llm, self.environment(), self.project(), on_wait)
+        provider::choose(choice, self.config(), self.environment(), self.project(), on_wait)
+    }
+
+    /// Another provider than the one the project names could be one that its owner does not want to see the code.
+    pub(super) fn check_provider_confirmed(&self, choice: &ModelChoice) -> Result<(), ToolError> {
+        if choice.provider.is_some() || !self.config().ignored.contains(&"llm") {
+            return Ok(());
+        }
+        Err(ToolError::new(Code::Config, "the provider of the configuration is not confirmed")
+            .detail("field", "llm")
+            .help("run `tgp trust`, or name a provider with --provider"))
     }
 
     /// What the configuration says now, also of a session that began under another.

@@ -51,6 +51,7 @@ impl StepRunner {
                     provider: Some(provider.to_owned()),
                     model: Some(name.to_owned()),
                     base_url: self.usual.base_url.clone().filter(|_| is_usual),
+                    key_variable: self.usual.key_variable.clone().filter(|_| is_usual),
                 }
             }
             _ => ModelChoice { model: Some(model.to_owned()), ..self.usual.clone() },
@@ -216,10 +217,7 @@ impl AgentRunner for StepRunner {
             // What it has done before is done. Its tokens are those that its allowance has counted.
             Err(error) => return Err(AgentFailure { calls, files: collected.files, ..error.into() }),
         };
-        let usage = Usage {
-            input_tokens: summary.usage.input_tokens.saturating_sub(before.input_tokens),
-            output_tokens: summary.usage.output_tokens.saturating_sub(before.output_tokens),
-        };
+        let usage = summary.usage.saturating_sub(before);
         let error = match summary.ending {
             Ending::Done => {
                 return Ok(AgentResult {

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use tgp_contract::{Code, ToolError};
 
 use crate::boot::{BootError, BootOptions, Environment, Found};
-use crate::config::Config;
-use crate::settings;
+use crate::config::{Config, UserConfig};
+use crate::{settings, user_state};
 pub use fields::SensitiveField;
 pub(crate) use fields::check_root;
 pub(crate) use places::{git_places, protected_places};
@@ -162,7 +162,9 @@ pub(crate) async fn admit(
             }
             let reaches_store = |field: &&SensitiveField| {
                 let places = places(field, config, project, home.as_deref());
-                known.store.as_ref().is_some_and(|store| places.iter().any(|place| store.is_below(place)))
+                let is_store =
+                    |place: &PathBuf| known.store.as_ref().is_some_and(|store| store.is_below(place));
+                places.iter().any(|place| is_store(place) || holds_settings(place, &options.environment))
             };
             unconfirmed.extend(fields.iter().filter(reaches_store).cloned());
             (unconfirmed, error)
@@ -188,6 +190,13 @@ pub(crate) async fn admit(
         }
         (warning, _) => warning,
     })
+}
+
+/// Whether a process with write access below `place` could write what the user has set up for all projects.
+fn holds_settings(place: &Path, environment: &Environment) -> bool {
+    let Some(file) = UserConfig::place(environment) else { return false };
+    let is_inside = file.parent().is_some_and(|directory| user_state::is_below(place, directory));
+    is_inside || user_state::is_below(&file, place)
 }
 
 /// The field that says where the tool repository is.

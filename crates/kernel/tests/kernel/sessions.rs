@@ -215,6 +215,40 @@ async fn a_key_goes_to_its_own_provider_and_stands_nowhere() {
     }
 }
 
+/// A key is sent only when its value is kept out of the records, which a kernel learns when it starts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_variable_that_the_kernel_was_not_told_of_is_not_sent() {
+    const KEYS: &[(&str, &str)] = &[("GATEWAY_KEY", "sk-a-key-0123456789")];
+    let (base, heads) = model_server();
+    let project = Project::new();
+    for (key_variables, is_sent) in [(vec![], false), (vec!["GATEWAY_KEY".to_owned()], true)] {
+        let options =
+            BootOptions { environment: environment(KEYS), key_variables: key_variables.clone(), ..project.options() };
+        let kernel = Kernel::boot(options).await.unwrap();
+        let model = ModelChoice {
+            provider: Some(base.clone()),
+            model: Some("m".to_owned()),
+            key_variable: Some("GATEWAY_KEY".to_owned()),
+            ..ModelChoice::default()
+        };
+        let (sender, _events) = mpsc::channel(16);
+        let (_handle, stop) = StopSignal::new();
+        let ended =
+            kernel.run_session(SessionRequest { model, ..SessionRequest::new("say hello") }, sender, stop).await;
+        match ended {
+            Ok(_) => {
+                let head = heads.recv_timeout(Duration::from_secs(10)).unwrap();
+                assert!(is_sent && head.contains(KEYS[0].1), "{head}");
+            }
+            Err(error) => assert!(!is_sent && error.code.as_str() == "ECONFIG", "{error}"),
+        }
+        kernel.shutdown().await;
+    }
+    let options = BootOptions { key_variables: vec!["sk-a-key".to_owned()], ..project.options() };
+    let error = tgp::contract::ToolError::from(Kernel::boot(options).await.unwrap_err());
+    assert!(error.code.as_str() == "ECONFIG" && !format!("{error:?}").contains("sk-a-key"), "{error:?}");
+}
+
 /// `--resume --provider other` meant the server of the first provider once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_does_not_follow_a_session_to_the_server_of_another_provider() {
@@ -229,12 +263,16 @@ async fn a_key_does_not_follow_a_session_to_the_server_of_another_provider() {
         provider: Some("openai-chat".to_owned()),
         model: Some("gpt".to_owned()),
         base_url: Some(base),
+        ..ModelChoice::default()
     };
     let (summary, _) = run(&kernel, SessionRequest { model, ..SessionRequest::new("say hello") }).await;
     assert_eq!(summary.ending, Ending::Done);
     assert!(!heads.recv_timeout(Duration::from_secs(10)).unwrap().contains("sk-ant"));
-    let model =
-        ModelChoice { provider: Some("anthropic".to_owned()), model: Some("m".to_owned()), base_url: None };
+    let model = ModelChoice {
+        provider: Some("anthropic".to_owned()),
+        model: Some("m".to_owned()),
+        ..ModelChoice::default()
+    };
     let again = ResumeRequest { model, message: Some("again".to_owned()), ..ResumeRequest::new("last") };
     // There is no server at the provider's own address here.
     let ended = resume(&kernel, again).await.unwrap();

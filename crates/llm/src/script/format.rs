@@ -200,6 +200,8 @@ struct Fields {
     provider: Option<String>,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    cached_input_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
     error: Option<ToolError>,
     reason: Option<StopReason>,
 }
@@ -231,6 +233,8 @@ impl Fields {
             Kind::Usage => StreamEvent::Usage(Usage {
                 input_tokens: self.input_tokens.take().ok_or_else(|| missing("inputTokens"))?,
                 output_tokens: self.output_tokens.take().ok_or_else(|| missing("outputTokens"))?,
+                cached_input_tokens: self.cached_input_tokens.take().unwrap_or_default(),
+                cache_write_tokens: self.cache_write_tokens.take().unwrap_or_default(),
             }),
             Kind::Error => StreamEvent::Error { error: self.error.take().ok_or_else(|| missing("error"))? },
             Kind::End => StreamEvent::End { reason: self.reason.take() },
@@ -251,6 +255,8 @@ impl Fields {
             ("provider", self.provider.is_some()),
             ("inputTokens", self.input_tokens.is_some()),
             ("outputTokens", self.output_tokens.is_some()),
+            ("cachedInputTokens", self.cached_input_tokens.is_some()),
+            ("cacheWriteTokens", self.cache_write_tokens.is_some()),
             ("error", self.error.is_some()),
             ("reason", self.reason.is_some()),
         ];

@@ -6,7 +6,8 @@ use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent}
 use super::blocks::{Blocks, Call, Content, Slot, State, extend_opaque};
 use super::history::{RoleRun, argument_object, fit, sides, tool_name};
 use super::{
-    Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text,
+    Counted, Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text,
+    text,
 };
 use crate::failure::Failure;
 
@@ -173,12 +174,13 @@ impl AnthropicDecoder {
 
     fn count(&mut self, usage: Option<&Value>, said: &mut Vec<StreamEvent>) {
         let Some(usage) = usage else { return };
+        let cached = number(usage, "/cache_read_input_tokens");
+        let cache_write = number(usage, "/cache_creation_input_tokens");
         // What was read from or written to the cache was read by the model, too.
-        let input = ["/input_tokens", "/cache_creation_input_tokens", "/cache_read_input_tokens"]
-            .iter()
-            .filter_map(|pointer| number(usage, pointer))
-            .fold(0, u64::saturating_add);
-        self.meter.count(Some(input), number(usage, "/output_tokens"), said);
+        let parts = [number(usage, "/input_tokens"), cached, cache_write];
+        let input = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        let output = number(usage, "/output_tokens");
+        self.meter.count(Counted { input: Some(input), cached, cache_write, output }, said);
     }
 }
 

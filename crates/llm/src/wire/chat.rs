@@ -5,7 +5,9 @@ use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent}
 
 use super::blocks::{Blocks, Call, Content, Slot, State, extend_opaque};
 use super::history::{RoleRun, argument_object, sides, tool_name};
-use super::{Decoder, Dialect, Meter, Progress, list, number, object, parse, reported, say, some_text, text};
+use super::{
+    Counted, Decoder, Dialect, Meter, Progress, list, number, object, parse, reported, say, some_text, text,
+};
 use crate::failure::Failure;
 use crate::limits::MAX_OPAQUE_BYTES;
 
@@ -38,7 +40,7 @@ pub(super) fn request(label: &str, options: &ChatOptions, dialect: Dialect) -> V
         ("messages", Some(messages.into())),
         ("tools", list(&options.tools, tool)),
         ("stream", Some(true.into())),
-        ("stream_options", Some(json!({ "include_usage": true }))),
+        ("stream_options", dialect.has_stream_options.then(|| json!({ "include_usage": true }))),
         ("max_completion_tokens", new_limit),
         ("max_tokens", old_limit),
         ("temperature", options.temperature.map(Value::from)),
@@ -295,7 +297,15 @@ impl Decoder for ChatDecoder {
             }
         }
         let usage = |pointer| number(&value, pointer);
-        self.meter.count(usage("/usage/prompt_tokens"), usage("/usage/completion_tokens"), said);
+        let counted = Counted {
+            input: usage("/usage/prompt_tokens"),
+            // DeepSeek has its own name for it.
+            cached: usage("/usage/prompt_tokens_details/cached_tokens")
+                .or_else(|| usage("/usage/prompt_cache_hit_tokens")),
+            cache_write: None,
+            output: usage("/usage/completion_tokens"),
+        };
+        self.meter.count(counted, said);
         Ok(progress)
     }
 }

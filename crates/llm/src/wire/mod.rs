@@ -25,6 +25,8 @@ pub(crate) struct Dialect {
     pub(crate) has_encrypted_thoughts: bool,
     /// How many tokens may be written where no limit is set and the API wants one.
     pub(crate) default_limit: u64,
+    /// The server accepts `stream_options`, by which it is asked to report what a turn has used.
+    pub(crate) has_stream_options: bool,
 }
 
 /// Room for a large file. The models of today can write more, and a model that cannot is asked for less.
@@ -32,7 +34,12 @@ const DEFAULT_LIMIT: u64 = 32_000;
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { is_openai: false, has_encrypted_thoughts: true, default_limit: DEFAULT_LIMIT }
+        Self {
+            is_openai: false,
+            has_encrypted_thoughts: true,
+            default_limit: DEFAULT_LIMIT,
+            has_stream_options: true,
+        }
     }
 }
 
@@ -137,17 +144,29 @@ fn say(text: &str, said: &mut Vec<StreamEvent>) {
     }
 }
 
+/// What an event says of the tokens of its turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    /// All that was read, with the next two.
+    input: Option<u64>,
+    cached: Option<u64>,
+    cache_write: Option<u64>,
+    output: Option<u64>,
+}
+
 /// Counts what a turn has cost; says it only when it has changed.
 #[derive(Debug, Default)]
 struct Meter(Usage);
 
 impl Meter {
     /// A number that is missing or zero changes nothing: some servers repeat half of the count.
-    fn count(&mut self, input: Option<u64>, output: Option<u64>, said: &mut Vec<StreamEvent>) {
+    fn count(&mut self, counted: Counted, said: &mut Vec<StreamEvent>) {
         let known = |new: Option<u64>, old: u64| new.filter(|new| *new > 0).unwrap_or(old);
         let usage = Usage {
-            input_tokens: known(input, self.0.input_tokens),
-            output_tokens: known(output, self.0.output_tokens),
+            input_tokens: known(counted.input, self.0.input_tokens),
+            output_tokens: known(counted.output, self.0.output_tokens),
+            cached_input_tokens: known(counted.cached, self.0.cached_input_tokens),
+            cache_write_tokens: known(counted.cache_write, self.0.cache_write_tokens),
         };
         if usage != self.0 {
             self.0 = usage;

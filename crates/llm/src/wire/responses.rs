@@ -8,8 +8,8 @@ use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent}
 use super::blocks::{Blocks, Call, Content, Slot, State};
 use super::history::{RoleRun, argument_object, sides, tool_name};
 use super::{
-    Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text,
-    words,
+    Counted, Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text,
+    text, words,
 };
 use crate::failure::Failure;
 
@@ -289,7 +289,13 @@ impl ResponsesDecoder {
         let reason = reason.or(self.has_refused.then_some(StopReason::Refusal));
         self.blocks.finish(reason.is_some(), said);
         let usage = |pointer| number(event, pointer);
-        self.meter.count(usage("/response/usage/input_tokens"), usage("/response/usage/output_tokens"), said);
+        let counted = Counted {
+            input: usage("/response/usage/input_tokens"),
+            cached: usage("/response/usage/input_tokens_details/cached_tokens"),
+            cache_write: None,
+            output: usage("/response/usage/output_tokens"),
+        };
+        self.meter.count(counted, said);
         Ok(Progress::Over(reason))
     }
 }

@@ -157,7 +157,7 @@ async fn what_a_turn_costs_is_no_word_of_it() {
     let answers = vec![Answer::events(&format!("{start}{busy}")), Answer::events(&format!("{start}{stop}"))];
     let server = Server::start(answers).await;
     let events = play(&*patient(Wire::Anthropic, &server.base, 2), hello()).await.unwrap();
-    let usage = StreamEvent::Usage(Usage { input_tokens: 5, output_tokens: 1 });
+    let usage = StreamEvent::Usage(Usage { input_tokens: 5, output_tokens: 1, ..Usage::default() });
     assert_eq!(events, [usage, StreamEvent::End { reason: None }]);
     assert_eq!(server.requests().len(), 2);
 }
@@ -211,6 +211,7 @@ async fn pauses_are_kept() {
             attempts: 5,
             first_delay: Duration::from_millis(20),
             longest_delay: Duration::from_millis(50),
+            rate_limit_delay: Duration::from_millis(30),
             jitter: Jitter::Fixed(1.0),
         };
         let begin = Instant::now();

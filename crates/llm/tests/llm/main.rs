@@ -10,6 +10,7 @@ mod drops;
 mod failures;
 mod keeping;
 mod patience;
+mod repeats;
 mod requests;
 mod script;
 mod server;

@@ -27,6 +27,7 @@ pub fn options(wire: Wire, base: &str) -> HttpOptions {
             attempts: 1,
             first_delay: Duration::ZERO,
             longest_delay: Duration::ZERO,
+            rate_limit_delay: Duration::ZERO,
             jitter: Jitter::Fixed(1.0),
         },
         ..HttpOptions::new(wire)

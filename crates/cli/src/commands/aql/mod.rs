@@ -38,6 +38,16 @@ enum AqlCommand {
     Runs(runs::RunsArgs),
 }
 
+impl AqlArgs {
+    /// The variable that the command line names for the key of a model.
+    pub fn key_variable(&self) -> Option<&String> {
+        match &self.command {
+            AqlCommand::Run(run) => run.key_variable(),
+            _ => None,
+        }
+    }
+}
+
 pub async fn run(
     arguments: AqlArgs,
     global: &Global,

@@ -57,6 +57,12 @@ pub struct RunArgs {
     yes: bool,
 }
 
+impl RunArgs {
+    pub(super) fn key_variable(&self) -> Option<&String> {
+        self.model.key_variable.as_ref()
+    }
+}
+
 pub(super) async fn run(
     arguments: RunArgs,
     global: &Global,

@@ -13,8 +13,6 @@ use crate::session;
 /// How long a program may take to say its version, and how much it may say.
 const PATIENCE: Duration = Duration::from_secs(3);
 const MAX_VERSION_BYTES: u64 = 256;
-/// The variables with the keys of providers.
-const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
 pub(super) fn rows(directory: &Path) -> Vec<Row> {
     vec![
@@ -23,7 +21,6 @@ pub(super) fn rows(directory: &Path) -> Vec<Row> {
         git_row(directory),
         node_row(directory),
         types_row(directory),
-        keys_row(),
         cache_row(directory),
     ]
 }
@@ -105,18 +102,6 @@ fn node_row(directory: &Path) -> Row {
             Row { name: "node", health: Health::Weak, text: text.to_owned() }
         }
     }
-}
-
-/// Which keys there are. Their values are never read further than to see that they are not empty.
-fn keys_row() -> Row {
-    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let found: Vec<&str> = KEYS.into_iter().filter(set).collect();
-    if found.is_empty() {
-        let text =
-            format!("none: set {} for `tgp \"<task>\"`; the other commands need none", KEYS.join(" or "));
-        return Row { name: "keys", health: Health::Weak, text };
-    }
-    Row { name: "keys", health: Health::Good, text: format!("{} in the environment", found.join(" and ")) }
 }
 
 pub(super) fn terminal_row(printer: &Printer) -> Row {

@@ -3,6 +3,7 @@
 mod advice;
 mod bundle;
 mod machine;
+mod setup;
 
 use std::path::PathBuf;
 
@@ -59,11 +60,13 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
             rows.extend(sandbox_rows(&kernel).await);
             rows.extend(gate_rows(&kernel).await);
             rows.extend([invariants_row(&kernel), valve_row(&kernel)]);
+            rows.extend(setup::rows(&kernel));
             kernel.shutdown().await;
         }
         Err(Failure::Error(shown)) => {
             rows.push(Row { name: "project", health: Health::Bad, text: explained(&shown.error) });
             rows.extend(lock_rows("sandbox", &tgp::sandbox::probe_jail()));
+            rows.extend(setup::rows_without_project());
             broken = Some(shown.error);
         }
         Err(other) => return Err(other),

@@ -58,6 +58,7 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
         step(1, 1),
         AgentEvent::Text { value: text() },
         AgentEvent::Notice { message: text() },
+        AgentEvent::Discarded { step: 1, message: text() },
         AgentEvent::Error { error: error.clone() },
     ];
     for tool in ["fs_write", "exec_tool", "fetch", "search_grep", hostile] {

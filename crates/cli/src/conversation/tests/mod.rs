@@ -114,7 +114,7 @@ fn text(value: &str) -> AgentEvent {
 }
 
 fn usage(input_tokens: u64, output_tokens: u64) -> AgentEvent {
-    AgentEvent::Usage(Usage { input_tokens, output_tokens })
+    AgentEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() })
 }
 
 fn call(id: &str, tool: &str, arguments: Value) -> AgentEvent {

@@ -91,7 +91,7 @@ pub fn summary(ending: Ending) -> Summary {
         failed: 2,
         unknown: Vec::new(),
         usage_estimated: false,
-        usage: Usage { input_tokens: 3012, output_tokens: 288 },
+        usage: Usage { input_tokens: 3012, output_tokens: 288, ..Usage::default() },
         cost: Some(0.0123),
         duration_ms: 12_345,
         files: vec![
@@ -148,7 +148,7 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     screen.show(&step(u64::MAX, u64::MAX));
     screen.show(&usage(u64::MAX, u64::MAX));
     screen.tick(Duration::from_secs(u64::MAX / 1000));
-    let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX };
+    let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, ..Usage::default() };
     let tests = Some(TestCount { runs: u64::MAX, passed: u64::MAX, failed: u64::MAX, inconclusive: false });
     let ended = Summary { usage: most, duration_ms: u64::MAX, tests, ..summary(Ending::Done) };
     screen.show(&AgentEvent::End { summary: Box::new(ended) });

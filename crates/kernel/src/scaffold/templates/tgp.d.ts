@@ -168,7 +168,7 @@ declare module '@tgp/core' {
       body?: { [field: string]: unknown };
       budgets?: { steps?: number; tokens?: number; seconds?: number; cost?: number };
       /** What a million tokens cost. */
-      prices?: { input: number; output: number };
+      prices?: { input: number; output: number; cachedInput?: number; cacheWrite?: number };
       timeouts?: { connectSeconds?: number; idleSeconds?: number; totalSeconds?: number };
       attempts?: number;
     };
