@@ -198,7 +198,9 @@ impl ShellExec {
         if !args.network {
             let missing = missing_tool(output.exit_code, &output.stdout, &output.stderr);
             output.help = missing.map(|what| {
-                format!("{what}, and this command has no network; ask the user to install it, or set `network`")
+                format!(
+                    "{what}, and this command has no network; ask the user to install it, or set `network`"
+                )
             });
         }
         let counts = matches!(finished.exit, Exit::Code(0))

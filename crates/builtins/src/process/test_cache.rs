@@ -154,7 +154,8 @@ impl OpenCache {
         fs::write(own.join(USED), b"")?;
         let runner = &selected.runner;
         let folder = own.join(short_hash(&format!("{:?} {}", runner.kind, runner.folder())));
-        let lock = File::options().create(true).truncate(false).write(true).open(folder.with_extension("lock"))?;
+        let lock =
+            File::options().create(true).truncate(false).write(true).open(folder.with_extension("lock"))?;
         if locked(lock.try_lock())? {
             let is_current = fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found == key);
             if !is_current || tgp_jail::exceeds(&folder.join(DATA), MAX_BYTES) {
@@ -213,7 +214,11 @@ fn make_private(folder: &Path) -> io::Result<()> {
 fn make_room(caches: &Path) {
     let Ok(entries) = fs::read_dir(caches) else { return };
     let used = |folder: &Path| {
-        folder.join(USED).metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+        folder
+            .join(USED)
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .unwrap_or(SystemTime::UNIX_EPOCH)
     };
     let mut projects: Vec<(SystemTime, PathBuf)> =
         entries.flatten().map(|entry| entry.path()).map(|folder| (used(&folder), folder)).collect();

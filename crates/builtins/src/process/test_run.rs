@@ -93,7 +93,10 @@ impl TestRunTool {
         let project = self.yard.options.project.display().to_string();
         let selected = select(found.into_iter().map(|runner| runner.at(&project)).collect(), only);
         if selected.is_empty() {
-            return Err(refused(format!("no test runner of this project runs `{}`", only.unwrap_or_default())));
+            return Err(refused(format!(
+                "no test runner of this project runs `{}`",
+                only.unwrap_or_default()
+            )));
         }
         // Where nothing can run, the reason is an error and not a result.
         let lacks = |selected: &SelectedRunner| selected.runner.unavailable().cloned();

@@ -62,7 +62,11 @@ fn bug_a_project_of_several_languages_has_a_runner_for_each() {
         (&[("Cargo.toml", "[package]"), ("pyproject.toml", "[tool.ruff]")], &[CARGO]),
         // A folder below the root, which its own runner runs in.
         (
-            &[("Cargo.toml", "[package]"), ("web/package.json", VITEST_SCRIPT), ("web/node_modules/vitest/package.json", "{}")],
+            &[
+                ("Cargo.toml", "[package]"),
+                ("web/package.json", VITEST_SCRIPT),
+                ("web/node_modules/vitest/package.json", "{}"),
+            ],
             &[CARGO, "cd web && node_modules/.bin/vitest run --reporter=default"],
         ),
         // Its packages may be in a folder above.
@@ -103,10 +107,7 @@ fn bug_a_project_of_several_languages_has_a_runner_for_each() {
         ),
         // Packages that are not installed belong to an example or a template.
         (&[("Cargo.toml", "[package]"), ("web/package.json", VITEST_SCRIPT)], &[CARGO]),
-        (
-            &[("web/package.json", r#"{"scripts":{"test":"./check.sh"}}"#)],
-            &["cd web && npm test --silent"],
-        ),
+        (&[("web/package.json", r#"{"scripts":{"test":"./check.sh"}}"#)], &["cd web && npm test --silent"]),
     ];
     for (files, expected) in table {
         assert_eq!(commands(files), *expected, "{files:?}");
@@ -116,9 +117,15 @@ fn bug_a_project_of_several_languages_has_a_runner_for_each() {
 #[test]
 fn a_runner_in_a_folder_is_distrusted_for_the_same_reasons() {
     for files in [
-        &[("web/package.json", r#"{"scripts":{"test":"tsc && vitest run"}}"#), ("web/node_modules/vitest/package.json", "{}")][..],
+        &[
+            ("web/package.json", r#"{"scripts":{"test":"tsc && vitest run"}}"#),
+            ("web/node_modules/vitest/package.json", "{}"),
+        ][..],
         // Renaming the runner does not take the tests out of the run where packages are installed.
-        &[("web/package.json", r#"{"scripts":{"test":"jest"}}"#), ("web/node_modules/vitest/package.json", "{}")],
+        &[
+            ("web/package.json", r#"{"scripts":{"test":"jest"}}"#),
+            ("web/node_modules/vitest/package.json", "{}"),
+        ],
         &[("a/Cargo.toml", "[package]"), (".cargo/config.toml", "[target.x]\nrunner = 'sh fake.sh'")],
         &[("a/pytest.ini", ""), ("a/pytest.py", "")],
     ] {
@@ -135,10 +142,7 @@ fn too_many_runners_or_folders_are_not_half_of_them() {
         Files(files.collect())
     };
     assert_eq!(discover(None, &many(MAX_RUNNERS, "package.json")).unwrap().len(), MAX_RUNNERS);
-    assert_eq!(
-        discover(None, &many(MAX_RUNNERS + 1, "package.json")),
-        Err(DiscoverError::TooManyRunners)
-    );
+    assert_eq!(discover(None, &many(MAX_RUNNERS + 1, "package.json")), Err(DiscoverError::TooManyRunners));
     assert_eq!(discover(Some("make check"), &many(MAX_RUNNERS + 1, "package.json")).unwrap().len(), 1);
     assert_eq!(discover(None, &many(MAX_FOLDERS + 1, "readme")), Err(DiscoverError::TooManyFolders));
 }
@@ -148,10 +152,21 @@ fn bug_python_tests_run_with_the_interpreter_of_the_project() {
     let line = |program: &str| format!("{program} {PYTEST}");
     for (files, expected) in [
         (&[("pytest.ini", "")][..], line("python3")),
-        (&[("pytest.ini", ""), (".venv/pyvenv.cfg", CONFIGURED), (".venv/bin/python", "")], line(".venv/bin/python")),
-        (&[("pytest.ini", ""), ("venv/pyvenv.cfg", CONFIGURED), ("venv/bin/python", "")], line("venv/bin/python")),
         (
-            &[("pyproject.toml", "[tool.uv]\n[tool.pytest.ini_options]"), ("uv.lock", ""), (".venv/pyvenv.cfg", ""), (".venv/bin/python", "")],
+            &[("pytest.ini", ""), (".venv/pyvenv.cfg", CONFIGURED), (".venv/bin/python", "")],
+            line(".venv/bin/python"),
+        ),
+        (
+            &[("pytest.ini", ""), ("venv/pyvenv.cfg", CONFIGURED), ("venv/bin/python", "")],
+            line("venv/bin/python"),
+        ),
+        (
+            &[
+                ("pyproject.toml", "[tool.uv]\n[tool.pytest.ini_options]"),
+                ("uv.lock", ""),
+                (".venv/pyvenv.cfg", ""),
+                (".venv/bin/python", ""),
+            ],
             line(".venv/bin/python"),
         ),
         // A folder that is only called so is no environment.
@@ -167,7 +182,11 @@ fn bug_python_tests_run_with_the_interpreter_of_the_project() {
             format!("cd api && {}", line("python3")),
         ),
         (
-            &[("tests/test_a.py", "import unittest"), (".venv/pyvenv.cfg", CONFIGURED), (".venv/bin/python", "")],
+            &[
+                ("tests/test_a.py", "import unittest"),
+                (".venv/pyvenv.cfg", CONFIGURED),
+                (".venv/bin/python", ""),
+            ],
             ".venv/bin/python -m unittest discover -s tests".to_owned(),
         ),
     ] {
@@ -180,7 +199,10 @@ fn bug_python_tests_run_with_the_interpreter_of_the_project() {
         (&[("pytest.ini", ""), ("uv.lock", "")][..], "uv sync"),
         (&[("pyproject.toml", "[tool.uv.sources]\n# pytest")], "uv sync"),
         (&[("pytest.ini", ""), ("poetry.lock", "")], "poetry config virtualenvs.in-project true"),
-        (&[("pyproject.toml", "[tool.poetry.dependencies]\npytest = '*'")], "poetry config virtualenvs.in-project true"),
+        (
+            &[("pyproject.toml", "[tool.poetry.dependencies]\npytest = '*'")],
+            "poetry config virtualenvs.in-project true",
+        ),
     ] {
         let found = discover(None, &Files::of(files)).unwrap();
         let lacks = found[0].unavailable().unwrap_or_else(|| panic!("{files:?}"));
@@ -247,17 +269,22 @@ fn words(combined: &CombinedRun) -> (Option<i32>, Option<u64>, Option<u64>, Opti
 
 #[test]
 fn several_runs_pass_only_together_and_fail_by_file() {
-    let files = Files::of(&[
-        ("Cargo.toml", "[package]"),
-        ("web/package.json", NODE_SCRIPT),
-        ("api/pytest.ini", ""),
-    ]);
+    let files =
+        Files::of(&[("Cargo.toml", "[package]"), ("web/package.json", NODE_SCRIPT), ("api/pytest.ini", "")]);
     let runners: Vec<Runner> =
         discover(None, &files).unwrap().into_iter().map(|runner| runner.at("/project")).collect();
     let [cargo, pytest, node] = &runners[..] else { panic!("{runners:?}") };
     assert_eq!((pytest.kind, node.kind), (RunnerKind::Pytest, RunnerKind::NodeTest));
-    let cargo_passed = ran(cargo, Some(0), "\nrunning 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured\n");
-    let cargo_empty = ran(cargo, Some(0), "\nrunning 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured\n");
+    let cargo_passed = ran(
+        cargo,
+        Some(0),
+        "\nrunning 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured\n",
+    );
+    let cargo_empty = ran(
+        cargo,
+        Some(0),
+        "\nrunning 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured\n",
+    );
     let node_passed = ran(node, Some(0), "ok 1 - a\n# tests 1\n# suites 0\n# pass 1\n# fail 0\n");
     let node_failed = ran(
         node,
@@ -280,7 +307,8 @@ fn several_runs_pass_only_together_and_fail_by_file() {
         assert_eq!(words(&combine(&runs)), expected);
     }
     // One of which nothing is known keeps the others from passing.
-    let distrusted = discover(None, &Files::of(&[("web/package.json", r#"{"scripts":{"test":"./x"}}"#)])).unwrap();
+    let distrusted =
+        discover(None, &Files::of(&[("web/package.json", r#"{"scripts":{"test":"./x"}}"#)])).unwrap();
     for unknown in [
         ran(node, None, ""),
         ran(node, Some(0), ""),
@@ -302,7 +330,10 @@ fn what_is_kept_between_runs_is_filled_without_code_of_the_project_where_that_is
     let go = found(&[("go.mod", "module x")]);
     assert!(matches!(go.cache(), CacheUse::Filled { by } if by.contains("-exec=/bin/true")), "{go:?}");
     assert!(go.environment().contains(&("GOFLAGS", "-count=1")), "no result comes from a cache");
-    let jest = found(&[("package.json", r#"{"scripts":{"test":"jest"}}"#), ("node_modules/jest/package.json", "{}")]);
+    let jest = found(&[
+        ("package.json", r#"{"scripts":{"test":"jest"}}"#),
+        ("node_modules/jest/package.json", "{}"),
+    ]);
     assert_eq!(jest.cache(), CacheUse::Kept);
     assert!(jest.command(None).ends_with("--cacheDirectory=/tmp/cache/jest"));
     assert_eq!(found(&[("Cargo.toml", "[package]")]).cache(), CacheUse::None);

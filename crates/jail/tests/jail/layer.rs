@@ -364,7 +364,8 @@ fn an_order_that_cannot_be_is_refused() {
         is_order(refused(&|order| order.readable = vec!["/".into()]));
         is_order(refused(&|order| order.readable = vec!["/proc".into()]));
         is_order(refused(&|order| order.readable = vec![shop.scratch().parent().unwrap().to_owned()]));
-        for source in [shop.project(), shop.project().join("src"), shop.scratch(), "/usr".into(), "/".into()] {
+        for source in [shop.project(), shop.project().join("src"), shop.scratch(), "/usr".into(), "/".into()]
+        {
             let mount = tgp_jail::CacheMount { source, access: tgp_jail::CacheAccess::Read };
             is_order(refused(&|order| order.cache = Some(mount.clone())));
         }

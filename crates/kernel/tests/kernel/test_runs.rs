@@ -69,10 +69,8 @@ async fn bug_a_test_of_the_second_language_becomes_red_and_then_green() {
     assert_eq!(state(&kernel), TddState::Red, "{run}");
     assert_eq!(run["failing"][0]["file"], "web/slug.test.js", "{run}");
     let runners = run["runners"].as_array().unwrap();
-    let numbers: Vec<(&str, &Value, &Value)> = runners
-        .iter()
-        .map(|one| (one["folder"].as_str().unwrap(), &one["passed"], &one["failed"]))
-        .collect();
+    let numbers: Vec<(&str, &Value, &Value)> =
+        runners.iter().map(|one| (one["folder"].as_str().unwrap(), &one["passed"], &one["failed"])).collect();
     assert_eq!(numbers, [("", &json!(1), &json!(0)), ("web", &json!(0), &json!(1))], "{run}");
     // One that passes does not speak for the other.
     let part = test_run(&kernel, json!({ "only": "tests/test_sum.py" })).await;
@@ -84,7 +82,11 @@ async fn bug_a_test_of_the_second_language_becomes_red_and_then_green() {
     assert_eq!(part["command"], "cd web && node --test --test-reporter=tap slug.test.js");
     assert_eq!((&part["passed"], state(&kernel)), (&json!(1), TddState::CodeAllowed), "{part}");
     let run = test_run(&kernel, json!({})).await;
-    assert_eq!((&run["passed"], &run["failed"], state(&kernel)), (&json!(2), &json!(0), TddState::Green), "{run}");
+    assert_eq!(
+        (&run["passed"], &run["failed"], state(&kernel)),
+        (&json!(2), &json!(0), TddState::Green),
+        "{run}"
+    );
     assert!(run["stdout"].as_str().unwrap().contains("$ cd web && node --test"), "{run}");
     let refused = kernel.call("test_run", json!({ "only": "src/lib.rs" })).await;
     assert_eq!(code(&refused), "ENOTFOUND");
@@ -167,7 +169,8 @@ async fn bug_a_tool_that_is_not_installed_fails_at_once_and_says_so() {
 
 /// The directories of caches below a cache directory: those of one runner each.
 fn caches(cache: &Path) -> Vec<PathBuf> {
-    let below = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below =
+        |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let folders = below(&cache.join("tests")).flat_map(|project| below(&project).collect::<Vec<_>>());
     folders.map(|folder| folder.join("data")).filter(|data| data.is_dir()).collect()
 }
@@ -185,7 +188,11 @@ async fn a_cache_survives_test_runs_with_the_same_key_and_no_other_command_sees_
     let kernel = strict(&project, Some(cache.path())).await;
     let runs = async || test_run(&kernel, json!({})).await["stdout"].as_str().unwrap().trim().to_owned();
     assert_eq!((runs().await, runs().await), ("1".to_owned(), "2".to_owned()));
-    let hidden = shell(&kernel, "ls -A /tmp/cache; cat /tmp/cache/runs; mkdir -p /tmp/cache && echo no > /tmp/cache/runs").await;
+    let hidden = shell(
+        &kernel,
+        "ls -A /tmp/cache; cat /tmp/cache/runs; mkdir -p /tmp/cache && echo no > /tmp/cache/runs",
+    )
+    .await;
     assert_eq!(hidden["stdout"], "", "{hidden}");
     let by_name = shell(&kernel, &format!("ls {0} {0}/tests", cache.path().display())).await;
     assert_ne!(by_name["exitCode"], 0, "{by_name}");

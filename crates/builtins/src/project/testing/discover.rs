@@ -49,7 +49,9 @@ const OTHERS: [&str; 26] = [
 pub enum DiscoverError {
     #[error("the project has more than {MAX_RUNNERS} test runners")]
     TooManyRunners,
-    #[error("the project has more than {MAX_FOLDERS} folders in its upper levels, so its test runners cannot all be found")]
+    #[error(
+        "the project has more than {MAX_FOLDERS} folders in its upper levels, so its test runners cannot all be found"
+    )]
     TooManyFolders,
 }
 
@@ -109,8 +111,7 @@ pub fn discover(configured: Option<&str>, files: &dyn Manifests) -> Result<Vec<R
     // A stack, filled backwards: folders come in the order of their names, each before those below it.
     while let Some((below, covered, levels)) = waiting.pop() {
         let own = runners_of(&below, &covered);
-        let covered: Vec<Language> =
-            own.iter().map(|runner| runner.kind.language()).chain(covered).collect();
+        let covered: Vec<Language> = own.iter().map(|runner| runner.kind.language()).chain(covered).collect();
         found.extend(own);
         if found.len() > MAX_RUNNERS {
             return Err(DiscoverError::TooManyRunners);
@@ -167,9 +168,8 @@ fn checked(runner: Runner, below: &Below<'_>) -> Runner {
     knowing(runner.within(&below.folder), below)
 }
 
-/// Adds what a reader needs to know of the manifests.
 fn knowing(runner: Runner, files: &dyn Manifests) -> Runner {
-    Runner { go_module: go_module(files), is_single_package: is_single_package(files), ..runner }
+    runner.knowing(go_module(files), is_single_package(files))
 }
 
 /// The words of a command line, whatever is between them.
@@ -246,9 +246,8 @@ fn cargo_settings(files: &Below<'_>) -> Option<String> {
         manifest(files, path).is_some_and(|text| {
             text.lines().filter_map(|line| line.split_once('=')).any(|(key, _)| {
                 let key = key.trim().trim_matches(['"', '\'']);
-                keys.iter().any(|own| {
-                    key == *own || key.ends_with(&format!(".{own}")) || key.starts_with("rustc-")
-                })
+                keys.iter()
+                    .any(|own| key == *own || key.ends_with(&format!(".{own}")) || key.starts_with("rustc-"))
             })
         })
     });
@@ -257,12 +256,10 @@ fn cargo_settings(files: &Below<'_>) -> Option<String> {
             text.lines().any(|line| line.split('=').next().is_some_and(|key| key.trim() == "path"))
         })
     });
-    own.copied()
-        .or(toolchain)
-        .map(|path| {
-            let path = joined(files.folder(), path);
-            format!("`{path}` lets cargo run another program than the tests or the compiler")
-        })
+    own.copied().or(toolchain).map(|path| {
+        let path = joined(files.folder(), path);
+        format!("`{path}` lets cargo run another program than the tests or the compiler")
+    })
 }
 
 fn go(files: &dyn Manifests) -> Option<Runner> {

@@ -14,7 +14,7 @@ mod text;
 pub use combined::{CombinedRun, RunnerRun, combine, total};
 pub use counts::{Counts, Failing, read_counts};
 pub use discover::{DiscoverError, MAX_FOLDERS, MAX_RUNNERS, detect, discover};
-pub use runner::{CacheUse, Manifests, Runner, RunnerKind, Unavailable};
 pub(crate) use runner::joined;
+pub use runner::{CacheUse, Manifests, Runner, RunnerKind, Unavailable};
 pub use scripts::scripts;
 pub use selection::{SelectedRunner, select};

@@ -74,8 +74,7 @@ pub(super) fn node(files: &Below<'_>) -> Option<Runner> {
         joined(files.folder(), "package.json"),
         tgp_text::truncate_bytes(script, MAX_SHOWN_BYTES)
     );
-    let by_npm = Runner { is_npm: true, ..Runner::new(RunnerKind::Other, "npm test --silent") };
-    Some(by_npm.distrusting(why))
+    Some(Runner::by_npm().distrusting(why))
 }
 
 /// Node's own runner, which is always there.

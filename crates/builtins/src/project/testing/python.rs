@@ -21,7 +21,7 @@ const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 pub(super) fn python(files: &Below<'_>) -> Option<Runner> {
     let own = ["pytest.ini", "conftest.py", "tests/conftest.py"];
     let mentions = |path: &&str| manifest(files, path).is_some_and(|text| text.contains("pytest"));
-    if own.iter().any(|path| manifest(files, path).is_some()) || SETTINGS.iter().any(|path| mentions(&path)) {
+    if own.iter().any(|path| manifest(files, path).is_some()) || SETTINGS.iter().any(mentions) {
         return Some(pytest(files));
     }
     let is_test =
@@ -68,7 +68,10 @@ impl Interpreter {
     fn of(files: &Below<'_>) -> Self {
         let found = files.upwards().find_map(|(up, above)| {
             let names = if above.folder().is_empty() { &ENVIRONMENTS[..] } else { &ENVIRONMENTS[..1] };
-            names.iter().find(|name| is_environment(&above, name)).map(|name| format!("{up}{name}/bin/python"))
+            names
+                .iter()
+                .find(|name| is_environment(&above, name))
+                .map(|name| format!("{up}{name}/bin/python"))
         });
         if let Some(program) = found {
             return Self { program, unavailable: None };
@@ -86,7 +89,9 @@ impl Interpreter {
             return Self { program: "python3".to_owned(), unavailable: None };
         };
         let unavailable = Unavailable {
-            problem: format!("the {manager} environment of this project is not in `.venv`, where test runs can see it"),
+            problem: format!(
+                "the {manager} environment of this project is not in `.venv`, where test runs can see it"
+            ),
             help: format!(
                 "ask the user to run `{command}`, or to set `tdd.command` in the configuration to the command that runs \
                  the tests"

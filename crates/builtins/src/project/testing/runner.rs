@@ -114,7 +114,7 @@ pub struct Runner {
     /// Where it runs, relative to the project; empty for its root.
     folder: String,
     /// Whether arguments for the runner have to pass npm first.
-    pub(super) is_npm: bool,
+    is_npm: bool,
     /// Whether a person has chosen the command; any other is in a manifest that an agent may write.
     is_configured: bool,
     /// Why nothing that the command prints may decide what a run means: what runs is not the runner itself.
@@ -154,6 +154,16 @@ impl Runner {
 
     pub(super) fn configured(kind: RunnerKind, line: &str) -> Self {
         Self { is_configured: true, ..Self::new(kind, line) }
+    }
+
+    /// The test script of a package, whatever it runs.
+    pub(super) fn by_npm() -> Self {
+        Self { is_npm: true, ..Self::new(RunnerKind::Other, "npm test --silent") }
+    }
+
+    /// Adds what a reader needs to know of the manifests.
+    pub(super) fn knowing(self, go_module: Option<String>, is_single_package: bool) -> Self {
+        Self { go_module, is_single_package, ..self }
     }
 
     pub(super) fn within(self, folder: &str) -> Self {
@@ -284,7 +294,9 @@ impl Runner {
             _ if self.is_configured => CacheUse::Kept,
             // `-exec` lets `true` run in the place of each test binary, so everything is compiled, checked and linked, and
             // no code of the project runs.
-            RunnerKind::Go => CacheUse::Filled { by: "go test -exec=/bin/true ./... >/dev/null 2>&1".to_owned() },
+            RunnerKind::Go => {
+                CacheUse::Filled { by: "go test -exec=/bin/true ./... >/dev/null 2>&1".to_owned() }
+            }
             RunnerKind::Jest => CacheUse::Kept,
             _ => CacheUse::None,
         }
