@@ -230,7 +230,8 @@ fn bug_a_file_goes_to_the_runner_of_its_language_and_folder() {
     for (only, expected) in [
         ("web/src/slug.test.js", vec![web("src/slug.test.js")]),
         ("./web/src/slug.test.js", vec![web("src/slug.test.js")]),
-        ("web/src", vec![web("src")]),
+        ("web/src", vec![web("./src")]),
+        ("web/src/parts", vec![web("src/parts")]),
         ("tests/sum.rs", vec![format!("{CARGO} --test sum")]),
         ("api/pkg/sum_test.go", vec!["cd api && go test -v ./pkg".to_owned()]),
         ("api/sum_test.go", vec!["cd api && go test -v .".to_owned()]),

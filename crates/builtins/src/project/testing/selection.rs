@@ -49,7 +49,14 @@ pub fn select(runners: Vec<Runner>, only: Option<&str>) -> Vec<SelectedRunner> {
     fitting
         .into_iter()
         .map(|runner| {
-            let own = below(only, runner.folder()).unwrap_or(only).to_owned();
+            let own = match below(only, runner.folder()) {
+                // Without its folder a path of one part would look like the name of a test.
+                Some(rest) if rest.len() < only.len() && !rest.contains('/') && language.is_none() => {
+                    format!("./{rest}")
+                }
+                Some(rest) => rest.to_owned(),
+                None => only.to_owned(),
+            };
             SelectedRunner { runner, only: Some(own) }
         })
         .collect()
