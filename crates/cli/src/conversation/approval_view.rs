@@ -459,6 +459,7 @@ fn target_words(target: &Target) -> Option<String> {
         }
         Target::Secret { name } => Some(format!("the secret {}", single_line(name))),
         Target::HostTool { name } => Some(format!("the host tool {}", single_line(name))),
+        Target::Branch { name } => Some(format!("the branch {}", single_line(name))),
         Target::Limits(asked) => Some(format!("more than the usual limits: {asked}")),
         Target::Command { .. } => None,
     }
