@@ -4,6 +4,7 @@
 mod approval;
 mod cancellation;
 mod effect_gate;
+mod git;
 mod guarded;
 mod project_changes;
 mod project_jail;

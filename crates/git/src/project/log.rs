@@ -81,7 +81,7 @@ impl ProjectRepo {
                 continue;
             }
             let commit = self.repo.find_commit(id).reading(READING)?;
-            if !self.has_changed(&commit, request.path.as_ref())? {
+            if !self.has_changed(&commit, request.path.as_ref(), files)? {
                 continue;
             }
             if skip > 0 {
@@ -97,22 +97,28 @@ impl ProjectRepo {
         Ok(page)
     }
 
-    /// Whether a commit changed what is at a path, compared with each of its parents.
-    fn has_changed(&self, commit: &Commit<'_>, path: Option<&RelativePath>) -> Result<bool, ToolError> {
-        let place = match path {
-            Some(path) => self.in_repository(path),
-            None => return Ok(true),
-        };
-        if place.as_os_str().is_empty() {
-            return Ok(true);
-        }
+    /// Whether a commit changed what the caller may see at a path, compared with each of its parents.
+    fn has_changed(
+        &self,
+        commit: &Commit<'_>,
+        path: Option<&RelativePath>,
+        files: &dyn WorkFiles,
+    ) -> Result<bool, ToolError> {
+        let Some(path) = path else { return Ok(true) };
+        let place = self.in_repository(path);
+        let scope = std::slice::from_ref(path);
         let own = bounds::entry_at(&self.repo, commit.tree_id(), &place)?;
         for parent in commit.parents() {
-            if bounds::entry_at(&self.repo, parent.tree_id(), &place)? == own {
+            let is_same = bounds::entry_at(&self.repo, parent.tree_id(), &place)? == own
+                || self.compare_commits(Some(parent.id()), commit.id(), scope, files)?.is_empty();
+            if is_same {
                 return Ok(false);
             }
         }
-        Ok(commit.parent_count() > 0 || own.is_some())
+        if commit.parent_count() > 0 {
+            return Ok(true);
+        }
+        Ok(own.is_some() && !self.compare_commits(None, commit.id(), scope, files)?.is_empty())
     }
 }
 

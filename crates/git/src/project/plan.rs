@@ -348,10 +348,11 @@ impl ProjectRepo {
                     .detail("path", path.as_str())
                     .help("ignored files are not committed; a person can add it with `git add -f`");
             }
-            let is_known = self.index().is_ok_and(|index| {
-                let place = self.in_repository(path);
-                index.get_path(&place, 0).is_some() || index.find_prefix(place.join("").as_os_str().to_string_lossy().as_ref()).is_ok()
-            });
+            // Only by what the caller may see: a hidden file is as if it were not there.
+            let is_below = |entry: git2::IndexEntry| {
+                self.in_project(&entry.path).is_some_and(|known| known.is_inside(path) && files.shows(&known))
+            };
+            let is_known = self.index().is_ok_and(|index| index.iter().any(is_below));
             let is_directory = self.top.join(self.in_repository(path)).is_dir() && files.shows(path);
             if !is_there && !is_directory && !is_known {
                 return ToolError::new(Code::NotFound, format!("`{path}` does not exist"))
