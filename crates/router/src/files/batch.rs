@@ -36,6 +36,12 @@ impl ProjectFiles {
         Ok(self.host.apply(&batch).map_err(|error| self.as_named(error, &asked))?)
     }
 
+    /// Does something on the blocking pool during which no other call of this kernel changes a file.
+    pub fn while_unchanged<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _lock = self.base.commit_lock_blocking();
+        work()
+    }
+
     /// Makes a directory, or leaves the one that is there.
     pub fn make_directory(&self, path: &RelativePath) -> Result<(), FsError> {
         let host = self.within(path)?;

@@ -16,6 +16,7 @@ use tgp_router::{
 };
 
 use super::shown::{between, version};
+use super::work_files::VisibleWorkFiles;
 use super::{BlockingPool, paths_of, read_repository, reads};
 
 /// Bytes of differences in one preview; the files beyond are named, and bound by their hashes all the same.
@@ -171,10 +172,7 @@ impl GitCommit {
             .map(|(_, path, _)| path.clone())
             .collect();
         let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
-        // While it is held no other call of this kernel changes a file.
-        let lock = invocation.workspace.base.commit_lock().await;
-        read_repository(&self.0, invocation, move |repo, files| {
-            let _lock = lock;
+        let commit = move |repo: &ProjectRepo, files: &VisibleWorkFiles<'_>| {
             let plan = repo.plan(&request, files)?;
             if let Some(tree) = args.expected_tree.filter(|tree| *tree != plan.tree) {
                 return Err(ToolError::new(Code::Conflict, "the files have changed since the dry run")
@@ -193,8 +191,9 @@ impl GitCommit {
             let done = repo.commit(&plan)?;
             let changes = plan.files.iter().map(|file| commit_file(file, None, false)).collect();
             Ok((result_of(&plan, Some(done.commit), changes), found))
-        })
-        .await
+        };
+        // The lock is taken last: a call that waits for it must not keep others from the place that they need to release it.
+        read_repository(&self.0, invocation, |repo, files| files.files.while_unchanged(|| commit(repo, files))).await
     }
 }
 

@@ -133,25 +133,27 @@ impl SessionImages {
         for BeforeImage { root, path, before, after } in images {
             counts.changes += 1;
             if counts.changes > MAX_CHANGES {
-                lines.push(ImageLine::Full);
-                break;
+                // Said once, so that the log has a bound.
+                lines.extend((counts.changes == MAX_CHANGES + 1).then_some(ImageLine::Full));
+                continue;
             }
             let before = kept(&folder, root, &path, before, counts);
             open.push((path.clone(), after.clone()));
             lines.push(ImageLine::Change(LoggedChange { batch: batch.to_owned(), root, path, before, after }));
         }
-        counts.open.insert(batch.to_owned(), open);
-        append(&folder, &lines)
+        if !open.is_empty() {
+            counts.open.insert(batch.to_owned(), open);
+        }
+        if lines.is_empty() { Ok(()) } else { append(&folder, &lines) }
     }
 
     fn close(&self, session: &str, batch: &str, made: bool) -> Result<(), ToolError> {
         let folder = self.sessions.folder(session).join(FOLDER);
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counts) = all.get_mut(session) {
-            let open = counts.open.remove(batch).unwrap_or_default();
-            if made {
-                counts.last.extend(open);
-            }
+        let Some(counts) = all.get_mut(session) else { return Ok(()) };
+        let Some(open) = counts.open.remove(batch) else { return Ok(()) };
+        if made {
+            counts.last.extend(open);
         }
         append(&folder, &[ImageLine::Ended { batch: batch.to_owned(), made }])
     }
