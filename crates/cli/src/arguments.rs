@@ -101,6 +101,8 @@ pub enum Command {
     Sessions(commands::sessions::SessionsArgs),
     /// Play a session again from its transcript, and compare.
     Replay(commands::replay::ReplayArgs),
+    /// Put back the files that a session has changed.
+    Undo(commands::undo::UndoArgs),
     /// List the models that a provider offers.
     Models(commands::models::ModelsArgs),
     /// Call any registered tool through the router and print its result.

@@ -79,6 +79,13 @@ pub fn main_work_tree(directory: &Path) -> Option<PathBuf> {
     shared.ends_with(".git").then(|| shared.parent().map(Path::to_owned))?
 }
 
+/// The repository that `project` is in: the top of its work tree, and the directory with the files of this work tree. None
+/// where the project is in no repository.
+#[must_use]
+pub fn git_work_tree(project: &Path) -> Option<(PathBuf, PathBuf)> {
+    GitDirectory::of(project).map(|GitDirectory { top, own, .. }| (top, own))
+}
+
 /// Knows the directories of git repositories below a directory by what is in them, as git itself does: `HEAD`, `objects` and
 /// `refs`. They have any name: `meta` of `--separate-git-dir`, `tools.git`, `.bare`.
 pub struct GitProbe {

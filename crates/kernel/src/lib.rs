@@ -87,7 +87,11 @@ pub mod valve;
 pub use boot::{BootError, BootOptions, Environment, SecretsListener};
 pub use first_worker::FirstWorker;
 pub use kernel::{Kernel, OpenWork};
-pub use tgp_builtins::results;
+/// The results of the built-in tools, as every caller gets them.
+pub mod results {
+    pub use crate::sessions::{OtherEffect, UndoResult, UndoneFile, UnkeptFile};
+    pub use tgp_builtins::results::*;
+}
 pub use tgp_contract as contract;
 pub use tokens::BRIDGE_TOOLS;
 

@@ -5,6 +5,7 @@ mod approval;
 mod cancellation;
 mod discovery;
 mod effect_gate;
+mod git;
 mod guarded;
 mod project_changes;
 mod project_jail;

@@ -279,6 +279,7 @@ impl Router {
         lifecycle: Arc<CallLifecycle>,
     ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let workspace = workspace.recorded_for(&context);
         let call = match self.find(&call.tool) {
             Ok(registered) => with_usual_arguments(call, registered.tool.definition(), &workspace),
             Err(_) => call,
