@@ -23,9 +23,9 @@ pub mod results {
         CommandChange, CommandEnd, CommandOutput, CommandResult, RunnerResult, StreamBytes, TestRunResult,
     };
     pub use crate::project::{
-        ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, CutLine, DiffFile, DiffPage, ExistsResult,
-        FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult, LeftOutFile, ListedFile,
-        RepositoryState, SkippedFiles,
+        ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, CutLine, DiffFile, DiffPage,
+        ExistsResult, FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult, LeftOutFile,
+        ListedFile, RepositoryState, SkippedFiles,
     };
     pub use tgp_registry::ReuseVerdict as SearchVerdict;
     pub use tgp_router::database::{SqlNote, SqlNotes};

@@ -53,13 +53,14 @@ mod worktree;
 pub use anchor::RepositoryAnchor;
 pub use edit::ToolEdit;
 pub use memory::ToolRepo;
-pub use project::{
-    CommitPlan, CommitRequest, Committed, VersionPair, DeltaKind, FileDelta, FileVersion, HeadPosition, LogPage,
-    LogRequest, LoggedCommit, ObjectId, PlannedFile, ProjectRepo, StatusScan, VersionContent, VersionSource, WorkFiles,
-};
 pub use options::{
     Author, ChangeSet, CommitKind, GeneratedFile, GitEnv, GitFetchLimits, GitTimeouts, PersistFile,
     RepositorySnapshot, SnapshotFile, Strategy, ToolRepoOptions,
+};
+pub use project::{
+    CommitPlan, CommitRequest, Committed, DeltaKind, FileDelta, FileVersion, HeadPosition, LogPage,
+    LogRequest, LoggedCommit, ObjectId, PlannedFile, ProjectRepo, StatusScan, VersionContent, VersionPair,
+    VersionSource, WorkFiles,
 };
 pub use remote::{Provider, Remote};
 pub use report::{

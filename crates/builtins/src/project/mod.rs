@@ -27,7 +27,8 @@ pub use fs_exists::ExistsResult;
 pub use fs_list::{FileList, ListedFile};
 pub use fs_read::{CutLine, FilePage};
 pub use git::{
-    ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, DiffFile, DiffPage, LeftOutFile, RepositoryState,
+    ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, DiffFile, DiffPage, LeftOutFile,
+    RepositoryState,
 };
 pub use search_glob::GlobResult;
 pub use search_grep::{GrepMatch, GrepResult, SkippedFiles};

@@ -77,7 +77,10 @@ async fn a_change_is_shown_previewed_exactly_and_committed() {
     assert_eq!(git(&desk, &["rev-parse", "HEAD^{tree}"]), preview["tree"].as_str().unwrap());
     assert_eq!(git(&desk, &["rev-parse", "HEAD~1"]), before);
     assert_eq!(git(&desk, &["status", "--porcelain"]), "", "the index has followed");
-    assert_eq!(git(&desk, &["log", "-1", "--format=%an <%ae>|%B"]), "Ann <ann@example.org>|Second\n\nWith a body.");
+    assert_eq!(
+        git(&desk, &["log", "-1", "--format=%an <%ae>|%B"]),
+        "Ann <ann@example.org>|Second\n\nWith a body."
+    );
     git(&desk, &["fsck", "--strict"]);
     let targets = desk.last_record().targets;
     assert!(targets.contains(&Target::Branch { name: "main".to_owned() }), "{targets:?}");
@@ -100,7 +103,10 @@ async fn only_named_paths_are_committed_and_what_is_staged_stays_staged() {
     desk.done("git_commit", json!({ "message": "A", "paths": ["a.txt"] })).await;
     assert_eq!(git(&desk, &["status", "--porcelain"]), "M  b.txt");
     assert_eq!(paths(&desk.done("git_diff", json!({ "staged": true })).await["files"]), ["b.txt"]);
-    assert_eq!(desk.refused("git_commit", json!({ "message": "N", "paths": ["none"] })).await, Code::NotFound);
+    assert_eq!(
+        desk.refused("git_commit", json!({ "message": "N", "paths": ["none"] })).await,
+        Code::NotFound
+    );
 }
 
 #[tokio::test]
@@ -120,9 +126,16 @@ async fn a_branch_of_its_own_leaves_head_and_index_as_they_are() {
     git(&desk, &["checkout", "--quiet", "--orphan", "alone"]);
     git(&desk, &["commit", "--quiet", "--message", "Alone"]);
     desk.put("a.txt", "more\n");
-    assert_eq!(desk.refused("git_commit", json!({ "message": "X", "branch": "agent/fix" })).await, Code::Conflict);
+    assert_eq!(
+        desk.refused("git_commit", json!({ "message": "X", "branch": "agent/fix" })).await,
+        Code::Conflict
+    );
     for name in ["-x", "HEAD", "refs/heads/x", "a..b", "a b", ""] {
-        assert_eq!(desk.refused("git_commit", json!({ "message": "X", "branch": name })).await, Code::Validation, "{name}");
+        assert_eq!(
+            desk.refused("git_commit", json!({ "message": "X", "branch": name })).await,
+            Code::Validation,
+            "{name}"
+        );
     }
 }
 
@@ -201,7 +214,10 @@ async fn the_first_commit_a_work_tree_and_a_project_below_the_top_work() {
     initialise(&desk.outside(""));
     std::fs::write(desk.outside("outside.txt"), "not the project's\n").unwrap();
     desk.put("a.txt", "one\n");
-    assert_eq!(desk.refused("git_commit", json!({ "message": "X", "branch": "other" })).await, Code::Conflict);
+    assert_eq!(
+        desk.refused("git_commit", json!({ "message": "X", "branch": "other" })).await,
+        Code::Conflict
+    );
     let done = desk.done("git_commit", json!({ "message": "First" })).await;
     assert_eq!((&done["parent"], paths(&done["changes"])), (&Value::Null, vec!["a.txt".to_owned()]));
     assert_eq!(git(&desk, &["ls-tree", "-r", "--name-only", "--full-tree", "HEAD"]), "project/a.txt");
@@ -217,7 +233,8 @@ async fn a_work_tree_commits_to_its_own_branch_and_not_to_one_that_is_checked_ou
     git_in(&first, &["commit", "--quiet", "--allow-empty", "--message", "First"]);
     git_in(&first, &["worktree", "add", "--quiet", "-b", "side", desk.outside("tree").to_str().unwrap()]);
     std::fs::rename(desk.outside("tree/.git"), desk.file(".git")).unwrap();
-    std::fs::write(first.join(".git/worktrees/tree/gitdir"), format!("{}\n", desk.file(".git").display())).unwrap();
+    std::fs::write(first.join(".git/worktrees/tree/gitdir"), format!("{}\n", desk.file(".git").display()))
+        .unwrap();
     desk.put("a.txt", "one\n");
     assert_eq!(desk.done("git_status", json!({})).await["branch"], "side");
     assert_eq!(desk.refused("git_commit", json!({ "message": "X", "branch": "main" })).await, Code::Conflict);
@@ -239,7 +256,10 @@ async fn ignored_and_hidden_files_are_never_committed() {
     desk.put("nested/x.txt", "of another repository\n");
     let state = desk.done("git_status", json!({})).await;
     assert_eq!(state["untracked"], json!([]), "{state}");
-    assert_eq!(desk.refused("git_commit", json!({ "message": "X", "paths": ["build.log"] })).await, Code::Validation);
+    assert_eq!(
+        desk.refused("git_commit", json!({ "message": "X", "paths": ["build.log"] })).await,
+        Code::Validation
+    );
     let done = desk.done("git_commit", json!({ "message": "A" })).await;
     assert_eq!(paths(&done["changes"]), ["a.txt"]);
     // A credential that a person has committed stays out of sight.
@@ -274,7 +294,11 @@ async fn line_endings_and_modes_are_stored_as_git_stores_them() {
     git(&desk, &["add", ".gitattributes"]);
     git(&desk, &["commit", "--quiet", "--message", "Attributes"]);
     desk.put("a.txt", "one\r\n");
-    assert_eq!(desk.done("git_status", json!({})).await["unstaged"], json!([]), "only the line endings differ");
+    assert_eq!(
+        desk.done("git_status", json!({})).await["unstaged"],
+        json!([]),
+        "only the line endings differ"
+    );
     desk.put("a.txt", "one\r\ntwo\r\n");
     desk.put("x.bin", "one\r\ntwo\r\n");
     desk.put("run.sh", "#!/bin/sh\n");
@@ -292,7 +316,11 @@ async fn line_endings_and_modes_are_stored_as_git_stores_them() {
 async fn revisions_are_names_and_not_searches() {
     let desk = repository();
     for revision in [":/First", "HEAD^{/First}", "-x", "HEAD:a.txt", "HEAD..HEAD", "a b", ""] {
-        assert_eq!(desk.refused("git_log", json!({ "from": revision })).await, Code::Validation, "{revision}");
+        assert_eq!(
+            desk.refused("git_log", json!({ "from": revision })).await,
+            Code::Validation,
+            "{revision}"
+        );
     }
     assert_eq!(desk.refused("git_log", json!({ "from": "none" })).await, Code::NotFound);
     assert_eq!(desk.refused("git_diff", json!({ "to": "HEAD" })).await, Code::Validation);

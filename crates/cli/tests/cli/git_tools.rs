@@ -13,9 +13,7 @@ fn repository() -> Project {
     project.write("src/a.txt", "one\n");
     project.write(".gitignore", ".tgp/\n");
     project
-        .shell(&format!(
-            "git init -q -b main && {IDENTITY} && git add -A && git commit -q -m First"
-        ))
+        .shell(&format!("git init -q -b main && {IDENTITY} && git add -A && git commit -q -m First"))
         .expect_code(0);
     project
 }
@@ -67,7 +65,8 @@ fn a_commit_needs_a_person_to_commit_as() {
     let call = ["call", "git_commit", r#"{"message": "X"}"#, "--yes"];
     let refused = project.run(&call).expect_code(2);
     assert!(refused.stdout.contains("ECONFIG") && refused.stdout.contains("user.name"), "{refused:?}");
-    std::fs::write(project.path("home/.gitconfig"), "[user]\n\tname = Eve\n\temail = eve@example.org\n").unwrap();
+    std::fs::write(project.path("home/.gitconfig"), "[user]\n\tname = Eve\n\temail = eve@example.org\n")
+        .unwrap();
     project.run(&call).expect_code(0);
     assert_eq!(git(&project, "log -1 '--format=%an <%ae> %s'"), "Eve <eve@example.org> X");
     assert_eq!(git(&project, "status --porcelain"), "");

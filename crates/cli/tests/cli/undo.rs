@@ -51,7 +51,9 @@ fn a_session_is_undone_as_a_whole_and_once() {
     let (project, id) = worked();
     let before = project.contents();
     let shown = project.run(&["undo", &id, "--dry-run"]).expect_code(0);
-    for line in ["revert   docs/old.md", "delete   docs/deep/new.md", "restore  docs/gone.sh", "delete   made.txt"] {
+    for line in
+        ["revert   docs/old.md", "delete   docs/deep/new.md", "restore  docs/gone.sh", "delete   made.txt"]
+    {
         assert!(shown.stdout.contains(line), "{line}: {}", shown.stdout);
     }
     assert!(shown.stdout.contains("+first"), "{}", shown.stdout);

@@ -71,7 +71,9 @@ impl ProjectRepo {
             let place = self.in_repository(&file.path);
             before.push(index.get_path(&place, 0));
             match &file.content {
-                Some(content) => index.add(&self.entry(&file.path, content, file.executable)?).reading(DOING)?,
+                Some(content) => {
+                    index.add(&self.entry(&file.path, content, file.executable)?).reading(DOING)?
+                }
                 None => match index.remove_path(&place) {
                     Err(error) if error.code() != ErrorCode::NotFound => return Err(error).reading(DOING),
                     _ => {}

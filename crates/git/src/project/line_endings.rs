@@ -47,7 +47,8 @@ fn has_crlf(content: &[u8]) -> bool {
 
 /// As git decides it: no NUL, no carriage return of its own, and few other control characters.
 fn looks_like_text(content: &[u8]) -> bool {
-    let lone = content.iter().enumerate().any(|(at, byte)| *byte == b'\r' && content.get(at + 1) != Some(&b'\n'));
+    let lone =
+        content.iter().enumerate().any(|(at, byte)| *byte == b'\r' && content.get(at + 1) != Some(&b'\n'));
     if lone || content.contains(&0) {
         return false;
     }

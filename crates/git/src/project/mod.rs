@@ -126,7 +126,7 @@ impl ProjectRepo {
         let file = self.repo.path().join("index");
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         if bytes > MAX_INDEX_BYTES {
-            return Err(too_large(format!("its index has {bytes} bytes, more than {MAX_INDEX_BYTES}")));
+            return Err(too_large(&format!("its index has {bytes} bytes, more than {MAX_INDEX_BYTES}")));
         }
         let index = self.repo.index().map_err(|error| {
             let message = format!("cannot read the index: {}", error.message());
@@ -134,7 +134,7 @@ impl ProjectRepo {
                 .help("a sparse or split index is not supported: `git sparse-checkout disable` or `git update-index --no-split-index` rewrites it")
         })?;
         if index.len() > MAX_INDEX_ENTRIES {
-            return Err(too_large(format!("it has {} files, more than {MAX_INDEX_ENTRIES}", index.len())));
+            return Err(too_large(&format!("it has {} files, more than {MAX_INDEX_ENTRIES}", index.len())));
         }
         Ok(index)
     }
@@ -153,7 +153,7 @@ impl ProjectRepo {
     }
 }
 
-fn too_large(what: String) -> ToolError {
+fn too_large(what: &str) -> ToolError {
     ToolError::new(Code::Git, format!("the repository is too large for this tool: {what}"))
         .help("use git itself in this repository")
 }

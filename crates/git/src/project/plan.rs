@@ -23,7 +23,8 @@ const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// Bytes of a branch's name.
 const MAX_BRANCH_BYTES: usize = 200;
 /// Hooks that git would run around a commit.
-const HOOKS: [&str; 5] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction"];
+const HOOKS: [&str; 5] =
+    ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction"];
 
 /// What is to be committed, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +123,13 @@ impl ProjectRepo {
             left_out: Vec::new(),
             notes: self.notes(),
         };
-        let links: BTreeSet<&RelativePath> =
-            scan.staged.iter().chain(&scan.unstaged).filter(|delta| delta.kind != DeltaKind::File).map(|delta| &delta.path).collect();
+        let links: BTreeSet<&RelativePath> = scan
+            .staged
+            .iter()
+            .chain(&scan.unstaged)
+            .filter(|delta| delta.kind != DeltaKind::File)
+            .map(|delta| &delta.path)
+            .collect();
         let mut bytes = 0_usize;
         for path in changed(&scan) {
             if links.contains(&path) {
@@ -161,7 +167,8 @@ impl ProjectRepo {
             Some(tree) => bounds::entry_at(&self.repo, tree, &place)?,
             None => None,
         };
-        let before = before.map(|entry| TreeEntry { id: entry.id, mode: u32::try_from(entry.mode).unwrap_or_default() });
+        let before = before
+            .map(|entry| TreeEntry { id: entry.id, mode: u32::try_from(entry.mode).unwrap_or_default() });
         if before.is_some_and(|entry| entry.is_link() || entry.is_submodule()) {
             left_out.push((path, "links and submodules are committed with git itself"));
             return Ok(None);
@@ -203,7 +210,8 @@ impl ProjectRepo {
 
     /// Whether a file of the disk can be executed, where that counts.
     fn is_executable(&self, place: &Path, before: Option<TreeEntry>) -> bool {
-        let modes_count = self.repo.config().is_ok_and(|config| config.get_bool("core.filemode").unwrap_or(true));
+        let modes_count =
+            self.repo.config().is_ok_and(|config| config.get_bool("core.filemode").unwrap_or(true));
         if !modes_count {
             return before.is_some_and(TreeEntry::is_executable);
         }
@@ -279,15 +287,19 @@ impl ProjectRepo {
         };
         let found = self.repo.find_branch(&branch, BranchType::Local).reading("read a branch")?;
         if found.is_head() || self.is_checked_out(&branch) {
-            return Err(ToolError::new(Code::Conflict, format!("`{branch}` is checked out in another work tree"))
-                .help("commit in that work tree, or choose another branch"));
+            return Err(ToolError::new(
+                Code::Conflict,
+                format!("`{branch}` is checked out in another work tree"),
+            )
+            .help("commit in that work tree, or choose another branch"));
         }
         let descends = tip == head_commit
             || self.repo.graph_descendant_of(tip, head_commit).reading("compare branches")?;
         if !descends {
             let message = format!("the branch `{branch}` does not contain the commit of HEAD");
-            return Err(ToolError::new(Code::Conflict, message)
-                .help("choose a new branch, which is created from HEAD, or merge HEAD into this one with git"));
+            return Err(ToolError::new(Code::Conflict, message).help(
+                "choose a new branch, which is created from HEAD, or merge HEAD into this one with git",
+            ));
         }
         Ok(CommitPlace { branch, tip: Some(tip), parent: Some(tip), is_current })
     }
@@ -323,7 +335,8 @@ impl ProjectRepo {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let config = self.repo.config().ok();
-        let is_set = |name: &str| config.as_ref().is_some_and(|config| config.get_bool(name).unwrap_or(false));
+        let is_set =
+            |name: &str| config.as_ref().is_some_and(|config| config.get_bool(name).unwrap_or(false));
         if is_set("commit.gpgsign") {
             notes.push("the commit is not signed, although commit.gpgSign is set".to_owned());
         }
@@ -340,7 +353,12 @@ impl ProjectRepo {
         notes
     }
 
-    fn nothing_to_commit(&self, request: &CommitRequest, plan: &CommitPlan, files: &dyn WorkFiles) -> ToolError {
+    fn nothing_to_commit(
+        &self,
+        request: &CommitRequest,
+        plan: &CommitPlan,
+        files: &dyn WorkFiles,
+    ) -> ToolError {
         for path in &request.paths {
             let is_there = files.size(path).is_ok_and(|size| size.is_some());
             if is_there && self.is_ignored(path).unwrap_or(false) {
@@ -387,9 +405,12 @@ fn changed(scan: &StatusScan) -> BTreeSet<RelativePath> {
 
 fn refuse_unfinished(scan: &StatusScan) -> Result<(), ToolError> {
     if let Some(path) = scan.conflicted.first() {
-        return Err(ToolError::new(Code::Conflict, format!("`{path}` has a merge conflict that is not resolved"))
-            .detail("path", path.as_str())
-            .help("a person resolves it with git first; nothing was committed"));
+        return Err(ToolError::new(
+            Code::Conflict,
+            format!("`{path}` has a merge conflict that is not resolved"),
+        )
+        .detail("path", path.as_str())
+        .help("a person resolves it with git first; nothing was committed"));
     }
     if !scan.complete {
         return Err(ToolError::new(Code::Git, "not every file of the repository could be compared in time")

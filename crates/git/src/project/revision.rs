@@ -45,7 +45,9 @@ impl ProjectRepo {
                 let scan = self.unstaged_only(scope, files)?;
                 (scan.unstaged, scan.complete)
             }
-            VersionPair::WithDisk { from } => self.compare_with_work_tree(self.commit_of(from)?, scope, files)?,
+            VersionPair::WithDisk { from } => {
+                self.compare_with_work_tree(self.commit_of(from)?, scope, files)?
+            }
             VersionPair::Commits { from, to } => {
                 (self.compare_commits(Some(self.commit_of(from)?), self.commit_of(to)?, scope, files)?, true)
             }
@@ -61,14 +63,16 @@ impl ProjectRepo {
         scope: &[RelativePath],
         files: &dyn WorkFiles,
     ) -> Result<Vec<FileDelta>, ToolError> {
-        let tree = |id: Oid| self.repo.find_commit(id).map(|commit| commit.tree_id()).reading("read a commit");
+        let tree =
+            |id: Oid| self.repo.find_commit(id).map(|commit| commit.tree_id()).reading("read a commit");
         let (from, to) = (from.map(tree).transpose()?, tree(to)?);
         let mut changes = Vec::new();
         bounds::compare(&self.repo, from, Some(to), &mut changes).map_err(|stop| match stop {
-            Stop::Limit(limit) => too_large(limit.to_string()),
+            Stop::Limit(limit) => too_large(&limit.to_string()),
             Stop::Failed(error) => error,
         })?;
-        let entry = |entry: Entry| TreeEntry { id: entry.id, mode: u32::try_from(entry.mode).unwrap_or_default() };
+        let entry =
+            |entry: Entry| TreeEntry { id: entry.id, mode: u32::try_from(entry.mode).unwrap_or_default() };
         let mut found = Vec::new();
         for change in changes {
             let Some(path) = self.in_project(change.path.as_os_str().as_bytes()) else { continue };
@@ -89,7 +93,8 @@ impl ProjectRepo {
         let tree = self.repo.find_commit(from).and_then(|commit| commit.tree()).reading(DOING)?;
         let index = self.index()?;
         let mut options = self.diff_options();
-        let diff = self.repo.diff_tree_to_index(Some(&tree), Some(&index), Some(&mut options)).reading(DOING)?;
+        let diff =
+            self.repo.diff_tree_to_index(Some(&tree), Some(&index), Some(&mut options)).reading(DOING)?;
         let mut deltas: BTreeMap<RelativePath, FileDelta> =
             self.deltas(&diff, scope, files).into_iter().map(|delta| (delta.path.clone(), delta)).collect();
         let scan = self.unstaged_only(scope, files)?;
@@ -108,9 +113,7 @@ impl ProjectRepo {
 
     /// The commit that a revision names. Searches through commit messages and paths of a commit are not revisions here.
     pub(super) fn commit_of(&self, revision: &str) -> Result<Oid, ToolError> {
-        let is_allowed = |character: char| {
-            character.is_alphanumeric() || "._/~^@{}-+#=".contains(character)
-        };
+        let is_allowed = |character: char| character.is_alphanumeric() || "._/~^@{}-+#=".contains(character);
         let shown: String = revision.chars().filter(|character| !character.is_control()).take(80).collect();
         let is_plain = !revision.is_empty()
             && revision.len() <= MAX_REVISION

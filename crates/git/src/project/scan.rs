@@ -101,7 +101,8 @@ impl ProjectRepo {
             None => None,
         };
         let mut options = self.diff_options();
-        let diff = self.repo.diff_tree_to_index(tree.as_ref(), Some(&index), Some(&mut options)).reading(DOING)?;
+        let diff =
+            self.repo.diff_tree_to_index(tree.as_ref(), Some(&index), Some(&mut options)).reading(DOING)?;
         Ok(self.deltas(&diff, scope, files))
     }
 
@@ -158,8 +159,10 @@ impl ProjectRepo {
         files: &dyn WorkFiles,
         scan: &mut StatusScan,
     ) -> Result<bool, ToolError> {
-        let modes_count = self.repo.config().is_ok_and(|config| config.get_bool("core.filemode").unwrap_or(true));
-        let index_time = self.repo.path().join("index").metadata().ok().map(|found| (found.mtime(), found.mtime_nsec()));
+        let modes_count =
+            self.repo.config().is_ok_and(|config| config.get_bool("core.filemode").unwrap_or(true));
+        let index_time =
+            self.repo.path().join("index").metadata().ok().map(|found| (found.mtime(), found.mtime_nsec()));
         for entry in index.iter() {
             if files.is_due() {
                 return Ok(false);
@@ -202,8 +205,11 @@ impl ProjectRepo {
         if before.is_link() {
             let target = || place.read_link().ok().map(|target| target.into_os_string().into_encoded_bytes());
             let is_unchanged = is_same
-                || target().is_some_and(|target| Oid::hash_object(ObjectType::Blob, &target).is_ok_and(|id| id == entry.id));
-            return Ok((!is_unchanged).then(|| FileDelta { kind: DeltaKind::Link, ..between(path, Some(before), None) }));
+                || target().is_some_and(|target| {
+                    Oid::hash_object(ObjectType::Blob, &target).is_ok_and(|id| id == entry.id)
+                });
+            return Ok((!is_unchanged)
+                .then(|| FileDelta { kind: DeltaKind::Link, ..between(path, Some(before), None) }));
         }
         let deleted = |path| Ok(Some(between(path, Some(before), None)));
         let Some(found) = found else { return deleted(path) };

@@ -14,7 +14,9 @@ async fn the_prompt_and_the_schemas_of_all_tools_stay_within_their_budget() {
     let project = Project::new();
     let kernel = project.boot().await.unwrap();
     // Sessions are not offered what is for other programs.
-    let is_offered = |name: &str| !["audit_tail", "call_host", "call_upstream", "exec_code", "undo_session"].contains(&name);
+    let is_offered = |name: &str| {
+        !["audit_tail", "call_host", "call_upstream", "exec_code", "undo_session"].contains(&name)
+    };
     let offered = kernel.definitions().filter(|tool| is_offered(tool.name.as_str()));
     let tools: Vec<ModelTool> = offered.map(ModelTool::from).collect();
     let prompt = kernel.system_prompt().await;

@@ -222,8 +222,11 @@ async fn a_variable_that_the_kernel_was_not_told_of_is_not_sent() {
     let (base, heads) = model_server();
     let project = Project::new();
     for (key_variables, is_sent) in [(vec![], false), (vec!["GATEWAY_KEY".to_owned()], true)] {
-        let options =
-            BootOptions { environment: environment(KEYS), key_variables: key_variables.clone(), ..project.options() };
+        let options = BootOptions {
+            environment: environment(KEYS),
+            key_variables: key_variables.clone(),
+            ..project.options()
+        };
         let kernel = Kernel::boot(options).await.unwrap();
         let model = ModelChoice {
             provider: Some(base.clone()),
@@ -233,8 +236,9 @@ async fn a_variable_that_the_kernel_was_not_told_of_is_not_sent() {
         };
         let (sender, _events) = mpsc::channel(16);
         let (_handle, stop) = StopSignal::new();
-        let ended =
-            kernel.run_session(SessionRequest { model, ..SessionRequest::new("say hello") }, sender, stop).await;
+        let ended = kernel
+            .run_session(SessionRequest { model, ..SessionRequest::new("say hello") }, sender, stop)
+            .await;
         match ended {
             Ok(_) => {
                 let head = heads.recv_timeout(Duration::from_secs(10)).unwrap();

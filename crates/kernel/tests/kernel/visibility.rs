@@ -54,7 +54,11 @@ const TOOLS: &[(&str, Reads, &str)] = &[
     ("fs_list", Reads::Filtered, "a walk with the filter"),
     ("fs_read", Reads::Named, "a hidden file is as if it were not there"),
     ("fs_write", Reads::Named, "what was there before is shown where it may be"),
-    ("git_commit", Reads::Filtered, "what is not committed, with the filter; hidden files are not part of it"),
+    (
+        "git_commit",
+        Reads::Filtered,
+        "what is not committed, with the filter; hidden files are not part of it",
+    ),
     ("git_diff", Reads::Filtered, "versions of files that may be seen"),
     ("git_log", Reads::Filtered, "commits of a path by the files in it that may be seen"),
     ("git_status", Reads::Filtered, "what is not committed, with the filter"),
@@ -324,7 +328,10 @@ fn special(tool: &str) -> Vec<Value> {
             json!({ "from": "HEAD~1", "to": "HEAD", "path": "vault" }),
             json!({ "staged": true }),
         ],
-        "git_log" => ["", "src", "src/secret", "vault", "vault/v.ts"].iter().map(|path| json!({ "path": path })).collect(),
+        "git_log" => ["", "src", "src/secret", "vault", "vault/v.ts"]
+            .iter()
+            .map(|path| json!({ "path": path }))
+            .collect(),
         "git_commit" => vec![
             json!({ "message": "All", "branch": "all" }),
             json!({ "message": "Vault", "paths": ["vault"], "branch": "side" }),

@@ -90,7 +90,12 @@ impl RecordedFs {
     fn image(&self, change: &Change) -> BeforeImage {
         let path = change.path();
         let (root, name) = self.workspace.name_of(path);
-        BeforeImage { root, path: name, before: self.before(path), after: change.content().map(canonical::sha256_hex) }
+        BeforeImage {
+            root,
+            path: name,
+            before: self.before(path),
+            after: change.content().map(canonical::sha256_hex),
+        }
     }
 
     fn before(&self, path: &RelativePath) -> BeforeState {
@@ -106,7 +111,8 @@ impl RecordedFs {
                 BeforeState::TooLarge { bytes: size }
             }
             Ok(Some(Entry { kind: EntryKind::File, .. })) => {
-                let mode = self.place.join(path.as_str()).symlink_metadata().map(|found| found.mode() & 0o777);
+                let mode =
+                    self.place.join(path.as_str()).symlink_metadata().map(|found| found.mode() & 0o777);
                 match (self.inner.read(path), mode) {
                     (Ok(content), Ok(mode)) => BeforeState::File { content, mode },
                     _ => BeforeState::Unreadable,

@@ -135,7 +135,7 @@ impl History {
                 let is_old =
                     |test: &&'static str| files.contains_key(test) && files.get(test) == old.get(test);
                 let changed = TESTS.iter().any(|test| files.contains_key(test) && !is_old(test));
-                let failed = known.as_ref().map_or(!changed, |known| known.iter().any(|test| is_old(test)));
+                let failed = known.as_ref().map_or(!changed, |known| known.iter().any(is_old));
                 has_failed |= failed && index >= idle;
             }
         }

@@ -7,9 +7,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tgp_contract::{
-    Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolError, background,
-};
+use tgp_contract::{Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolError, background};
 use tgp_git::{CommitPlan, CommitRequest, PlannedFile, ProjectRepo, VersionContent, WorkFiles};
 use tgp_router::{
     ApprovedSnapshot, FileSnapshot, Invocation, Preview, Tool, ToolOutcome, ToolSpec, Workspace,
@@ -123,9 +121,14 @@ impl Tool for GitCommit {
     }
 
     /// The current branch is a target like one that is named.
-    async fn targets_in(&self, args: &GitCommitArgs, workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
+    async fn targets_in(
+        &self,
+        args: &GitCommitArgs,
+        workspace: &Workspace,
+    ) -> Result<Vec<Target>, ToolError> {
         let (place, wanted) = (workspace.project_place().to_owned(), args.branch.clone());
-        let branch = background::run(move || ProjectRepo::open(&place)?.target_branch(wanted.as_deref())).await?;
+        let branch =
+            background::run(move || ProjectRepo::open(&place)?.target_branch(wanted.as_deref())).await?;
         let mut targets = vec![Target::Branch { name: branch }];
         targets.extend(reads(paths_of(&args.paths)?));
         Ok(targets)
@@ -135,7 +138,8 @@ impl Tool for GitCommit {
     async fn found_targets(&self, args: &GitCommitArgs, invocation: Invocation<'_>) -> Vec<Target> {
         let Ok(paths) = paths_of(&args.paths) else { return Vec::new() };
         let named: BTreeSet<RelativePath> = paths.iter().cloned().collect();
-        let changed = read_repository(&self.0, invocation, move |repo, files| repo.changed_files(&paths, files));
+        let changed =
+            read_repository(&self.0, invocation, move |repo, files| repo.changed_files(&paths, files));
         let changed = changed.await.unwrap_or_default();
         reads(changed.into_iter().filter(|path| !named.contains(path)))
     }
@@ -193,7 +197,10 @@ impl GitCommit {
             Ok((result_of(&plan, Some(done.commit), changes), found))
         };
         // The lock is taken last: a call that waits for it must not keep others from the place that they need to release it.
-        read_repository(&self.0, invocation, |repo, files| files.files.while_unchanged(|| commit(repo, files))).await
+        read_repository(&self.0, invocation, |repo, files| {
+            files.files.while_unchanged(|| commit(repo, files))
+        })
+        .await
     }
 }
 

@@ -112,8 +112,13 @@ impl Tool for GitDiff {
         let (scope, offset) = (super::paths_of(&[args.path])?, args.offset);
         let page = read_repository(&self.0, invocation, move |repo, files| {
             let (deltas, complete) = repo.compare(&what, &scope, files)?;
-            let mut page =
-                DiffPage { total: deltas.len(), complete, truncated: false, next_offset: None, files: Vec::new() };
+            let mut page = DiffPage {
+                total: deltas.len(),
+                complete,
+                truncated: false,
+                next_offset: None,
+                files: Vec::new(),
+            };
             let mut left = MAX_PAGE_BYTES;
             for (number, delta) in deltas.iter().enumerate().skip(offset) {
                 let shown = difference_of(repo, delta, files)?;

@@ -101,6 +101,7 @@ impl Tool for GitStatus {
 }
 
 fn listed(deltas: &[FileDelta]) -> Vec<ChangedFile> {
-    let file = |delta: &FileDelta| ChangedFile { path: delta.path.clone(), change: delta.change().to_owned() };
+    let file =
+        |delta: &FileDelta| ChangedFile { path: delta.path.clone(), change: delta.change().to_owned() };
     deltas.iter().take(MAX_LISTED).map(file).collect()
 }

@@ -30,7 +30,8 @@ pub(super) fn between(
         _ => None,
     };
     if let Some(bytes) = too_large(&before).or_else(|| too_large(&after)) {
-        let text = format!("--- a/{path}\n+++ b/{path}\nThe file has {bytes} bytes; its difference is not shown\n");
+        let text =
+            format!("--- a/{path}\n+++ b/{path}\nThe file has {bytes} bytes; its difference is not shown\n");
         return Difference { text, complete: false };
     }
     let bytes = |content: &Option<VersionContent>| match content {

@@ -50,12 +50,8 @@ impl WorkFiles for VisibleWorkFiles<'_> {
         visit: &mut dyn FnMut(&RelativePath) -> bool,
     ) -> Result<bool, ToolError> {
         let is_due = || self.stop.is_due();
-        let walk = Walk {
-            files: &self.files,
-            ignored: IgnorePolicy::Skipped,
-            depth: usize::MAX,
-            is_due: &is_due,
-        };
+        let walk =
+            Walk { files: &self.files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &is_due };
         let walked = walk.each(start, &mut |entry: &Entry| {
             let goes_on = entry.kind != EntryKind::File || visit(&entry.path);
             if goes_on { Flow::On } else { Flow::Stop }

@@ -58,10 +58,18 @@ pub(super) struct LoggedChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum LoggedBefore {
-    Absent { missing_parents: usize },
-    File { sha256: String, mode: u32 },
+    Absent {
+        missing_parents: usize,
+    },
+    File {
+        sha256: String,
+        mode: u32,
+    },
     /// Its content was not kept, for this reason.
-    Unkept { reason: UnkeptReason, sha256: Option<String> },
+    Unkept {
+        reason: UnkeptReason,
+        sha256: Option<String>,
+    },
 }
 
 /// Why a content was not kept.
@@ -83,7 +91,9 @@ impl UnkeptReason {
         match self {
             Self::FileSize => format!("the file had more than {MAX_FILE_BYTES} bytes"),
             Self::SessionSize => {
-                format!("the session changed more than is kept: {MAX_SESSION_BYTES} bytes or {MAX_CHANGES} changes")
+                format!(
+                    "the session changed more than is kept: {MAX_SESSION_BYTES} bytes or {MAX_CHANGES} changes"
+                )
             }
             Self::Unreadable => "its content could not be stored".to_owned(),
             Self::Outside => "it is outside of the project".to_owned(),
@@ -115,12 +125,7 @@ impl SessionImages {
         Self { sessions, tokens, counts: Mutex::default(), batches: AtomicU64::new(1) }
     }
 
-    fn store(
-        &self,
-        session: &str,
-        batch: &str,
-        images: Vec<BeforeImage>,
-    ) -> Result<(), ToolError> {
+    fn store(&self, session: &str, batch: &str, images: Vec<BeforeImage>) -> Result<(), ToolError> {
         let folder = self.sessions.folder(session).join(FOLDER);
         private_directory().recursive(true).create(&folder).map_err(at(&folder))?;
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +144,13 @@ impl SessionImages {
             }
             let before = kept(&folder, root, &path, before, counts);
             open.push((path.clone(), after.clone()));
-            lines.push(ImageLine::Change(LoggedChange { batch: batch.to_owned(), root, path, before, after }));
+            lines.push(ImageLine::Change(LoggedChange {
+                batch: batch.to_owned(),
+                root,
+                path,
+                before,
+                after,
+            }));
         }
         if !open.is_empty() {
             counts.open.insert(batch.to_owned(), open);
@@ -280,8 +291,9 @@ impl ImageLog {
         let bytes = tgp_fs::read_plain(&path, MAX_FILE_BYTES);
         bytes.filter(|bytes| canonical::sha256_hex(bytes) == sha256).ok_or_else(|| {
             let message = format!("the stored content `{}` is missing or damaged", path.display());
-            ToolError::new(Code::Integrity, message)
-                .help("name the files to undo and leave out the one that this belongs to; nothing was changed")
+            ToolError::new(Code::Integrity, message).help(
+                "name the files to undo and leave out the one that this belongs to; nothing was changed",
+            )
         })
     }
 

@@ -10,5 +10,5 @@ mod tool;
 
 pub(crate) use images::SessionImages;
 pub use other_effects::OtherEffect;
-pub use tool::{UndoResult, UndoneFile, UnkeptFile};
 pub(crate) use tool::undo_tool;
+pub use tool::{UndoResult, UndoneFile, UnkeptFile};

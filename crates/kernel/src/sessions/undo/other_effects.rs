@@ -61,7 +61,9 @@ fn kind_of(body: &Value) -> Option<&'static str> {
         "write_file" | "patch_file" => Some("tool repository"),
         "sync" | "call_upstream" => Some("network"),
         "call_host" => Some("host program"),
-        "fetch" => (!matches!(text("/arguments/method"), "" | "GET" | "HEAD" | "get" | "head")).then_some("network"),
+        "fetch" => {
+            (!matches!(text("/arguments/method"), "" | "GET" | "HEAD" | "get" | "head")).then_some("network")
+        }
         "shell_exec" if has_target("network") => Some("network"),
         "shell_exec" if text("/arguments/template") == "build" => Some("build output"),
         _ => None,

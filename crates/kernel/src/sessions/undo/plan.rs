@@ -78,7 +78,9 @@ impl UndoPlan {
         let Some(last) = changes.last() else { return };
         // Back to where the session's own changes follow each other.
         let mut first = changes.len() - 1;
-        while let Some((before, this)) = first.checked_sub(1).and_then(|at| Some((changes.get(at)?, changes.get(first)?))) {
+        while let Some((before, this)) =
+            first.checked_sub(1).and_then(|at| Some((changes.get(at)?, changes.get(first)?)))
+        {
             if hash_before(this) != Some(before.after.as_deref()) {
                 break;
             }
@@ -89,15 +91,12 @@ impl UndoPlan {
             LoggedBefore::Absent { missing_parents } => {
                 RestoredState::Absent { missing_parents: *missing_parents }
             }
-            LoggedBefore::File { sha256, mode } => RestoredState::File { sha256: sha256.clone(), mode: *mode },
+            LoggedBefore::File { sha256, mode } => {
+                RestoredState::File { sha256: sha256.clone(), mode: *mode }
+            }
             LoggedBefore::Unkept { reason, .. } => return self.unkept.push((path, reason.words())),
         };
-        self.steps.push(UndoStep {
-            path,
-            left: last.after.clone(),
-            restore,
-            keeps_other_change: first > 0,
-        });
+        self.steps.push(UndoStep { path, left: last.after.clone(), restore, keeps_other_change: first > 0 });
     }
 }
 

@@ -228,7 +228,9 @@ impl Undo {
                 .help("wait until it has ended, or stop it with Ctrl-C there"));
         }
         let log = ImageLog::of(sessions, &session);
-        let current = |path: &RelativePath| content(files, path).ok().flatten().map(|bytes| canonical::sha256_hex(&bytes));
+        let current = |path: &RelativePath| {
+            content(files, path).ok().flatten().map(|bytes| canonical::sha256_hex(&bytes))
+        };
         let mut plan = UndoPlan::of(&log.lines()?, &current);
         let is_meant = |path: &RelativePath| {
             let is_named = paths.is_empty() || paths.iter().any(|one| path.is_inside(one));
@@ -269,7 +271,9 @@ impl Undo {
             }
             if !judged.contains(&step.path) {
                 let message = format!("`{}` was not among the files that the rules judged", step.path);
-                return Err(ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call"));
+                return Err(
+                    ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call")
+                );
             }
             let path = step.path.clone();
             let (change, mode, missing_parents) = match &step.restore {
@@ -292,7 +296,10 @@ impl Undo {
     }
 
     fn unkept(&self) -> Vec<UnkeptFile> {
-        let file = |(path, reason): &(RelativePath, String)| UnkeptFile { path: path.clone(), reason: reason.clone() };
+        let file = |(path, reason): &(RelativePath, String)| UnkeptFile {
+            path: path.clone(),
+            reason: reason.clone(),
+        };
         self.plan.unkept.iter().map(file).collect()
     }
 }
@@ -386,7 +393,13 @@ fn changed_since(changed: &[&RelativePath], others: &[&RelativePath]) -> ToolErr
     let message = format!("changed since the session's last change: {}{more}", shown.join(", "));
     let help = match others.is_empty() {
         true => "nothing was undone; compare the files by hand".to_owned(),
-        false => format!("nothing was undone; name only the other files to undo those: {}", names(others).join(" ")),
+        false => format!(
+            "nothing was undone; name only the other files to undo those: {}",
+            names(others).join(" ")
+        ),
     };
-    ToolError::new(Code::Conflict, message).detail("changed", names(changed)).detail("undoable", names(others)).help(help)
+    ToolError::new(Code::Conflict, message)
+        .detail("changed", names(changed))
+        .detail("undoable", names(others))
+        .help(help)
 }
