@@ -166,7 +166,7 @@ fn ten_reads(section: &mut Section, rounds: usize) -> Result<()> {
             bail!("the session has read {told} files: {}", String::from_utf8_lossy(&output.stderr));
         }
         let started = Instant::now();
-        match Command::new("node").args(["-e", peer]).current_dir(directory).output() {
+        match Command::new("node").args(["-e", peer]).current_dir(&directory).output() {
             Ok(output) if output.status.success() => theirs.push(started.elapsed()),
             _ if theirs.is_empty() => section.skipped("node", "it cannot be started"),
             _ => bail!("node failed after it had succeeded"),

@@ -5,7 +5,7 @@ pub fn of(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lines)| lines)
 }
 
-const EXAMPLES: [(&str, &[&str]); 37] = [
+const EXAMPLES: [(&str, &[&str]); 38] = [
     ("init", &["tgp init", "tgp -C ~/shop init"]),
     ("demo", &["tgp demo"]),
     (

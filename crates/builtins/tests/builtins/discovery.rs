@@ -249,7 +249,8 @@ fn bug_a_file_goes_to_the_runner_of_its_language_and_folder() {
         ),
     ] {
         let selected = select(runners.clone(), Some(only));
-        let lines: Vec<String> = selected.iter().map(|one| one.shown_command()).collect();
+        let lines: Vec<String> =
+            selected.iter().map(tgp_builtins::testing::SelectedRunner::shown_command).collect();
         assert_eq!(lines, expected, "{only}");
     }
     assert_eq!(select(runners, None).len(), 4);

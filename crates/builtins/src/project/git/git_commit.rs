@@ -247,7 +247,7 @@ fn previews(
         let after = file.content.clone().map(VersionContent::Bytes);
         let was = file.before.is_some_and(|version| version.executable);
         let executable = (file.content.is_some() && was != file.executable).then_some(file.executable);
-        let difference = between(&file.path, before, after, executable);
+        let difference = between(&file.path, before.as_ref(), after.as_ref(), executable);
         left = left.saturating_sub(difference.text.len());
         shown.push(commit_file(file, Some(difference.text), !difference.complete));
     }

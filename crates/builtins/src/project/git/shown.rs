@@ -15,30 +15,33 @@ pub(super) fn difference_of(
     }
     let before = version(repo, &delta.path, delta.before, files)?;
     let after = version(repo, &delta.path, delta.after, files)?;
-    Ok(between(&delta.path, before, after, delta.executable()))
+    Ok(between(&delta.path, before.as_ref(), after.as_ref(), delta.executable()))
 }
 
 /// The same for contents that are known.
 pub(super) fn between(
     path: &RelativePath,
-    before: Option<VersionContent>,
-    after: Option<VersionContent>,
+    before: Option<&VersionContent>,
+    after: Option<&VersionContent>,
     executable: Option<bool>,
 ) -> Difference {
-    let too_large = |content: &Option<VersionContent>| match content {
+    let too_large = |content: Option<&VersionContent>| match content {
         Some(VersionContent::TooLarge(bytes)) => Some(*bytes),
         _ => None,
     };
-    if let Some(bytes) = too_large(&before).or_else(|| too_large(&after)) {
+    if let Some(bytes) = too_large(before).or_else(|| too_large(after)) {
         let text =
             format!("--- a/{path}\n+++ b/{path}\nThe file has {bytes} bytes; its difference is not shown\n");
         return Difference { text, complete: false };
     }
-    let bytes = |content: &Option<VersionContent>| match content {
-        Some(VersionContent::Bytes(bytes)) => Some(bytes.clone()),
+    difference_with_mode(path.as_str(), bytes(before), bytes(after), executable)
+}
+
+fn bytes(content: Option<&VersionContent>) -> Option<&[u8]> {
+    match content {
+        Some(VersionContent::Bytes(bytes)) => Some(bytes),
         _ => None,
-    };
-    difference_with_mode(path.as_str(), bytes(&before).as_deref(), bytes(&after).as_deref(), executable)
+    }
 }
 
 pub(super) fn version(

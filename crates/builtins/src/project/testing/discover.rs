@@ -144,12 +144,15 @@ pub fn detect(configured: Option<&str>, files: &dyn Manifests) -> Option<Runner>
     discover(configured, files).ok()?.into_iter().next()
 }
 
+/// Finds the runner of one language in a folder.
+type FindRunner = fn(&Below<'_>) -> Option<Runner>;
+
 /// Languages that are looked for.
 const LANGUAGES: usize = 4;
 
 /// The runners of one folder, in the order in which they run.
 fn runners_of(below: &Below<'_>, covered: &[Language]) -> Vec<Runner> {
-    let search: [(Language, fn(&Below<'_>) -> Option<Runner>); LANGUAGES] = [
+    let search: [(Language, FindRunner); LANGUAGES] = [
         (Language::Rust, |files| cargo(files)),
         (Language::JavaScript, node),
         (Language::Python, python),

@@ -385,7 +385,7 @@ fn content(files: &ProjectFiles, path: &RelativePath) -> Result<Option<Vec<u8>>,
 /// Files that are not what the session left.
 fn changed_since(changed: &[&RelativePath], others: &[&RelativePath]) -> ToolError {
     let names = |paths: &[&RelativePath]| -> Vec<String> {
-        paths.iter().take(MAX_NAMED).map(|path| path.to_string()).collect()
+        paths.iter().take(MAX_NAMED).map(ToString::to_string).collect()
     };
     let shown: Vec<String> = names(changed).iter().map(|path| format!("`{path}`")).collect();
     let more = changed.len().saturating_sub(MAX_NAMED);
