@@ -56,7 +56,7 @@ fn explained(error: ToolError, shown: &str) -> ToolError {
         true => error.message.clone(),
         false => format!("`{shown}` failed: {}", error.message),
     };
-    let error = error.with_message(message);
+    let error = error.with_message(message).detail("host", shown);
     if error.help_of().is_some() {
         return error;
     }
