@@ -152,7 +152,7 @@ impl Workspace {
         Ok(Self {
             reach: within_reach(Arc::clone(&base), place.clone()),
             tools: Arc::new(ProtectedFs::new(Arc::new(open(tool_root)?), Vec::new())),
-            host: Arc::new(ProtectedFs::new(disk, kept)),
+            host: Arc::new(ProtectedFs::new(disk, kept).with_packages_of(place.clone())),
             project: place,
             opened: OpenedDirectories {
                 writable: opened.iter().take(wanted.writable.len()).cloned().collect(),
