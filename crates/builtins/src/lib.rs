@@ -20,7 +20,7 @@ pub mod results {
     };
     pub use crate::knowledge::{ChronicleAppendResult, ChroniclePage, GraphIngestResult, GraphQueryResult};
     pub use crate::process::{
-        CommandChange, CommandEnd, CommandOutput, CommandResult, StreamBytes, TestRunResult,
+        CommandChange, CommandEnd, CommandOutput, CommandResult, RunnerResult, StreamBytes, TestRunResult,
     };
     pub use crate::project::{
         CutLine, ExistsResult, FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult,

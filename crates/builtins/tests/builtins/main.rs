@@ -3,6 +3,7 @@
 
 mod approval;
 mod cancellation;
+mod discovery;
 mod effect_gate;
 mod guarded;
 mod project_changes;
