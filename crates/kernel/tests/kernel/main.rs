@@ -45,6 +45,7 @@ mod statements;
 mod std_library;
 mod support;
 mod tdd;
+mod test_runs;
 mod throws;
 mod tool_library;
 mod tool_tests;
