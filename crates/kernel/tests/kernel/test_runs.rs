@@ -1,5 +1,6 @@
 //! `test_run` on real runners: several languages, the project's own Python, and what survives a run.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -119,6 +120,9 @@ async fn bug_tests_run_with_the_python_of_the_project_and_no_call_replaces_it() 
     let run = test_run(&kernel, json!({})).await;
     assert!(run["command"].as_str().unwrap().starts_with(".venv/bin/python -m unittest"), "{run}");
     assert_eq!((&run["passed"], state(&kernel)), (&json!(1), TddState::Green), "{run}");
+    kernel.shutdown().await;
+    // Where no test is asked for either.
+    let kernel = project.boot().await.unwrap();
     for path in [
         ".venv/bin/python",
         ".venv/lib/unittest.py",
@@ -205,7 +209,6 @@ async fn a_cache_survives_test_runs_with_the_same_key_and_no_other_command_sees_
     std::fs::remove_dir_all(cache.path().join("tests")).unwrap();
     assert_eq!(runs().await, "1");
     kernel.shutdown().await;
-    use std::os::unix::fs::PermissionsExt;
     for folder in caches(cache.path()) {
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
     }

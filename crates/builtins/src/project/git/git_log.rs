@@ -86,7 +86,7 @@ impl Tool for GitLog {
 
     const INFO: ToolSpec = ToolSpec {
         name: "git_log",
-        aliases: &[],
+        aliases: &["git.log"],
         description: "List commits, newest first.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
