@@ -40,9 +40,7 @@ pub fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-const ABOUT: &str = "\
-The kernel that an AI agent runs on: it forges typed tools, checks them,
-and runs them in a locked sandbox";
+const ABOUT: &str = "Run an AI agent on your project: every action is checked, sandboxed and recorded";
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 refused by a gate,
