@@ -29,7 +29,7 @@ fn worked() -> (Project, String) {
             vec![say("Done.")],
         ],
     );
-    let (ran, events) = session(&project, &["work", "--provider", &provider, "--yes"]);
+    let (ran, events) = session(&project, &["do the work", "--provider", &provider, "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let id = summary(&events)["session"].as_str().unwrap().to_owned();
     assert_eq!(project.read("docs/old.md"), "1st\n2nd\nmore\n");

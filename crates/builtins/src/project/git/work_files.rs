@@ -1,6 +1,8 @@
 //! The files of the project as git's comparison sees them: what the caller may see, and nothing else.
 
-use tgp_contract::{Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility};
+use tgp_contract::{
+    ChronicleLayout, Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility, has_chronicle_name,
+};
 use tgp_git::WorkFiles;
 use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
 
@@ -27,7 +29,9 @@ fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
 
 impl WorkFiles for VisibleWorkFiles<'_> {
     fn shows(&self, path: &RelativePath) -> bool {
-        self.visible.shows(Root::Project, path)
+        // A chronicle tells of all files, so a caller who may not see all of them does not see it here.
+        let tells_of_all = ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path);
+        self.visible.shows(Root::Project, path) && (!tells_of_all || self.visible.is_everything())
     }
 
     fn size(&self, path: &RelativePath) -> Result<Option<u64>, ToolError> {

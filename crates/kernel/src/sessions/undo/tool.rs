@@ -1,15 +1,15 @@
 //! `undo_session`: files that the calls of a session have changed, put back as they were.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Change, Code, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root, Target, ToolError,
-    Visibility, background, canonical,
+    Access, Actor, Change, Code, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root, Target,
+    ToolError, Visibility, background, canonical,
 };
 use tgp_router::files::{ProjectFiles, difference};
 use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
@@ -120,8 +120,8 @@ impl Tool for UndoSession {
         let Ok(paths) = named(args) else { return Vec::new() };
         let (sessions, wanted) = (self.sessions.clone(), args.session.clone());
         let (files, visible) = (invocation.workspace.project_files(), invocation.visibility().await);
-        let only = paths.clone();
-        let work = background::run(move || Undo::find(&sessions, &wanted, &only, &files, &visible));
+        let (only, place) = (paths.clone(), invocation.workspace.project_place().to_owned());
+        let work = background::run(move || Undo::find(&sessions, &place, &wanted, &only, &files, &visible));
         let Ok(undo) = work.await else { return Vec::new() };
         let target = |step: &UndoStep| {
             let is_removed = matches!(step.restore, RestoredState::Absent { .. });
@@ -136,6 +136,11 @@ impl Tool for UndoSession {
         args: UndoArgs,
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<UndoResult>, ToolError> {
+        // What other sessions have changed is not for an agent to read or to put back.
+        if !matches!(invocation.context.actor, Actor::Person(_)) {
+            return Err(ToolError::new(Code::Permission, "only a person undoes a session")
+                .help("ask the user to run `tgp undo SESSION`"));
+        }
         let paths = named(&args)?;
         let dry_run = invocation.context.dry_run;
         let judged: BTreeSet<RelativePath> =
@@ -144,8 +149,9 @@ impl Tool for UndoSession {
         let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
         let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
         let (sessions, root) = (self.sessions.clone(), self.root.clone());
+        let place = workspace.project_place().to_owned();
         background::run_bounded(move || {
-            let undo = Undo::find(&sessions, &args.session, &paths, &files, &visible)?;
+            let undo = Undo::find(&sessions, &place, &args.session, &paths, &files, &visible)?;
             let prepared = undo.prepare(&files, &judged)?;
             let mut result = UndoResult {
                 session: undo.session.clone(),
@@ -189,7 +195,7 @@ impl Tool for UndoSession {
             prepared.iter().for_each(|file| file.finish(&files));
             // The files are back in any case; without the note the next undo finds them changed and refuses.
             let paths = prepared.iter().map(|file| file.change.path().clone()).collect();
-            if let Err(error) = ImageLog::of(&sessions, &undo.session).undone(paths) {
+            if let Err(error) = undo.log.undone(paths) {
                 tracing::warn!(target: "kernel", "an undo was not noted: {error}");
             }
             Ok(ToolOutcome { files: effects, ..result.into() })
@@ -217,6 +223,7 @@ struct Undo {
 impl Undo {
     fn find(
         sessions: &Sessions,
+        project: &Path,
         wanted: &str,
         paths: &[RelativePath],
         files: &ProjectFiles,
@@ -227,7 +234,7 @@ impl Undo {
             return Err(ToolError::new(Code::Conflict, format!("session `{session}` is still running"))
                 .help("wait until it has ended, or stop it with Ctrl-C there"));
         }
-        let log = ImageLog::of(sessions, &session);
+        let log = ImageLog::of(sessions, &session, project);
         let current = |path: &RelativePath| {
             content(files, path).ok().flatten().map(|bytes| canonical::sha256_hex(&bytes))
         };
