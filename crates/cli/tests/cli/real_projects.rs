@@ -54,7 +54,8 @@ fn session(project: &Project, name: &str, task: &str, turns: &[Vec<Value>]) -> S
             ran.stdout
         );
     }
-    let id = events.iter().find_map(|event| event["sessionId"].as_str());
+    let began = events.iter().find(|event| event["type"] == "session");
+    let id = began.and_then(|event| event["id"].as_str());
     id.unwrap_or_else(|| panic!("no session: {}", ran.stdout)).to_owned()
 }
 

@@ -29,9 +29,9 @@ fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
 
 impl WorkFiles for VisibleWorkFiles<'_> {
     fn shows(&self, path: &RelativePath) -> bool {
-        // A chronicle tells of all files, so a caller who may not see all of them does not see it here.
+        // A chronicle tells of all files, also of those that the caller may not see. It is left to a person.
         let tells_of_all = ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path);
-        self.visible.shows(Root::Project, path) && (!tells_of_all || self.visible.is_everything())
+        self.visible.shows(Root::Project, path) && !tells_of_all
     }
 
     fn size(&self, path: &RelativePath) -> Result<Option<u64>, ToolError> {

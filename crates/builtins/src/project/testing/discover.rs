@@ -229,7 +229,11 @@ fn replaced(kind: RunnerKind, files: &Below<'_>) -> Option<String> {
     let stands_in = |modules: &[&str]| {
         let all = files.names("");
         // Python also loads compiled modules and libraries, `pytest.pyc` and `pytest.cpython-311-x86_64-linux-gnu.so`.
-        let is_module = |own: &&String| modules.iter().any(|module| own.split('.').next() == Some(module));
+        let is_module = |own: &&String| {
+            let (name, rest) = own.split_once('.').unwrap_or((own.as_str(), "py"));
+            let ending = rest.rsplit('.').next().unwrap_or(rest);
+            modules.contains(&name) && ["py", "pyc", "pyo", "pyd", "so"].contains(&ending)
+        };
         let found = all.iter().find(is_module).cloned().or_else(|| {
             let names = modules.iter().map(|module| format!("{module}.py"));
             names.into_iter().find(|name| manifest(files, name).is_some())

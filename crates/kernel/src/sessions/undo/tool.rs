@@ -136,11 +136,8 @@ impl Tool for UndoSession {
         args: UndoArgs,
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<UndoResult>, ToolError> {
-        // What other sessions have changed is not for an agent to read or to put back.
-        if !matches!(invocation.context.actor, Actor::Person(_)) {
-            return Err(ToolError::new(Code::Permission, "only a person undoes a session")
-                .help("ask the user to run `tgp undo SESSION`"));
-        }
+        // What was in the files of other sessions is for a person to read.
+        let is_person = matches!(invocation.context.actor, Actor::Person(_));
         let paths = named(&args)?;
         let dry_run = invocation.context.dry_run;
         let judged: BTreeSet<RelativePath> =
@@ -155,7 +152,7 @@ impl Tool for UndoSession {
             let prepared = undo.prepare(&files, &judged)?;
             let mut result = UndoResult {
                 session: undo.session.clone(),
-                changes: prepared.iter().map(|file| file.shown(dry_run)).collect(),
+                changes: prepared.iter().map(|file| file.shown(dry_run && is_person)).collect(),
                 unkept: undo.unkept(),
                 truncated: undo.plan.is_cut,
                 not_undone: other_effects(&root, &undo.session)?,
