@@ -1,3 +1,5 @@
+//! The configuration of the user: what is read, refused and merged.
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;

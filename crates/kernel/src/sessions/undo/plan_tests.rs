@@ -1,3 +1,5 @@
+//! What is undone of a list of changes.
+
 use super::*;
 
 fn change(batch: &str, path: &str, before: Option<&str>, after: Option<&str>) -> ImageLine {
