@@ -29,6 +29,7 @@ const SETTLED: usize = 100;
 
 pub fn measure(section: &mut Section, settings: &BenchSettings) -> Result<()> {
     first_byte(section, settings.processes)?;
+    ten_reads(section, settings.processes)?;
     long_session(section, settings.or_smoke((SETTLED, CALLS), (2, 6)))
 }
 
@@ -137,6 +138,52 @@ fn seen(command: &mut Command, moments: &mpsc::Receiver<Instant>) -> Result<Dura
     };
     let sent = moments.recv_timeout(PATIENCE).context("the server was not asked")?;
     Ok(at.saturating_duration_since(sent))
+}
+
+/// A whole session whose model answers at once: ten turns, each of which reads one file.
+fn ten_reads(section: &mut Section, rounds: usize) -> Result<()> {
+    const READS: usize = 10;
+    let project = Project::new()?;
+    let directory = project.directory();
+    let mut turns = Vec::new();
+    for number in 0..READS {
+        let name = format!("src/file{number}.ts");
+        fs::create_dir_all(directory.join("src"))?;
+        fs::write(directory.join(&name), format!("export const value = {number};\n"))?;
+        turns.push(json!([{ "type": "tool_call", "toolName": "fs_read", "callId": "c", "arguments": { "path": name } }]));
+    }
+    turns.push(json!([{ "type": "text", "value": "read" }]));
+    fs::write(directory.join("model.json"), Value::from(turns).to_string())?;
+    let words = ["--json", "run", "read the sources", "--provider", "script:model.json"];
+    let peer = "for (let i = 0; i < 10; i++) require('node:fs').readFileSync(`src/file${i}.ts`, 'utf8')";
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let started = Instant::now();
+        let output = project.command(&words)?.output().context("tgp cannot be started")?;
+        ours.push(started.elapsed());
+        let told = String::from_utf8_lossy(&output.stdout).matches("\"type\":\"tool_result\"").count();
+        if !output.status.success() || told != READS {
+            bail!("the session has read {told} files: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let started = Instant::now();
+        match Command::new("node").args(["-e", peer]).current_dir(&directory).output() {
+            Ok(output) if output.status.success() => theirs.push(started.elapsed()),
+            _ if theirs.is_empty() => section.skipped("node", "it cannot be started"),
+            _ => bail!("node failed after it had succeeded"),
+        }
+    }
+    let ours: Samples = ours.into_iter().collect();
+    section.contender("a session of ten reads", Side::Ours, "tgp run", &ours);
+    let mut row = Row::new("a session of ten reads, the whole process", Unit::Milliseconds)
+        .ours(ours.median())
+        .budget(Budget::Below(60.0));
+    if !theirs.is_empty() {
+        let theirs: Samples = theirs.into_iter().collect();
+        row = row.peer("node -e with ten reads", theirs.median());
+        section.contender("a session of ten reads", Side::Peer, "node -e with ten reads", &theirs);
+    }
+    section.row(row);
+    Ok(())
 }
 
 /// A session of `calls` calls; memory is first measured after `settled` of them.

@@ -13,6 +13,7 @@ mod graph_server;
 mod messages;
 mod ratchet;
 mod run;
+mod runners;
 mod sdk;
 mod setup;
 mod sources;
@@ -115,6 +116,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     let mut environment = fixtures::prepare(root)?;
     environment.extend(fixtures::package_list(root)?);
     environment.extend(fixtures::mcp_clients(root)?);
+    environment.extend(runners::install(root)?);
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
@@ -138,6 +140,7 @@ fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
     let mut environment = fixtures::prepare(root)?;
     environment.extend(fixtures::package_list(root)?);
     environment.extend(fixtures::mcp_clients(root)?);
+    environment.extend(runners::install(root)?);
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
     run::program(program, arguments, &environment)

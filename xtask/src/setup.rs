@@ -38,10 +38,12 @@ struct Package {
     replaced_by: Option<&'static str>,
 }
 
-const PACKAGES: [Package; 11] = [
+const PACKAGES: [Package; 12] = [
     fixture("git", || quiet("git", &["--version"], Path::new("."))),
     fixture("npm", || quiet("npm", &["--version"], Path::new("."))),
     fixture("python3-pytest", has_pytest),
+    // One of the sample projects is a Go module.
+    fixture("golang-go", || program(&["go"]).is_some()),
     // The ratchet counts with them.
     fixture("strace", || program(&["strace"]).is_some()),
     fixture("valgrind", || program(&["valgrind"]).is_some()),

@@ -256,7 +256,7 @@ fn units(record: &CallRecord) -> u32 {
             Target::Host { host } => host.len(),
             Target::File { path, .. } => path.as_str().len(),
             Target::UpstreamTool { server, tool } => server.len() + tool.len(),
-            Target::Secret { name } | Target::HostTool { name } => name.len(),
+            Target::Secret { name } | Target::HostTool { name } | Target::Branch { name } => name.len(),
             Target::Network | Target::Limits(_) => 0,
         })
         .sum::<usize>();

@@ -20,11 +20,12 @@ pub mod results {
     };
     pub use crate::knowledge::{ChronicleAppendResult, ChroniclePage, GraphIngestResult, GraphQueryResult};
     pub use crate::process::{
-        CommandChange, CommandEnd, CommandOutput, CommandResult, StreamBytes, TestRunResult,
+        CommandChange, CommandEnd, CommandOutput, CommandResult, RunnerResult, StreamBytes, TestRunResult,
     };
     pub use crate::project::{
-        CutLine, ExistsResult, FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult,
-        ListedFile, SkippedFiles,
+        ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, CutLine, DiffFile, DiffPage,
+        ExistsResult, FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult, LeftOutFile,
+        ListedFile, RepositoryState, SkippedFiles,
     };
     pub use tgp_registry::ReuseVerdict as SearchVerdict;
     pub use tgp_router::database::{SqlNote, SqlNotes};

@@ -40,9 +40,7 @@ pub fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-const ABOUT: &str = "\
-The kernel that an AI agent runs on: it forges typed tools, checks them,
-and runs them in a locked sandbox";
+const ABOUT: &str = "Run an AI agent on your project: every action is checked, sandboxed and recorded";
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 refused by a gate,
@@ -101,6 +99,8 @@ pub enum Command {
     Sessions(commands::sessions::SessionsArgs),
     /// Play a session again from its transcript, and compare.
     Replay(commands::replay::ReplayArgs),
+    /// Put back the files that a session has changed.
+    Undo(commands::undo::UndoArgs),
     /// List the models that a provider offers.
     Models(commands::models::ModelsArgs),
     /// Call any registered tool through the router and print its result.

@@ -10,7 +10,7 @@ use crate::help_examples;
 
 /// Every command is in one group.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Work", &["init", "demo", "run", "sessions", "replay", "models"]),
+    ("Work", &["init", "demo", "run", "sessions", "replay", "undo", "models"]),
     (
         "Tools",
         &[

@@ -5,7 +5,7 @@ pub fn of(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lines)| lines)
 }
 
-const EXAMPLES: [(&str, &[&str]); 37] = [
+const EXAMPLES: [(&str, &[&str]); 38] = [
     ("init", &["tgp init", "tgp -C ~/shop init"]),
     ("demo", &["tgp demo"]),
     (
@@ -18,6 +18,7 @@ const EXAMPLES: [(&str, &[&str]); 37] = [
     ),
     ("sessions", &["tgp sessions list", "tgp sessions show last", "tgp sessions resume last"]),
     ("replay", &["tgp replay last"]),
+    ("undo", &["tgp undo last --dry-run", "tgp undo last", "tgp undo 20261118-1030 src/parser.ts"]),
     ("models", &["tgp models", "tgp models --provider anthropic"]),
     ("search", &["tgp search convert a CSV file to JSON"]),
     ("write", &["tgp write tools/math/fib.ts --file fib.ts", "tgp write tools/double.ts < double.ts"]),

@@ -46,8 +46,15 @@ impl BootedKernels {
 /// Where bytecode is cached: `TGP_CACHE_DIR`, else the user's cache directory.
 const CACHE_VARIABLE: &str = "TGP_CACHE_DIR";
 
-/// The directory a command works in.
+/// The project that a command works on: the one that its directory is in, or that directory itself.
 pub fn directory(global: &Global) -> Result<PathBuf, Failure> {
+    let directory = working_directory(global)?;
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    Ok(tgp::project::find_project(&directory, home.as_deref()).unwrap_or(directory))
+}
+
+/// The directory that a command was started in, or that `-C` names.
+pub fn working_directory(global: &Global) -> Result<PathBuf, Failure> {
     let directory = global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
     if directory.is_dir() {
         return Ok(directory);

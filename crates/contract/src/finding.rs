@@ -47,6 +47,7 @@ pub struct CheckReport {
     /// The error-level findings as plain text.
     pub errors: Vec<String>,
     pub findings: Vec<Finding>,
+    /// `skipped` without TypeScript 7 in the project (`npm install --save-dev typescript@7`): types were not checked.
     pub types: TypeCheck,
 }
 

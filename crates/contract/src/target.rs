@@ -68,6 +68,10 @@ pub enum Target {
     HostTool {
         name: String,
     },
+    /// A branch of the project's repository to which a commit is added.
+    Branch {
+        name: String,
+    },
     /// Limits of a run above those that every run has.
     Limits(LimitRequest),
 }

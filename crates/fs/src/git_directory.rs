@@ -59,6 +59,37 @@ pub fn git_directories(project: &Path) -> Vec<PathBuf> {
     places
 }
 
+/// The main work tree of the repository of which `directory` is the top of another one (`git worktree add`). None when it is
+/// the top of no such tree, or git's own files do not confirm it in both directions.
+#[must_use]
+pub fn main_work_tree(directory: &Path) -> Option<PathBuf> {
+    let directory = directory.canonicalize().ok()?;
+    let GitDirectory { top, own, shared } = GitDirectory::of(&directory)?;
+    let git = directory.join(".git");
+    // In a submodule, or where the files are merely elsewhere, both are the same.
+    if top != directory || !git.symlink_metadata().ok()?.is_file() || own == shared {
+        return None;
+    }
+    // Anyone can write a file that names a repository; that the repository names the file only its owner can.
+    let back = String::from_utf8(read_plain(&own.join("gitdir"), MAX_POINTER_BYTES)?).ok()?;
+    if own.join(back.trim()).canonicalize().ok()? != git {
+        return None;
+    }
+    let (shared, own) = (shared.canonicalize().ok()?, own.canonicalize().ok()?);
+    // Where git itself keeps them: a directory elsewhere could name any repository.
+    if own.parent() != Some(&shared.join("worktrees")) {
+        return None;
+    }
+    shared.ends_with(".git").then(|| shared.parent().map(Path::to_owned))?
+}
+
+/// The repository that `project` is in: the top of its work tree, and the directory with the files of this work tree. None
+/// where the project is in no repository.
+#[must_use]
+pub fn git_work_tree(project: &Path) -> Option<(PathBuf, PathBuf)> {
+    GitDirectory::of(project).map(|GitDirectory { top, own, .. }| (top, own))
+}
+
 /// Knows the directories of git repositories below a directory by what is in them, as git itself does: `HEAD`, `objects` and
 /// `refs`. They have any name: `meta` of `--separate-git-dir`, `tools.git`, `.bare`.
 pub struct GitProbe {

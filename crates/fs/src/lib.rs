@@ -33,7 +33,7 @@ mod stamp;
 pub use append_log::AppendLog;
 pub use directory::{Directory, Replace};
 pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
-pub use git_directory::{GitProbe, git_directories};
+pub use git_directory::{GitProbe, git_directories, git_work_tree, main_work_tree};
 pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
 pub use kernel_directory::{KERNEL_DIRECTORY, is_in_kernel_directory};
 pub use limits::FileLimits;

@@ -1,4 +1,4 @@
-//! The tool repository: hydrate, persist, rebase, pull requests.
+//! The tool repository: hydrate, persist, rebase, pull requests; and the repository of the project, for its own tools.
 //!
 //! Objects, trees and the rebase are local work (git2); only the network goes through a `git` process, which sees
 //! nothing of this machine's configuration and nothing of the repository's own. Two locks guard a repository: the
@@ -32,6 +32,7 @@ mod offline;
 mod options;
 mod os;
 mod persist;
+mod project;
 mod provider;
 mod pull_request;
 mod push;
@@ -55,6 +56,11 @@ pub use memory::ToolRepo;
 pub use options::{
     Author, ChangeSet, CommitKind, GeneratedFile, GitEnv, GitFetchLimits, GitTimeouts, PersistFile,
     RepositorySnapshot, SnapshotFile, Strategy, ToolRepoOptions,
+};
+pub use project::{
+    CommitPlan, CommitRequest, Committed, DeltaKind, FileDelta, FileVersion, HeadPosition, LogPage,
+    LogRequest, LoggedCommit, ObjectId, PlannedFile, ProjectRepo, StatusScan, VersionContent, VersionPair,
+    VersionSource, WorkFiles,
 };
 pub use remote::{Provider, Remote};
 pub use report::{

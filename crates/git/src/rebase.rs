@@ -80,8 +80,7 @@ pub(crate) fn edit<'r>(
     for (path, entry) in edits {
         let Some(entry) = entry else { continue };
         if is_blocked(&tree, path) {
-            let message =
-                format!("`{}` is a folder in the tool repository, or stands below a file", path.display());
+            let message = format!("`{}` is a folder in the repository, or is below a file", path.display());
             return Err(ToolError::new(Code::Conflict, message).help("choose another path"));
         }
         upserts.upsert(path.as_path(), entry.id, entry.file_mode());

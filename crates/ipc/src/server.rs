@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::frames::connection::{self, Connection};
 use crate::memory::Memory;
-use crate::rpc::RpcConnection;
+use crate::rpc::{self, RpcConnection};
 
 /// How a server treats its clients.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,11 @@ impl Default for ServeOptions {
 
 /// The longest name of a socket that the system lets a client connect to.
 const MAX_PATH_BYTES: usize = 107;
+
+/// Clients that are turned away at a time and are waited for.
+const MAX_TURNED_AWAY: usize = 64;
+/// How long such a client may take to show what it speaks.
+const TURN_AWAY_WAIT: Duration = Duration::from_millis(200);
 
 /// A socket that listens. Its file is removed when it is dropped.
 #[derive(Debug)]
@@ -92,7 +97,10 @@ impl Server {
     /// # Errors
     /// When the socket itself breaks.
     pub async fn serve(&self, kernel: Arc<Kernel>) -> Result<(), ToolError> {
-        let places = Arc::new(Semaphore::new(self.options.connections));
+        let places = Places {
+            served: Arc::new(Semaphore::new(self.options.connections)),
+            turned_away: Arc::new(Semaphore::new(MAX_TURNED_AWAY)),
+        };
         let mut clients = JoinSet::new();
         loop {
             tokio::select! {
@@ -106,24 +114,14 @@ impl Server {
         }
     }
 
-    fn admit(
-        &self,
-        stream: UnixStream,
-        places: &Arc<Semaphore>,
-        clients: &mut JoinSet<()>,
-        kernel: &Arc<Kernel>,
-    ) {
-        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
-            // Nothing is waited for here: a client that does not read gets no reason.
-            connection::turn_away(stream, "too many clients are connected", "try again later");
+    fn admit(&self, stream: UnixStream, places: &Places, clients: &mut JoinSet<()>, kernel: &Arc<Kernel>) {
+        let Ok(place) = Arc::clone(&places.served).try_acquire_owned() else {
+            turn_away(stream, places, clients, "too many clients are connected", "try again later");
             return;
         };
         if !same_user(&stream) {
-            connection::turn_away(
-                stream,
-                "only the user who runs this kernel may connect",
-                "run a kernel of your own",
-            );
+            let reason = "only the user who runs this kernel may connect";
+            turn_away(stream, places, clients, reason, "run a kernel of your own");
             return;
         }
         let (kernel, memory) = (Arc::clone(kernel), Arc::clone(&self.memory));
@@ -136,6 +134,30 @@ impl Server {
             drop(place);
         });
     }
+}
+
+/// How many clients there can be.
+struct Places {
+    served: Arc<Semaphore>,
+    /// Those that are not served, until they know why.
+    turned_away: Arc<Semaphore>,
+}
+
+/// Informs a client that it is not served, in the protocol that it speaks. A client that sends nothing for a moment, and
+/// every client beyond [`MAX_TURNED_AWAY`], gets a frame.
+fn turn_away(stream: UnixStream, places: &Places, clients: &mut JoinSet<()>, reason: &str, help: &str) {
+    let error = ToolError::new(Code::Permission, reason).help(help);
+    let Ok(place) = Arc::clone(&places.turned_away).try_acquire_owned() else {
+        connection::turn_away(stream, error);
+        return;
+    };
+    clients.spawn(async move {
+        match first_byte(&stream, TURN_AWAY_WAIT).await {
+            Some(b'{') => rpc::turn_away(stream, error),
+            _ => connection::turn_away(stream, error),
+        }
+        drop(place);
+    });
 }
 
 /// What a client begins with, which says what it speaks: no length of a frame begins with a brace. It stays to be read.

@@ -44,11 +44,13 @@ mod platform;
 mod platform;
 
 pub use error::JailError;
-pub use order::{CommandSpec, MAX_STDIN_BYTES, ProcessLimits, Template};
+pub use order::{
+    CACHE_PLACE, CacheAccess, CacheMount, CommandSpec, MAX_STDIN_BYTES, ProcessLimits, Template,
+};
 pub use outcome::{Before, Captured, CommandExit, Exit, LayerChange, LayerChangeKind, ProcessSupport};
 pub use platform::{
-    ChildLock, JailListener, JailedProcess, KillHandle, OverlayLayer, jailed_command,
-    jailed_command_with_listener, lock_this_process, probe, process_support, start,
+    ChildLock, JailListener, JailedProcess, KillHandle, OverlayLayer, exceeds, jailed_command,
+    jailed_command_with_listener, lock_this_process, probe, process_support, remove_tree, start,
 };
 pub use profile::{
     FileAccess, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, ResourceLimits, SyscallFilter,

@@ -49,6 +49,8 @@ pub struct CommandSpec {
     /// Absolute paths outside the project that must not even be read, though they lie in what is `readable` or in the
     /// system: credentials of the user's tools. They are as `hidden` ones are; what is not shown is skipped.
     pub secrets: Vec<PathBuf>,
+    /// A directory that outlives the command, at [`CACHE_PLACE`] inside.
+    pub cache: Option<CacheMount>,
     /// Whether sockets can be made.
     pub network: NetworkAccess,
     /// What it may use up.
@@ -59,6 +61,26 @@ pub struct CommandSpec {
     pub output_bytes: usize,
     /// What it reads from standard input; at most [`MAX_STDIN_BYTES`].
     pub stdin: Vec<u8>,
+}
+
+/// Where a [`CacheMount`] is inside the jail. Without one it does not exist, and a command that creates it there writes
+/// to its own `/tmp`.
+pub const CACHE_PLACE: &str = "/tmp/cache";
+
+/// A directory outside the project for what a tool computes again if it is lost, such as compiled packages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheMount {
+    /// An existing directory that neither contains nor lies in the project, the scratch directory or the system.
+    pub source: PathBuf,
+    /// Whether the command can change it.
+    pub access: CacheAccess,
+}
+
+/// What a command can do with a [`CacheMount`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheAccess {
+    Read,
+    Write,
 }
 
 /// Standard input is held in memory, by us and by the system.
@@ -174,6 +196,7 @@ impl Template {
             direct: Vec::new(),
             readable: Vec::new(),
             secrets: Vec::new(),
+            cache: None,
             network: self.network(),
             limits: self.limits(),
             deadline: self.deadline(),

@@ -15,6 +15,20 @@ pub fn process_support() -> ProcessSupport {
     ProcessSupport { missing: vec!["The jail for processes needs Linux.".to_owned()] }
 }
 
+/// Whether the directory holds more than these bytes: no command has filled one here.
+#[must_use]
+pub fn exceeds(_directory: &Path, _limit: u64) -> bool {
+    false
+}
+
+/// Removes a folder.
+///
+/// # Errors
+/// When something in it cannot be removed.
+pub fn remove_tree(folder: &Path) -> std::io::Result<()> {
+    std::fs::remove_dir_all(folder)
+}
+
 /// A process that cannot exist here.
 #[derive(Debug)]
 pub struct JailedProcess(Infallible);

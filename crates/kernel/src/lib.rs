@@ -71,6 +71,7 @@ mod first_worker;
 mod id_prefix;
 mod kernel;
 mod knowledge;
+mod project_place;
 mod queries;
 mod records;
 mod scaffold;
@@ -86,7 +87,11 @@ pub mod valve;
 pub use boot::{BootError, BootOptions, Environment, SecretsListener};
 pub use first_worker::FirstWorker;
 pub use kernel::{Kernel, OpenWork};
-pub use tgp_builtins::results;
+/// The results of the built-in tools, as every caller gets them.
+pub mod results {
+    pub use crate::sessions::{OtherEffect, UndoResult, UndoneFile, UnkeptFile};
+    pub use tgp_builtins::results::*;
+}
 pub use tgp_contract as contract;
 pub use tokens::BRIDGE_TOOLS;
 
@@ -152,6 +157,7 @@ pub mod guardian {
 pub mod project {
     pub use crate::clients::ClientClaim;
     pub use crate::knowledge::Knowledge;
+    pub use crate::project_place::find_project;
     pub use crate::scaffold::{ScaffoldError, Scaffolded, initialise};
     pub use tgp_git::RepositoryStatus;
 }

@@ -1,5 +1,5 @@
-//! Targets that have a name of their own: secrets, tools of upstream servers, and tools of the embedding program. How a
-//! rule matches them, and what holds where no rule names a secret.
+//! Targets that have a name of their own: secrets, tools of upstream servers, tools of the embedding program, and branches
+//! of the project's repository. How a rule matches them, and what holds where no rule names a secret.
 
 use globset::GlobMatcher;
 use tgp_contract::Target;
@@ -11,9 +11,9 @@ use crate::{PolicyDecision, PolicyRequest, RuleEffect};
 pub(crate) const DEFAULT_RULE: &str = "default/secret";
 
 /// The kinds of names, as rules write them.
-const KINDS: [&str; 3] = ["secret:", "mcp:", "host:"];
+const KINDS: [&str; 4] = ["secret:", "mcp:", "host:", "branch:"];
 
-/// One alternative of `target`: `secret:GITHUB`, `mcp:linear/*`, `host:send_mail`.
+/// One alternative of `target`: `secret:GITHUB`, `mcp:linear/*`, `host:send_mail`, `branch:agent/*`.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedMatcher(GlobMatcher);
 
@@ -36,6 +36,7 @@ pub(crate) fn name_of(target: &Target) -> Option<String> {
         Target::Secret { name } => Some(format!("secret:{name}")),
         Target::UpstreamTool { server, tool } => Some(format!("mcp:{server}/{tool}")),
         Target::HostTool { name } => Some(format!("host:{name}")),
+        Target::Branch { name } => Some(format!("branch:{name}")),
         Target::File { .. }
         | Target::Host { .. }
         | Target::Network
@@ -52,6 +53,7 @@ pub(crate) fn target_of(name: &str) -> Option<Target> {
         _ if name.is_empty() => None,
         "secret" => Some(Target::Secret { name: name.to_owned() }),
         "host" => Some(Target::HostTool { name: name.to_owned() }),
+        "branch" => Some(Target::Branch { name: name.to_owned() }),
         "mcp" => {
             let (server, tool) = name.split_once('/')?;
             Some(Target::UpstreamTool { server: server.to_owned(), tool: tool.to_owned() })

@@ -49,7 +49,9 @@ pub(crate) enum PatternError {
     Host(&'static str),
     #[error("is not an effect; there are `read`, `write`, `execute` and `network`")]
     Effect,
-    #[error("names no target; write `secret:NAME`, `mcp:SERVER/TOOL`, `host:NAME`, or `*` for all of them")]
+    #[error(
+        "names no target; write `secret:NAME`, `mcp:SERVER/TOOL`, `host:NAME`, `branch:NAME`, or `*` for all of them"
+    )]
     Named,
     #[error("is not an actor; write `person:…`, `agent:…` or `tool:…`, or `*` for everybody")]
     Actor,

@@ -25,7 +25,7 @@ impl PolicyRequest<'_> {
     pub(crate) fn strongest_effect(&self) -> Effect {
         let of_target = |target: &Target| match target {
             Target::File { access: Access::Read, .. } | Target::Statement { reads: true, .. } => Effect::Read,
-            Target::File { .. } | Target::Statement { .. } => Effect::Write,
+            Target::File { .. } | Target::Statement { .. } | Target::Branch { .. } => Effect::Write,
             // A tool of the embedding program does what its definition says, which is the effect of the call.
             Target::HostTool { .. } => self.effect,
             // Limits bound what runs.

@@ -85,7 +85,7 @@ impl TargetKind {
             Self::Host => "hosts",
             Self::Command => "commands",
             Self::Limits => "limits above the usual ones",
-            Self::Named => "secrets, upstream tools or host tools",
+            Self::Named => "secrets, upstream tools, host tools or branches",
         }
     }
 }
@@ -318,6 +318,7 @@ impl Selector {
                 | Target::UpstreamTool { .. }
                 | Target::Secret { .. }
                 | Target::HostTool { .. }
+                | Target::Branch { .. }
                 | Target::Limits(_) => {}
             }
         }

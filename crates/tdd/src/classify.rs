@@ -38,27 +38,24 @@ const TEST_PATTERNS: &[&str] = &[
     "**/*Tests.{java,kt,php,cs,scala,swift}",
 ];
 
-/// What no test is about: prose, manifests, locks, the settings of tools, pictures, and what builds leave behind.
+/// What no test is about although it may have the ending of a source: prose, settings of tools, declarations without
+/// code, and what builds leave behind. Files of other endings are data and need no pattern.
 const EXEMPT_PATTERNS: &[&str] = &[
     "**/*.{md,mdx,rst,adoc}",
     "docs/**",
-    "*.txt",
-    "**/{LICENSE,LICENCE,COPYING,NOTICE,AUTHORS,CODEOWNERS,CHANGELOG}*",
-    "**/.{gitignore,gitattributes,gitkeep,editorconfig,dockerignore,npmrc,nvmrc,npmignore}",
-    "**/.{eslintrc,prettierrc,stylelintrc,babelrc,pylintrc,flake8}*",
-    "**/{eslint,prettier,vitest,jest,babel}.config.*",
-    "**/.mocharc*",
-    "**/{Cargo,pyproject,rustfmt,clippy,deny,Pipfile,rust-toolchain}.toml",
-    "**/Pipfile",
-    "**/{package,tsconfig,tsconfig.*,jsconfig,deno,composer}.json",
-    "**/{setup.cfg,tox.ini,pytest.ini,go.mod,go.sum,Gemfile}",
-    "**/requirements*.txt",
+    "**/{LICENSE,LICENCE}-*",
+    "**/.{eslintrc,prettierrc,stylelintrc,babelrc,mocharc}",
+    "**/.{eslintrc,prettierrc,stylelintrc,babelrc,mocharc}.{js,cjs,mjs,json,yaml,yml}",
+    "**/*.config.{js,cjs,mjs,ts,cts,mts}",
+    "**/*.d.{ts,cts,mts}",
     "**/*.lock",
-    "**/{package-lock,npm-shrinkwrap}.json",
+    // Data by their endings, also among tests.
+    "**/{Cargo,pyproject,rust-toolchain}.toml",
+    "**/{package,package-lock,npm-shrinkwrap,tsconfig,tsconfig.*,jsconfig,deno,composer}.json",
+    "**/{setup.cfg,tox.ini,pytest.ini,go.mod,go.sum}",
+    "**/*requirements*.txt",
     "**/{pnpm-lock,pnpm-workspace}.yaml",
     ".{github,gitlab,circleci,vscode,idea}/**",
-    ".{gitlab-ci,pre-commit-config,travis}.{yml,yaml}",
-    "**/*.{png,jpg,jpeg,gif,svg,ico,webp,pdf,woff,woff2,ttf}",
     ".git/**",
     "target/**",
     "dist/**",
@@ -69,13 +66,44 @@ const EXEMPT_PATTERNS: &[&str] = &[
     "**/{__pycache__,.pytest_cache,.mypy_cache,.ruff_cache,.venv,.tox,.nyc_output}/**",
 ];
 
-/// Endings of files that are written in a programming language. A file of another name counts as code too unless a pattern
-/// names it, which surprises its author.
+/// Endings of files that are written in a programming language. Files of other endings are data: style sheets, pages,
+/// migrations, tables, settings.
 const SOURCE_EXTENSIONS: &[&str] = &[
-    "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "erl", "ex", "exs", "fs", "go", "h",
-    "hpp", "hs", "htm", "html", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "mts",
-    "php", "pl", "ps1", "py", "r", "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "ts", "tsx", "vue",
-    "zig",
+    "adb", "ads", "asm", "astro", "awk", "bash", "bat", "c", "cbl", "cc", "cjs", "clj", "cljc", "cljs",
+    "cmd", "cob", "coffee", "cpp", "cr", "cs", "cts", "cu", "cxx", "d", "dart", "el", "elm", "erl", "ex",
+    "exs", "f", "f90", "fish", "fs", "fsx", "gd", "gleam", "glsl", "go", "groovy", "h", "hh", "hpp", "hrl",
+    "hs", "hx", "ipynb", "java", "jl", "js", "jsp", "jsx", "kt", "kts", "lisp", "lua", "m", "mjs", "ml",
+    "mli", "mm", "move", "mts", "nim", "odin", "pas", "php", "pl", "phtml", "pm", "ps1", "psm1", "py", "pyc",
+    "pyd", "pyo", "pyw", "pyx", "r", "rake", "rb", "rkt", "rs", "s", "sage", "scala", "scm", "sh", "so",
+    "sol", "sv", "svelte", "swift", "tcl", "ts", "tsx", "v", "vb", "vue", "wasm", "wat", "wgsl", "zig",
+    "zsh",
+];
+
+/// Names without an ending that are settings and lists. Any other such name may be a program.
+const DATA_NAMES: &[&str] = &[
+    "authors",
+    "brewfile",
+    "changelog",
+    "cname",
+    "codeowners",
+    "containerfile",
+    "copying",
+    "dockerfile",
+    "gemfile",
+    "gnumakefile",
+    "justfile",
+    "licence",
+    "license",
+    "makefile",
+    "manifest",
+    "notice",
+    "owners",
+    "pipfile",
+    "procfile",
+    "readme",
+    "tiltfile",
+    "vagrantfile",
+    "version",
 ];
 
 /// How work is held to its tests.
@@ -226,6 +254,8 @@ impl Classifier {
             FileKind::Exempt
         } else if globs.tests.is_match(name) {
             FileKind::Test
+        } else if is_data(path) {
+            FileKind::Exempt
         } else {
             FileKind::Code
         };
@@ -243,8 +273,8 @@ impl Classifier {
                 "`{path}` counts as code because it is below `tools/`, where only Markdown is exempt; keep data elsewhere"
             ),
             Scope::Project => format!(
-                "`{path}` counts as code because no pattern of `tdd.tests` or `tdd.exempt` matches it; if it needs no \
-                 test, a person adds a pattern for it to `tdd.exempt`"
+                "`{path}` counts as code because its name has no ending that says otherwise; if it needs no test, a \
+                 person adds a pattern for it to `tdd.exempt`"
             ),
         })
     }
@@ -281,8 +311,26 @@ impl Classifier {
 }
 
 fn is_source(path: &RelativePath) -> bool {
-    let extension = path.name().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
-    extension.is_some_and(|own| SOURCE_EXTENSIONS.iter().any(|known| own.eq_ignore_ascii_case(known)))
+    ending(path).is_some_and(|own| is_in(SOURCE_EXTENSIONS, own))
+}
+
+/// Whether a file is not written in a programming language, judged by its name.
+fn is_data(path: &RelativePath) -> bool {
+    match (ending(path), path.name()) {
+        (Some(ending), _) => !is_in(SOURCE_EXTENSIONS, ending),
+        (None, Some(name)) => name.starts_with('.') || is_in(DATA_NAMES, name),
+        (None, None) => false,
+    }
+}
+
+/// What follows the last dot, if there is something before it.
+fn ending(path: &RelativePath) -> Option<&str> {
+    let (before, ending) = path.name()?.rsplit_once('.')?;
+    (!before.is_empty() && !ending.is_empty()).then_some(ending)
+}
+
+fn is_in(list: &[&str], word: &str) -> bool {
+    list.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// In the tool repository all below `tools/` is work, and so is whatever can be executed or imported elsewhere; what else

@@ -1,20 +1,26 @@
 //! The questions: may this call run, may this file be written, what may a jail let through.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tgp_contract::{Access, Actor, RelativePath, Root, Target, TddState, ToolError, Verdict};
 
 use crate::machine::Machine;
+use crate::origin::Origins;
 use crate::refusal::{self, RefusalSubject};
-use crate::rules::{Freshness, Reason, judge_code};
-use crate::{FileKind, Permissions, Scope, Tdd, Write, WriteKind};
+use crate::rules::{Evidence, Freshness, Origin, Reason, judge_code};
+use crate::{Contents, FileKind, Permissions, Scope, Tdd, Write, WriteKind};
 
 /// The disk as it is now. An answer may come from a cache that compares time, size and inode.
 pub trait FileHasher {
     /// SHA-256 of the file's bytes in lower-case hexadecimal digits; `None` when there is no such file.
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String>;
+
+    /// The file's bytes; `None` when there is no such file, or its bytes are not to be had. Then nothing is known of them.
+    fn read(&self, _root: Root, _path: &RelativePath) -> Option<Vec<u8>> {
+        None
+    }
 
     /// Whether a refusal may name the file.
     fn shows(&self, _root: Root, _path: &RelativePath) -> bool {
@@ -34,7 +40,12 @@ pub struct WriteRequest<'a> {
     pub actor: &'a Actor,
     pub tool: &'a str,
     pub targets: &'a [Target],
+    /// Whether the files as the call would leave them are judged before it takes effect, by [`Tdd::judge_writes`].
+    pub is_judged_later: bool,
 }
+
+/// The tools that run forged ones. What those write below `fs.allowedDirs`, which a person has chosen, is their output.
+const RUNS_TOOLS: [&str; 2] = ["exec_tool", "exec_code"];
 
 /// The rule of a call that changes no file.
 const NO_WRITE: &str = "no-write";
@@ -53,7 +64,9 @@ impl Tdd {
                     Access::Delete => WriteKind::Delete,
                     Access::Write => kind_of_write(root, path, current),
                 };
-                Some(Write { root, path: path.clone(), kind })
+                let is_judged_later = request.is_judged_later && root == Root::Project;
+                let after = if is_judged_later { Contents::JudgedLater } else { Contents::Unknown };
+                Some(Write { root, path: path.clone(), kind, after })
             })
             .collect();
         let touched = files.iter().map(|&(root, path, _)| (root, path));
@@ -104,7 +117,8 @@ impl Tdd {
         current: &dyn FileHasher,
     ) -> Result<(), ToolError> {
         let actor = Actor::Agent(String::new());
-        let request = WriteRequest { actor: &actor, tool, targets: std::slice::from_ref(target) };
+        let targets = std::slice::from_ref(target);
+        let request = WriteRequest { actor: &actor, tool, targets, is_judged_later: false };
         match self.judge(request, current) {
             Verdict::Deny { error, .. } => Err(error),
             Verdict::Allow { .. } | Verdict::Ask(_) => Ok(()),
@@ -128,13 +142,9 @@ impl Tdd {
         if matches!(actor, Actor::Person(_)) {
             return Ok(Permissions { create: true, modify: true, delete: true });
         }
-        let known = Cell::new(None);
-        let may = |kind| {
-            judge_code(self.mode, machine.state, kind, &mut || {
-                self.remembered(&known, &machine, scope, current)
-            })
-            .is_ok()
-        };
+        let mut evidence =
+            ScopeEvidence { tdd: self, machine: &machine, scope, current, known: Cell::new(None) };
+        let mut may = |kind| judge_code(self.mode, machine.state, kind, &mut evidence).is_ok();
         Ok(Permissions {
             create: may(WriteKind::Create),
             modify: may(WriteKind::Modify),
@@ -177,6 +187,7 @@ impl Tdd {
         }
         // Hashing is the dear part, so it is done once for each scope, and only where an answer rests on it.
         let mut machines: BTreeMap<Scope, (Arc<Machine>, Cell<Option<Freshness>>)> = BTreeMap::new();
+        let call = CallWrites { tdd: self, writes, current, origins: OnceCell::new() };
         let mut rule = "exempt";
         for write in writes {
             let file = self.classify(write.root, &write.path);
@@ -188,15 +199,20 @@ impl Tdd {
                 }
                 _ => continue,
             };
+            if scope == Scope::Project && RUNS_TOOLS.contains(&tool) {
+                rule = "tool-output";
+                continue;
+            }
             if !machines.contains_key(&scope) {
                 let machine =
                     self.store.machine(&scope).map_err(|error| ("store", ToolError::from(error)))?;
                 machines.insert(scope.clone(), (machine, Cell::new(None)));
             }
             let Some((machine, known)) = machines.get(&scope) else { continue };
-            let answer = judge_code(self.mode, machine.state, write.kind, &mut || {
-                self.remembered(known, machine, &scope, current)
-            });
+            let scoped = ScopeEvidence { tdd: self, machine, scope: &scope, current, known: known.clone() };
+            let mut evidence = WriteEvidence { scoped, write, call: &call };
+            let answer = judge_code(self.mode, machine.state, write.kind, &mut evidence);
+            known.set(evidence.scoped.known.get());
             rule = match answer {
                 Ok(rule) => rule,
                 Err(reason) => {
@@ -204,6 +220,7 @@ impl Tdd {
                         Reason::FailureIsStale | Reason::PassIsStale => {
                             self.changed_files(machine, &scope, current)
                         }
+                        Reason::TestWithRepair => vec![call.test_of(&scope).cloned()],
                         _ => Vec::new(),
                     };
                     let error =
@@ -213,20 +230,6 @@ impl Tdd {
             };
         }
         Ok(rule)
-    }
-
-    fn remembered(
-        &self,
-        known: &Cell<Option<Freshness>>,
-        machine: &Machine,
-        scope: &Scope,
-        current: &dyn FileHasher,
-    ) -> Freshness {
-        known.get().unwrap_or_else(|| {
-            let answer = self.freshness(machine, scope, current);
-            known.set(Some(answer));
-            answer
-        })
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one sentence, each known in another place")]
@@ -260,6 +263,83 @@ impl Tdd {
     }
 }
 
+/// All files that one call changes.
+struct CallWrites<'a> {
+    tdd: &'a Tdd,
+    writes: &'a [Write],
+    current: &'a dyn FileHasher,
+    origins: OnceCell<Origins<'a>>,
+}
+
+impl CallWrites<'_> {
+    /// The first test of a scope that the call changes.
+    fn test_of(&self, scope: &Scope) -> Option<&RelativePath> {
+        let is_test = |write: &&Write| {
+            let file = self.tdd.classify(write.root, &write.path);
+            file.kind == FileKind::Test && file.scope.as_ref() == Some(scope)
+        };
+        self.writes.iter().find(is_test).map(|write| &write.path)
+    }
+
+    fn origin(&self, write: &Write, machine: &Machine) -> Origin {
+        let is_code = |write: &Write| {
+            let file = self.tdd.classify(write.root, &write.path);
+            file.kind == FileKind::Code && file.scope == Some(Scope::Project)
+        };
+        let origins =
+            self.origins.get_or_init(|| Origins::of_call(self.writes, &is_code, &machine.seen, self.current));
+        origins.of_file(write, &machine.seen, self.current)
+    }
+}
+
+/// What is known of a scope, whichever file is asked about.
+struct ScopeEvidence<'a> {
+    tdd: &'a Tdd,
+    machine: &'a Machine,
+    scope: &'a Scope,
+    current: &'a dyn FileHasher,
+    known: Cell<Option<Freshness>>,
+}
+
+impl Evidence for ScopeEvidence<'_> {
+    fn freshness(&mut self) -> Freshness {
+        self.known.get().unwrap_or_else(|| {
+            let answer = self.tdd.freshness(self.machine, self.scope, self.current);
+            self.known.set(Some(answer));
+            answer
+        })
+    }
+
+    fn origin(&mut self) -> Origin {
+        Origin::New
+    }
+
+    fn repairs_with_test(&mut self) -> bool {
+        false
+    }
+}
+
+/// What is known of one file of a call.
+struct WriteEvidence<'e, 'a> {
+    scoped: ScopeEvidence<'e>,
+    write: &'e Write,
+    call: &'e CallWrites<'a>,
+}
+
+impl Evidence for WriteEvidence<'_, '_> {
+    fn freshness(&mut self) -> Freshness {
+        self.scoped.freshness()
+    }
+
+    fn origin(&mut self) -> Origin {
+        self.call.origin(self.write, self.scoped.machine)
+    }
+
+    fn repairs_with_test(&mut self) -> bool {
+        self.scoped.machine.is_repairing() && self.call.test_of(self.scoped.scope).is_some()
+    }
+}
+
 fn kind_of_write(root: Root, path: &RelativePath, current: &dyn FileHasher) -> WriteKind {
     if current.hash(root, path).is_some() { WriteKind::Modify } else { WriteKind::Create }
 }
@@ -280,6 +360,8 @@ fn rule_of(reason: Reason) -> &'static str {
         Reason::FailureIsStale => "stale-failure",
         Reason::PassIsStale => "stale-pass",
         Reason::NewWhileGreen => "new-while-green",
+        Reason::NewWhileRefactoring => "new-while-refactoring",
+        Reason::TestWithRepair => "test-with-repair",
         Reason::Finished => "finished",
     }
 }

@@ -8,6 +8,7 @@
 mod classify;
 mod judge;
 mod machine;
+mod origin;
 mod refusal;
 mod rules;
 mod run;
@@ -19,7 +20,7 @@ mod tdd;
 
 pub use classify::{Classified, FileKind, TddOptions};
 pub use judge::{FileHasher, WriteRequest};
-pub use rules::{Permissions, Write, WriteKind};
+pub use rules::{Contents, Permissions, Write, WriteKind};
 pub use run::{RecordedRun, Selection, TestOutcome, TestRun, Transition};
 pub use scope::Scope;
 pub use snapshot::{SnapshotError, SourceSnapshot};

@@ -23,6 +23,8 @@ pub(crate) enum Cycle {
     Fresh,
     /// Code was changed while green.
     Refactoring,
+    /// An old test has failed, and old code is changed for it.
+    Repairing,
     /// A new or changed test has failed.
     Opened,
 }
@@ -40,6 +42,18 @@ pub(crate) struct Machine {
     pub red: Hashes,
     /// The files of the last run that is built upon while green, with all changes noted since.
     pub seen: FileHashes,
+}
+
+/// Whether a test has failed that is neither new nor changed. Where no failing file is known, any of them may have.
+fn old_test_fails(run: &RunSummary<'_>, changed: &Hashes) -> bool {
+    match run.failing_files {
+        // Some languages have tests inside their code.
+        Some(files) if !files.is_empty() => files.iter().any(|file| {
+            let is_of_run = run.files.tests.contains_key(file) || run.files.code.contains_key(file);
+            is_of_run && !changed.contains_key(file)
+        }),
+        _ => changed.is_empty(),
+    }
 }
 
 /// Whether a change of a file can make a result stale.
@@ -90,10 +104,12 @@ pub(crate) enum RunReason {
     StillFails,
     /// Code was changed while green, and something fails.
     RefactoringBroke,
-    /// New or changed tests are there, but others failed.
-    OldTestsFail,
-    /// Something fails, and no test is new or changed.
-    NothingNew,
+    /// A test fails that is neither new nor changed.
+    OldTestFails,
+    /// New or changed tests are there, and it is unknown which one failed.
+    NewTestUnknown,
+    /// What fails is no file of the run.
+    NothingKnown,
 }
 
 impl Machine {
@@ -204,19 +220,39 @@ impl Machine {
                 return RunReason::StillFails;
             }
         }
-        let was_refactoring = self.state == TddState::TestWritten && self.cycle == Cycle::Refactoring;
+        let changed_old_code = matches!(self.cycle, Cycle::Refactoring | Cycle::Repairing);
+        let was_refactoring = self.state == TddState::TestWritten && changed_old_code;
         if was_refactoring || matches!(self.state, TddState::Green | TddState::Refactor) {
-            self.state = TddState::Refactor;
-            self.cycle = Cycle::Refactoring;
-            self.seen = run.files.known();
-            return RunReason::RefactoringBroke;
+            let was_repairing = self.cycle == Cycle::Repairing;
+            // From here on it is a repair, whatever has broken the tests.
+            let reason = self.repair(run);
+            return if was_repairing { reason } else { RunReason::RefactoringBroke };
+        }
+        // While code is written for a new test, that test has to be seen first.
+        let is_under_way = self.cycle == Cycle::Opened && !changed.is_empty();
+        if !is_under_way && old_test_fails(run, &changed) {
+            return self.repair(run);
         }
         if changed.is_empty() || self.state == TddState::Done {
             self.state = TddState::Idle;
             self.cycle = Cycle::Fresh;
             self.red.clear();
         }
-        if changed.is_empty() { RunReason::NothingNew } else { RunReason::OldTestsFail }
+        if changed.is_empty() { RunReason::NothingKnown } else { RunReason::NewTestUnknown }
+    }
+
+    /// Old code may be changed until the old test passes.
+    fn repair(&mut self, run: &RunSummary<'_>) -> RunReason {
+        self.state = TddState::Refactor;
+        self.cycle = Cycle::Repairing;
+        self.red.clear();
+        self.seen = run.files.known();
+        RunReason::OldTestFails
+    }
+
+    /// Whether code is changed for an old test that fails: then the tests stay as they are.
+    pub fn is_repairing(&self) -> bool {
+        self.state == TddState::Refactor && self.cycle == Cycle::Repairing
     }
 
     fn admit(&mut self, red: Hashes, reason: RunReason) -> RunReason {

@@ -39,15 +39,15 @@ pub(crate) fn refuse(reason: Reason, subject: RefusalSubject<'_>) -> ToolError {
     let (why, help) = match reason {
         Reason::Halted | Reason::NoFailingTest => {
             // An old test that fails is the most common reason to change old code.
-            let help = match kind {
-                WriteKind::Modify => {
-                    format!(
-                        "{fail_first}; to fix old code without a new test, a person works with `--mode debug`"
-                    )
+            match kind {
+                WriteKind::Modify => (
+                    "no recorded run has a failing test".to_owned(),
+                    format!("{run}: when an existing test fails, existing code may be changed; otherwise {fail_first}"),
+                ),
+                WriteKind::Create | WriteKind::Delete => {
+                    ("no new or changed test has failed".to_owned(), fail_first)
                 }
-                WriteKind::Create | WriteKind::Delete => fail_first,
-            };
-            ("no new or changed test has failed".to_owned(), help)
+            }
         }
         Reason::TestNotRun => (
             "a test was written or changed, and no run has shown that it fails".to_owned(),
@@ -65,8 +65,19 @@ pub(crate) fn refuse(reason: Reason, subject: RefusalSubject<'_>) -> ToolError {
             format!("{run} again; when all tests pass, {again}"),
         ),
         Reason::NewWhileGreen => (
-            "all tests pass, so existing code may be changed, but new code needs a failing test".to_owned(),
-            fail_first,
+            "all tests pass, so existing code may be changed or moved, but new code needs a failing test".to_owned(),
+            format!(
+                "{fail_first}; a file that is moved, or one with 80 % of its lines from files of the last run, needs none"
+            ),
+        ),
+        Reason::NewWhileRefactoring => (
+            "existing code is being changed, and a new file has to wait".to_owned(),
+            format!("{run}; when all tests pass, a file may be moved or split off; otherwise {fail_first}"),
+        ),
+        Reason::TestWithRepair => (
+            format!("code is changed for an existing test that fails, and this call also changes {}",
+                named(changed).unwrap_or_else(|| "a test".to_owned())),
+            "change only the code in this call; a test that has to change is a call of its own, and has to fail first".to_owned(),
         ),
         Reason::Finished => ("the work was declared done".to_owned(), fail_first),
     };
@@ -179,11 +190,14 @@ pub(crate) fn explain(reason: RunReason, state: TddState) -> &'static str {
         (RunReason::RefactoringBroke, _) => {
             "tests that passed fail now; change existing code until they pass again"
         }
-        (RunReason::OldTestsFail, _) => {
+        (RunReason::OldTestFails, _) => {
+            "an existing test fails; change existing code until it passes, and leave the tests as they are"
+        }
+        (RunReason::NewTestUnknown, _) => {
             "tests fail, but not the new or changed ones; a new or changed test must fail before code is written"
         }
-        (RunReason::NothingNew, _) => {
-            "tests fail, but none of them is new or changed; write a test for the fault, or use the mode debug"
+        (RunReason::NothingKnown, _) => {
+            "tests fail in files that are no tests or code of this project; run all tests"
         }
     }
 }

@@ -367,12 +367,13 @@ fn cycle_word(cycle: Cycle) -> &'static str {
     match cycle {
         Cycle::Fresh => "fresh",
         Cycle::Refactoring => "refactoring",
+        Cycle::Repairing => "repairing",
         Cycle::Opened => "opened",
     }
 }
 
 fn parse_cycle(word: &str) -> Result<Cycle, StoreError> {
-    [Cycle::Fresh, Cycle::Refactoring, Cycle::Opened]
+    [Cycle::Fresh, Cycle::Refactoring, Cycle::Repairing, Cycle::Opened]
         .into_iter()
         .find(|cycle| cycle_word(*cycle) == word)
         .ok_or_else(|| StoreError::Damaged(format!("the cycle `{word}`")))

@@ -8,7 +8,7 @@ use tgp_contract::{Code, ToolError};
 use tgp_fetch::ProxyHosts;
 
 /// The longest name of a server: it stands in import paths, file names and rules.
-const MAX_NAME: usize = 40;
+pub(crate) const MAX_NAME: usize = 40;
 
 /// A server as its user has added it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tgp_contract::{Code, HostFunction, HostTools, ToolError, canonical};
 use tgp_text::nearest;
 
-use crate::definition::check_server_name;
+use crate::definition::{MAX_NAME, is_server_name};
 use crate::module::{DeclaredFunction, MAX_DESCRIPTION, comment, declaration};
 use crate::names::is_identifier;
 
@@ -45,12 +45,21 @@ impl HostModules {
         }
         let mut functions: BTreeMap<String, BTreeMap<String, HostFunction>> = BTreeMap::new();
         for function in all {
-            check_server_name(&function.module)
-                .map_err(|error| wrong(format!("the module of a host's function: {}", error.message)))?;
+            if !is_server_name(&function.module) {
+                let message = format!("invalid name `{}` of a host module", function.module.escape_debug());
+                let help = format!(
+                    "use 1 to {MAX_NAME} lower-case letters, digits and `-`, beginning with a letter, as in `{HOST_SPECIFIER}mail`"
+                );
+                return Err(wrong(message).help(help));
+            }
             let name = &function.name;
             if !is_identifier(name) {
-                let message = format!("`{}` cannot be the name of a host's function", name.escape_debug());
-                return Err(wrong(message).help("letters, digits and `_`, not a word of the language"));
+                let message = format!(
+                    "invalid name `{}` of a function in `{HOST_SPECIFIER}{}`",
+                    name.escape_debug(),
+                    function.module
+                );
+                return Err(wrong(message).help("use letters, digits and `_`, and not a word of TypeScript"));
             }
             let module = functions.entry(function.module.clone()).or_default();
             if module.contains_key(name) {
@@ -237,12 +246,23 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_written_or_are_there_twice_are_refused() {
+    fn names_that_cannot_be_written_are_refused() {
         for (module, name) in
             [("Mail", "send"), ("mail", "send it"), ("mail", "await"), ("../x", "send"), ("", "send")]
         {
             assert!(modules(vec![function(module, name, "")]).is_err(), "{module}/{name}");
         }
+    }
+
+    #[test]
+    fn bug_a_host_module_with_an_invalid_name_was_called_a_server() {
+        let error = modules(vec![function("Mail", "send", "")]).unwrap_err();
+        assert_eq!(error.message, "invalid name `Mail` of a host module");
+        assert!(error.help_of().is_some_and(|help| help.contains("lower-case letters")), "{error:?}");
+    }
+
+    #[test]
+    fn functions_that_are_offered_twice_are_refused() {
         assert!(modules(vec![function("a", "b", ""), function("a", "b", "")]).is_err());
     }
 }

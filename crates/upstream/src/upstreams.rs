@@ -160,7 +160,8 @@ impl Upstreams {
             }
             CallEnd::Refused(error) => {
                 state.answered();
-                Err(error)
+                // What the server did before it failed is not undone, and not known.
+                Err(error.of_unknown_outcome())
             }
             CallEnd::Broken(error) => {
                 state.failed(&error);

@@ -46,7 +46,10 @@ export interface SourceLocation {
 /** The most that a model is shown of the details of an error. */
 const MAX_DETAILS_CHARACTERS = 8_000;
 
-/** A failed call, a failed boot, or a kernel that has ended. Programs match on `code`; people read `message`. */
+/**
+ * A failed call, a failed boot, or a kernel that has ended. Programs match on `code`; people read `message`. As text, and in
+ * a stack trace, it is `TGPError: CODE: message (file:line:column)` with the next step on a line of its own.
+ */
 export class TGPError extends Error {
   override readonly name = 'TGPError';
   readonly code: TGPErrorCode;
@@ -60,6 +63,11 @@ export class TGPError extends Error {
     this.code = code;
     this.details = details;
     this.location = readLocation(details['place']);
+    // The engine has written the stack with the message alone.
+    const stack = this.stack ?? '';
+    const frames = stack.indexOf('\n    at ', stack.indexOf(message) + message.length);
+    const value = `${this}${frames === -1 ? '' : stack.slice(frames)}`;
+    Object.defineProperty(this, 'stack', { value, configurable: true, writable: true });
   }
 
   /** The next step, if the kernel knows one. */
@@ -68,14 +76,33 @@ export class TGPError extends Error {
     return typeof help === 'string' ? help : undefined;
   }
 
+  override toString(): string {
+    return `${this.name}: ${summary(this)}`;
+  }
+
   /** The error as the kernel writes it. */
   toJSON(): Omit<ToolError, 'code'> & { code: TGPErrorCode } {
     return { code: this.code, message: this.message, details: { ...this.details } };
   }
 }
 
+/** Code, message and location on a line, and the next step on another. */
+function summary({ code, message, location, help }: TGPError): string {
+  if (message.startsWith(`${code}: `)) {
+    // A message for a model, which has everything.
+    return message;
+  }
+  const place = location === undefined ? '' : ` (${location.file}:${location.line}:${location.column})`;
+  return `${code}: ${message}${place}${help === undefined ? '' : `\nhelp: ${help}`}`;
+}
+
 export function errorFromWire(error: ToolError): TGPError {
   return new TGPError(error.code, error.message, error.details ?? {});
+}
+
+/** The error of calls after `shutdown()`, and of calls that it has ended. */
+export function shutDownError(message: string): TGPError {
+  return new TGPError('ESTATE', message, { help: 'create another kernel: `new TGP({ … })`' });
 }
 
 /** An `error` of JSON-RPC: about the message, or the cause in `data`. */

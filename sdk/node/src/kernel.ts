@@ -1,13 +1,16 @@
 /** The kernel as the application sees it. */
 
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
+import { checkNames, checkOptions } from './checked-options.js';
 import { DEFINITIONS_HASH, GENERATED_WITH, STATIC_PROMPT } from './definitions.gen.js';
-import { errorFromWire, TGPError } from './errors.js';
+import { errorFromWire, shutDownError, TGPError } from './errors.js';
 import { Host } from './host/host.js';
+import { checkJson, kindOf } from './json.js';
 import { Log } from './logger.js';
 import type { TGPOptions } from './options.js';
-import { findBinary } from './process/binary.js';
+import { checkIsTgp, findBinary } from './process/binary.js';
 import { KernelProcess } from './process/kernel-process.js';
 import type {
   InitializeParams,
@@ -39,6 +42,9 @@ export interface CallOptions {
   dryRun?: boolean | undefined;
 }
 
+const CALL_OPTIONS = ['signal', 'dryRun'];
+const RUN_OPTIONS = ['task', 'provider', 'model', 'maxSteps', 'consent', 'signal'];
+
 /** A process of the kernel that has booted. */
 interface Booted {
   process: KernelProcess;
@@ -60,7 +66,9 @@ export class TGP implements AsyncDisposable {
   #info: InitializeResult | undefined;
   #isShutDown = false;
 
+  /** Throws `ECONFIG` for an option that does not exist or cannot be used. */
   constructor(options: TGPOptions = {}) {
+    checkOptions(options);
     this.#options = { ...options };
     this.#log = new Log(options.logger, options.logLevel);
     this.#host = new Host(this.#options, this.#log);
@@ -81,7 +89,14 @@ export class TGP implements AsyncDisposable {
   }
 
   /** Calls a tool through the router and returns its data. A failed call throws a `TGPError`. */
-  async call<Data = any>(tool: string, args: object = {}, { signal, dryRun }: CallOptions = {}): Promise<Data> {
+  async call<Data = any>(tool: string, args: object = {}, options: CallOptions = {}): Promise<Data> {
+    checkNames('EVALIDATION', options, CALL_OPTIONS, 'option', 'a call');
+    if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+      const message = `the arguments of \`${tool}\` are ${kindOf(args)}, expected an object`;
+      throw new TGPError('EVALIDATION', message, { help: 'pass an object with the fields of the schema of the tool' });
+    }
+    checkJson(args, 'arguments');
+    const { signal, dryRun } = options;
     const params: ToolsCallParams = { tool, arguments: args as Record<string, unknown> };
     if (dryRun === true) {
       params.dryRun = true;
@@ -100,7 +115,13 @@ export class TGP implements AsyncDisposable {
   }
 
   /** Has the agent of the kernel work on a task; the events come in order. */
-  run({ signal, ...task }: RunOptions): SessionRun {
+  run(options: RunOptions): SessionRun {
+    if (typeof options?.task !== 'string') {
+      const message = `the task of a session is ${kindOf(options?.task)}, expected a string`;
+      throw new TGPError('EVALIDATION', message, { help: "pass `{ task: '…' }`" });
+    }
+    checkNames('EVALIDATION', options, RUN_OPTIONS, 'option', '`run()`');
+    const { signal, ...task } = options;
     const params: SessionRunParams = task;
     return new SessionRun(async (onEvent, cancelled) => {
       let id = 0;
@@ -185,7 +206,7 @@ export class TGP implements AsyncDisposable {
 
   #boot(): Promise<Booted> {
     if (this.#isShutDown) {
-      return Promise.reject(new TGPError('ESTATE', 'the kernel was shut down'));
+      return Promise.reject(shutDownError('the kernel was shut down'));
     }
     if (this.#booted === undefined) {
       const booted = this.#retired.then(() => this.#start());
@@ -195,15 +216,28 @@ export class TGP implements AsyncDisposable {
           this.#booted = undefined;
         }
       };
-      booted.then(({ process }) => process.ended.then(forget), forget);
+      booted.then(({ process }) => {
+        void process.ended.then(() => {
+          forget();
+          this.#reportEnd(process);
+        });
+      }, forget);
     }
     return this.#booted;
+  }
+
+  /** An end that no call has failed with is in the log alone. */
+  #reportEnd({ unreportedEnd }: KernelProcess): void {
+    if (unreportedEnd !== undefined) {
+      this.#log.write('warn', unreportedEnd.message);
+    }
   }
 
   async #start(): Promise<Booted> {
     const { configFile, env } = this.#options;
     const config = configFile === undefined ? undefined : resolve(configFile);
     const directory = resolve(this.#options.directory ?? (config === undefined ? '.' : dirname(config)));
+    checkPlaces(directory, config);
     const environment = env ?? process.env;
     const binary = findBinary({
       binary: this.#options.binary,
@@ -234,6 +268,9 @@ export class TGP implements AsyncDisposable {
       return { process: kernel, info };
     } catch (error) {
       await kernel.kill();
+      if (!kernel.hasSpoken) {
+        await checkIsTgp(binary, environment, this.#options.binary === undefined ? undefined : 'binary');
+      }
       throw error;
     }
   }
@@ -284,6 +321,20 @@ export class TGP implements AsyncDisposable {
       const { request, event } = params as SessionEvent;
       this.#sessions.get(Number(request))?.(event);
     }
+  }
+}
+
+/** A process started in a directory that does not exist fails as if its program did not. */
+function checkPlaces(directory: string, config: string | undefined): void {
+  if (config !== undefined && !statSync(config, { throwIfNoEntry: false })?.isFile()) {
+    throw new TGPError('ECONFIG', `\`configFile\` names \`${config}\`, which is not a file`, {
+      help: `run \`npx tgp init\` in \`${dirname(config)}\`, or correct \`configFile\``,
+    });
+  }
+  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new TGPError('ECONFIG', `the project \`${directory}\` is not a directory`, {
+      help: 'correct `directory`, or create it and run `npx tgp init` in it',
+    });
   }
 }
 

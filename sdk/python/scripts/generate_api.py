@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from _generated import write_or_check
+
 PYTHON = Path(__file__).resolve().parent.parent
 SOURCE = PYTHON / "src" / "tgp"
 TARGET = PYTHON.parent.parent / "docs" / "python-api.md"
@@ -214,14 +216,7 @@ def page() -> str:
 
 
 def main() -> int:
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if not TARGET.exists() or TARGET.read_text() != text:
-            print(f"{TARGET} is out of date: run {Path(__file__).name}", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.write_text(text)
-    return 0
+    return write_or_check(TARGET, page())
 
 
 if __name__ == "__main__":

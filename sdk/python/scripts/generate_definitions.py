@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from _generated import write_or_check
+
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tgp"
 TARGET = PACKAGE / "_definitions.py"
 
@@ -94,13 +96,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as home:
         text = render(ask(find_binary(), home))
-    if "--check" in sys.argv[1:]:
-        if TARGET.read_text() != text:
-            print(f"{TARGET} is out of date: run {Path(__file__).name}", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.write_text(text)
-    return 0
+    return write_or_check(TARGET, text)
 
 
 if __name__ == "__main__":

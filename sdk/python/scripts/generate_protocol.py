@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from _generated import write_or_check
+
 PYTHON = Path(__file__).resolve().parent.parent
 SCHEMA = PYTHON.parent / "protocol.schema.json"
 TARGET = PYTHON / "src" / "tgp" / "_protocol.py"
@@ -70,14 +72,7 @@ def _is_preamble(node: ast.stmt) -> bool:
 
 
 def main() -> int:
-    text = generate(json.loads(SCHEMA.read_text()))
-    if "--check" in sys.argv[1:]:
-        if TARGET.read_text() != text:
-            print(f"{TARGET} is out of date: run {Path(__file__).name}", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.write_text(text)
-    return 0
+    return write_or_check(TARGET, generate(json.loads(SCHEMA.read_text())))
 
 
 if __name__ == "__main__":

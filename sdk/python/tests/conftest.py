@@ -22,7 +22,7 @@ def fake(tmp_path: Path) -> MakeBinary:
 
     def make(behaviour: str) -> str:
         path = tmp_path / f"tgp-{behaviour}"
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" {behaviour}\n')
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" {behaviour} "$@"\n')
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return str(path)
 

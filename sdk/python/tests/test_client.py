@@ -35,7 +35,9 @@ def test_a_call_boots_the_kernel_and_returns_its_data(fake: MakeBinary) -> None:
 
 
 def test_the_options_arrive(fake: MakeBinary, tmp_path: Path) -> None:
-    with TGP(tmp_path, binary=fake("serve"), config_file="x.json", consent="effects", session="s") as kernel:
+    config_file = tmp_path / "x.json"
+    config_file.write_text("{}")
+    with TGP(tmp_path, binary=fake("serve"), config_file=config_file, consent="effects", session="s") as kernel:
         params: dict[str, Any] = kernel.call("params")
     assert params["protocolVersion"] == 1
     assert params["session"] == "s"
@@ -55,12 +57,12 @@ def test_a_failed_call_raises_its_error(fake: MakeBinary) -> None:
     error = raised.value
     assert (error.code, error.message, error.help) == ("ERUNTIME", "it threw", "do something else")
     assert error.location == SourceLocation("tools/a.ts", 3, 5)
-    assert str(error) == "ERUNTIME: it threw (tools/a.ts:3:5)"
+    assert str(error) == "ERUNTIME: it threw (tools/a.ts:3:5)\nhelp: do something else"
 
 
 @pytest.mark.parametrize("clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
 def test_errors_can_be_copied(clone: Any) -> None:
-    error = clone(KernelExitedError("it ended", 3, "the log"))
+    error = clone(KernelExitedError(3, "the log"))
     assert isinstance(error, KernelExitedError)
     assert (error.code, error.exit_code, error.log) == ("EINTERNAL", 3, "the log")
 
@@ -177,12 +179,8 @@ def test_the_program_is_found_or_missed(fake: MakeBinary, monkeypatch: pytest.Mo
     assert find_binary() == str(tmp_path / "tgp")
 
 
-def test_arguments_that_are_not_json(fake: MakeBinary) -> None:
+def test_arguments_that_are_too_large(fake: MakeBinary) -> None:
     with TGP(binary=fake("serve")) as kernel:
-        with pytest.raises(TypeError):
-            kernel.call("echo", {"a": object()})
-        with pytest.raises(ValueError, match="JSON compliant"):
-            kernel.call("echo", {"a": float("nan")})
         with pytest.raises(TGPError, match="EVALIDATION") as raised:
             kernel.call("echo", {"a": "x" * (16 << 20)})
         assert "at most 16777216" in raised.value.message

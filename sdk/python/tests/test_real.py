@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -125,6 +126,8 @@ def test_sql_of_a_run_is_one_transaction(project: Path, tmp_path: Path) -> None:
             kernel.call("exec_sql", {"sql": "SELECT * FROM no_table"})
         assert raised.value.code == "ESQL"
         assert "no such table" in raised.value.message
+        # A bug: an error of an executor had no next step.
+        assert raised.value.help is not None and "correct the statement" in raised.value.help
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT name FROM users").fetchall() == [("Ann",)]
 
@@ -206,11 +209,14 @@ def test_a_session(project: Path) -> None:
 def test_a_killed_kernel(project: Path) -> None:
     with TGP(project) as kernel:
         kernel.boot()
-        os.kill(pid_of(kernel), signal.SIGKILL)
-        with pytest.raises(KernelExitedError):
+        pid = pid_of(kernel)
+        os.kill(pid, signal.SIGKILL)
+        wait_until_gone(pid)
+        with contextlib.suppress(KernelExitedError):
+            # The client may not have noticed yet.
             kernel.tools()
-        kernel.boot()
-        assert kernel.tools()
+        assert kernel.tools(), "a call starts another"
+        assert pid_of(kernel) != pid
 
 
 def test_nothing_is_left_of_a_killed_host(project: Path, binary: str, monkeypatch: pytest.MonkeyPatch) -> None:

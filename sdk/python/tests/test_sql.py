@@ -201,7 +201,7 @@ def test_transactions_of_several_runs(database: Database) -> None:
         assert reader.run("SELECT count(*) AS n FROM tgp_users")["rows"] == [{"n": 1}]
     for reader in readers:
         reader.end(commit=False)
-    with pytest.raises(TGPError, match="no open transaction"):
+    with pytest.raises(TGPError, match="is not open"):
         readers[0].run("SELECT 1")
 
 
@@ -246,7 +246,7 @@ def test_a_database_that_cannot_be_reached() -> None:
     database = Database(DbApiExecutor(connect, "sqlite"))
     with pytest.raises(TGPError, match="ESQL: unable to open"):
         database.begin()
-    with pytest.raises(TGPError, match="no open transaction"):
+    with pytest.raises(TGPError, match="is not open"):
         Transaction(database, 1).end(commit=False)
 
 

@@ -50,6 +50,21 @@ fn no_host() -> ToolError {
         .help("run the tool from the program that offers them; docs/protocol.md shows how")
 }
 
+/// The failure of a function, with its name and where to look.
+fn explained(error: ToolError, shown: &str) -> ToolError {
+    let message = match error.message.contains(shown) {
+        true => error.message.clone(),
+        false => format!("`{shown}` failed: {}", error.message),
+    };
+    let error = error.with_message(message).detail("host", shown);
+    if error.help_of().is_some() {
+        return error;
+    }
+    error.help(format!(
+        "the application defines `{shown}`: look at that function and at the application's log"
+    ))
+}
+
 fn named(module: &str, name: &str) -> String {
     format!("host:{module}/{name}")
 }
@@ -123,9 +138,11 @@ impl Tool for CallHost {
             let message = format!("`{shown}` did not answer within {} s", LIMIT.as_secs());
             Err(ToolError::new(Code::Runtime, message))
         });
-        // What a function did before it failed is not undone, and not known.
-        let is_read = function.effect == Effect::Read;
-        let result = result.map_err(|error| if is_read { error } else { error.of_unknown_outcome() })?;
+        let result = result.map_err(|error| {
+            let error = explained(error, &shown);
+            // What a function did before it failed is not undone, and not known.
+            if function.effect == Effect::Read { error } else { error.of_unknown_outcome() }
+        })?;
         Ok(HostResult { result }.into())
     }
 }

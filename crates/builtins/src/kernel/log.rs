@@ -39,7 +39,7 @@ impl Tool for Log {
 
     const INFO: ToolSpec = ToolSpec {
         name: "log",
-        aliases: &["git.log", "git_log"],
+        aliases: &[],
         description: "List the versions of the tool repository, or of one of its files, newest first.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,

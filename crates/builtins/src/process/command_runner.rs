@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError, background};
-use tgp_jail::{CommandExit, CommandSpec, JailError, KillHandle, NetworkAccess, Template};
+use tgp_jail::{CacheMount, CommandExit, CommandSpec, JailError, KillHandle, NetworkAccess, Template};
 use tokio::sync::Semaphore;
 
 use super::{ProcessOptions, protected_paths};
@@ -12,6 +12,20 @@ use tgp_router::Invocation;
 
 /// Commands at a time. Each may use as much memory as its template gives it; those beyond wait.
 const PARALLEL: usize = 4;
+
+/// Variables that keep tools from trying a network that is not there: each would wait for names to be resolved and try
+/// again, and the command would end at its deadline without an error that says why.
+const OFFLINE: [(&str, &str); 9] = [
+    ("npm_config_offline", "true"),
+    ("COREPACK_ENABLE_NETWORK", "0"),
+    ("YARN_ENABLE_NETWORK", "0"),
+    ("PIP_NO_INDEX", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("UV_OFFLINE", "1"),
+    ("CARGO_NET_OFFLINE", "true"),
+    ("GOPROXY", "off"),
+    ("GOTOOLCHAIN", "local"),
+];
 
 /// Starts commands for one project.
 pub(super) struct CommandRunner {
@@ -31,6 +45,8 @@ pub(super) struct CommandRequest {
     /// Build output that may be written straight to the project, see [`CommandRunner::free_output`].
     pub(super) direct: Vec<PathBuf>,
     pub(super) environment: Vec<(String, String)>,
+    /// What outlives the command, see `test_cache`.
+    pub(super) cache: Option<CacheMount>,
     /// What the gates let the call see and touch.
     pub(super) filter: Option<FileFilter>,
 }
@@ -71,7 +87,7 @@ impl CommandRunner {
     /// Directories for build output that a command may write straight to, `made` ones and those of the configuration. A
     /// directory in which a gate may have something against a file is not among them: there the command writes to its
     /// layer, and every file is judged.
-    pub(super) async fn free_output(&self, invocation: Invocation<'_>, made: &[&str]) -> Vec<PathBuf> {
+    pub(super) async fn free_output(&self, invocation: Invocation<'_>, made: &[String]) -> Vec<PathBuf> {
         let mut free = Vec::new();
         for (path, make) in made
             .iter()
@@ -118,8 +134,12 @@ impl CommandRunner {
         order.direct = wanted.direct;
         order.readable.clone_from(&options.readable);
         order.secrets.clone_from(&options.secrets);
+        order.cache = wanted.cache;
         if wanted.network == Network::Granted {
             order.network = NetworkAccess::Unrestricted;
+        } else {
+            let offline = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            order.environment.splice(0..0, offline);
         }
         order.stdin = wanted.stdin;
         let caps = options.caps;
@@ -135,6 +155,27 @@ impl CommandRunner {
             wanted.deadline_ms.map_or(longest, |ms| longest.min(std::time::Duration::from_millis(ms)));
         Ok(order)
     }
+}
+
+/// What a tool prints of itself when it needs the network to install or download something.
+const NEEDS_NETWORK: [(&str, &str); 8] = [
+    ("code ENOTCACHED", "npm or npx wants a package that is not installed"),
+    ("ERR_PNPM_NO_OFFLINE_", "pnpm wants a package that is not installed"),
+    ("No matching distribution found for", "pip wants a package that is not installed"),
+    ("network was disabled", "uv wants a package that is not installed"),
+    ("but --offline was specified", "cargo wants a crate that was not downloaded"),
+    ("because --offline was specified", "cargo wants a crate that was not downloaded"),
+    ("you may want to run without the --offline flag", "cargo wants a crate that was not downloaded"),
+    ("module lookup disabled by GOPROXY=off", "go wants a module that was not downloaded"),
+];
+
+/// What a command without network that failed lacks, by what it printed.
+pub(super) fn missing_tool(exit_code: Option<i32>, stdout: &str, stderr: &str) -> Option<&'static str> {
+    if exit_code.is_none_or(|code| code == 0) {
+        return None;
+    }
+    let what = NEEDS_NETWORK.iter().find(|(text, _)| stderr.contains(text) || stdout.contains(text));
+    what.map(|(_, what)| *what)
 }
 
 /// A directory on the way to which nothing is a link.

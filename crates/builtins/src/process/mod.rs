@@ -4,7 +4,9 @@ mod apply;
 mod command_runner;
 mod protected_paths;
 mod shell_exec;
+mod test_cache;
 mod test_run;
+mod test_runners;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use tgp_policy::Protections;
 pub use apply::CommandChange;
 pub use shell_exec::{CommandEnd, CommandOutput, CommandResult, StreamBytes};
 pub use test_run::TestRunResult;
+pub use test_runners::RunnerResult;
 use tgp_router::gates::StateGate;
 
 use command_runner::CommandRunner;
@@ -42,6 +45,8 @@ pub struct ProcessOptions {
     /// Files and directories of the project that are searched for what commands must not see; in a larger project no
     /// command runs.
     pub entries: u64,
+    /// Where test runs keep caches, outside the project; without it they keep none.
+    pub test_caches: Option<PathBuf>,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,
 }

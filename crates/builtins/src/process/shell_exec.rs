@@ -10,7 +10,7 @@ use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Targ
 use tgp_jail::{Captured, CommandExit, Exit, Template};
 
 use super::apply::{Changes, CommandChange};
-use super::command_runner::{CommandRequest, CommandRunner, Network};
+use super::command_runner::{CommandRequest, CommandRunner, Network, missing_tool};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// The longest command line; longer ones are scripts, and belong into a file.
@@ -65,6 +65,9 @@ pub struct CommandOutput {
     pub stdout_bytes: StreamBytes,
     pub stderr_bytes: StreamBytes,
     pub duration_ms: u64,
+    /// What the command lacks, and what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// Why a command is over.
@@ -186,11 +189,20 @@ impl ShellExec {
             deadline_ms: args.timeout_ms,
             direct: if build && !dry_run { self.0.free_output(invocation, &[]).await } else { Vec::new() },
             environment: Vec::new(),
+            cache: None,
             filter: invocation.router.file_filter(invocation).await,
         };
         let started = SystemTime::now();
         let finished = self.0.run(wanted).await?;
-        let output = command_output(&finished);
+        let mut output = command_output(&finished);
+        if !args.network {
+            let missing = missing_tool(output.exit_code, &output.stdout, &output.stderr);
+            output.help = missing.map(|what| {
+                format!(
+                    "{what}, and this command has no network; ask the user to install it, or set `network`"
+                )
+            });
+        }
         let counts = matches!(finished.exit, Exit::Code(0))
             || (args.keep_on_failure && matches!(finished.exit, Exit::Code(_)));
         let (yard, files) = (Arc::clone(&self.0), invocation.workspace.project_files());
@@ -264,5 +276,6 @@ pub(super) fn command_output(finished: &CommandExit) -> CommandOutput {
         stdout_bytes: bytes(&finished.stdout),
         stderr_bytes: bytes(&finished.stderr),
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        help: None,
     }
 }

@@ -1,5 +1,6 @@
 //! `test_run`: the project's own tests, in a jail, and what they mean for the state of the work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,13 +11,15 @@ use tgp_contract::{
     Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolError, background,
     canonical,
 };
-use tgp_jail::Template;
 use tgp_tdd::{Scope, Selection, SourceSnapshot, TestOutcome, TestRun, Transition};
 use tgp_text::{head, now_ms};
 
-use super::command_runner::{CommandRequest, CommandRunner, Network};
-use super::shell_exec::{CommandOutput, command_output, exit_code};
-use crate::project::testing::{Failing, Manifests, Runner, detect, read_counts, scripts};
+use super::command_runner::CommandRunner;
+use super::shell_exec::CommandOutput;
+use super::test_runners::{Ran, RunnerResult, joined_output};
+use crate::project::testing::{
+    Failing, Manifests, RunnerRun, SelectedRunner, combine, discover, joined, scripts, select, total,
+};
 use tgp_router::Workspace;
 use tgp_router::files::ProjectFiles;
 use tgp_router::gates::StateGate;
@@ -68,17 +71,41 @@ pub struct TestRunResult {
     pub skipped: Option<u64>,
     /// The first failing tests.
     pub failing: Vec<Failing>,
+    /// Each runner, where the project has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runners: Vec<RunnerResult>,
     /// What the run means for the state of the work.
     pub state: Transition,
 }
 
 impl TestRunTool {
-    fn runner(&self, files: &ProjectFiles) -> Result<Runner, ToolError> {
-        let found = detect(self.yard.options.test_command.as_deref(), &Project(files));
-        found.map(|runner| runner.at(self.yard.options.project.display().to_string())).ok_or_else(|| {
-            ToolError::new(Code::NotFound, "this project has no tests that could be found")
-                .help("set `tdd.command` in the configuration to the command that runs them")
-        })
+    /// The runners that run what is asked for, in their order.
+    fn runners(&self, files: &ProjectFiles, only: Option<&str>) -> Result<Vec<SelectedRunner>, ToolError> {
+        if let Some(only) = only {
+            refuse_options(only)?;
+        }
+        let refused = |message: String| ToolError::new(Code::NotFound, message).help(SET_THE_COMMAND);
+        let found = discover(self.yard.options.test_command.as_deref(), &Project(files))
+            .map_err(|error| refused(error.to_string()))?;
+        if found.is_empty() {
+            return Err(refused("this project has no tests that could be found".to_owned()));
+        }
+        let project = self.yard.options.project.display().to_string();
+        let selected = select(found.into_iter().map(|runner| runner.at(&project)).collect(), only);
+        if selected.is_empty() {
+            return Err(refused(format!(
+                "no test runner of this project runs `{}`",
+                only.unwrap_or_default()
+            )));
+        }
+        // Where nothing can run, the reason is an error and not a result.
+        let lacks = |selected: &SelectedRunner| selected.runner.unavailable().cloned();
+        match selected.iter().map(lacks).collect::<Option<Vec<_>>>().as_deref() {
+            Some([first, ..]) => {
+                Err(ToolError::new(Code::Capability, first.problem.clone()).help(first.help.clone()))
+            }
+            _ => Ok(selected),
+        }
     }
 
     /// The sources of the project, off the threads that serve others.
@@ -111,29 +138,31 @@ impl Tool for TestRunTool {
         ])
     }
 
-    /// The command, which the configuration or the manifests of the project decide, and the scripts behind it.
+    /// The commands, which the configuration or the manifests of the project decide, and the scripts behind them.
     async fn preview(&self, args: TestRunArgs, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
-        if let Some(only) = args.only.as_deref() {
-            refuse_options(only)?;
-        }
         let files = invocation.workspace.project_files();
-        let command = self.runner(&files)?.command(args.only.as_deref());
-        let scripts = scripts(&command, &Project(&files));
-        let mut data = json!({ "command": command });
+        let selected = self.runners(&files, args.only.as_deref())?;
+        let mut data = json!({ "command": shown_command(&selected) });
         let mut found = Vec::new();
+        let scripts = scripts_behind(&selected, &files);
         if let Some(fields) = data.as_object_mut()
             && !scripts.is_empty()
         {
-            let is_cut = scripts.values().any(|text| text.len() > MAX_SCRIPT_BYTES);
-            let cut = |text: &str| head(text, MAX_SCRIPT_BYTES).to_owned();
-            let shown: Map<String, Value> =
-                scripts.into_iter().map(|(name, text)| (name, json!(cut(&text)))).collect();
+            let mut shown = Map::new();
+            let mut is_cut = false;
+            for (folder, scripts) in scripts {
+                for (name, text) in scripts {
+                    let name = if folder.is_empty() { name } else { format!("{folder}: {name}") };
+                    is_cut |= text.len() > MAX_SCRIPT_BYTES;
+                    shown.insert(name, json!(head(&text, MAX_SCRIPT_BYTES)));
+                }
+                let (path, sha256) = package(&files, &folder)?;
+                found.push(FileSnapshot { root: Root::Project, path, sha256 });
+            }
             fields.insert("scripts".to_owned(), Value::Object(shown));
             if is_cut {
                 fields.insert("scriptsTruncated".to_owned(), json!(true));
             }
-            let (path, sha256) = package(&files)?;
-            found.push(FileSnapshot { root: Root::Project, path, sha256 });
         }
         Ok(Preview { data: Some(data), found, missing: None })
     }
@@ -143,79 +172,97 @@ impl Tool for TestRunTool {
         args: TestRunArgs,
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<TestRunResult>, ToolError> {
-        if let Some(only) = args.only.as_deref() {
-            refuse_options(only)?;
-        }
         let workspace = invocation.workspace;
-        let runner = self.runner(&workspace.project_files())?;
-        let command = runner.command(args.only.as_deref());
-        if let Some(agreement) = invocation.agreement()
-            && !scripts(&command, &Project(&workspace.project_files())).is_empty()
-        {
-            let (path, hash) = package(&workspace.project_files())?;
-            agreement.check_hash(Root::Project, &path, hash.as_deref())?;
+        let selected = self.runners(&workspace.project_files(), args.only.as_deref())?;
+        if let Some(agreement) = invocation.agreement() {
+            let files = workspace.project_files();
+            for (folder, _) in scripts_behind(&selected, &files) {
+                let (path, hash) = package(&files, &folder)?;
+                agreement.check_hash(Root::Project, &path, hash.as_deref())?;
+            }
         }
-        let direct = self.yard.free_output(invocation, runner.build_output()).await;
+        let command = shown_command(&selected);
+        let time = self.time_limit(args.timeout_ms);
         let started_ms = now_ms();
         let before = self.sources(workspace).await?;
-        let finished = self
-            .yard
-            .run(CommandRequest {
-                template: Template::Test,
-                command: command.clone(),
-                directory: RelativePath::root(),
-                network: Network::OfTemplate,
-                stdin: Vec::new(),
-                deadline_ms: args.timeout_ms,
-                direct,
-                filter: invocation.router.file_filter(invocation).await,
-                environment: runner
-                    .environment()
-                    .iter()
-                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                    .collect(),
-            })
-            .await?;
+        let mut ran = Vec::with_capacity(selected.len());
+        for one in &selected {
+            ran.push(self.run_one(one, invocation, &time).await?);
+        }
         let after = self.sources(workspace).await?;
-        let counts = read_counts(
-            &runner,
-            exit_code(&finished),
-            &finished.stdout.to_text(),
-            &finished.stderr.to_text(),
-        );
-        let (passed, failed) = counts.evidence(&runner);
+        let runs: Vec<RunnerRun> = ran.iter().map(|one| one.run.clone()).collect();
+        let combined = combine(&runs);
+        let durations = ran.iter().map(|one| one.output.duration_ms);
         let mut noted = self.state.note_run(&TestRun {
             scope: Scope::Project,
             command: command.clone(),
             selection: if args.only.is_some() { Selection::Part } else { Selection::Whole },
-            exit_code: exit_code(&finished),
-            passed,
-            failed,
-            failing_files: counts.failing_files(),
+            exit_code: combined.exit_code,
+            passed: combined.passed,
+            failed: combined.failed,
+            failing_files: combined.failing_files,
             before,
             after,
             started_ms,
-            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: durations.fold(0, u64::saturating_add),
         })?;
-        if let Some(why) = runner.distrusted() {
-            noted.why = format!("{why}; {SET_THE_COMMAND}");
-        } else if noted.outcome == TestOutcome::Inconclusive
-            && counts.are_unknown()
-            && !runner.decides_by_exit_code()
-        {
-            noted.why = format!("{NOTHING_COUNTED}; {SET_THE_COMMAND}");
+        if let Some(why) = why(&ran, noted.outcome) {
+            noted.why = why;
         }
+        let runners = if ran.len() > 1 { ran.iter().map(Ran::result).collect() } else { Vec::new() };
+        let counts = total(&runs);
         let result = TestRunResult {
-            output: command_output(&finished),
+            output: joined_output(ran, combined.exit_code)?,
             command,
             passed: counts.passed,
             failed: counts.failed,
             skipped: counts.skipped,
             failing: counts.failing.into_iter().take(MAX_NAMED).collect(),
+            runners,
             state: noted,
         };
-        Ok(ToolOutcome { exit_code: exit_code(&finished), ..result.into() })
+        Ok(ToolOutcome { exit_code: combined.exit_code, ..result.into() })
     }
+}
+
+/// All commands, as a person reads them.
+fn shown_command(selected: &[SelectedRunner]) -> String {
+    selected.iter().map(SelectedRunner::shown_command).collect::<Vec<_>>().join("; ")
+}
+
+/// Why a run decides nothing, where the runners know it better than the state of the work.
+fn why(ran: &[Ran], outcome: TestOutcome) -> Option<String> {
+    if let [only] = ran {
+        let unknown = only.run.counts.are_unknown() && !only.run.runner.decides_by_exit_code();
+        let is_inconclusive = outcome == TestOutcome::Inconclusive;
+        return match &only.problem {
+            Some(why) if only.run.runner.distrusted().is_some() => Some(format!("{why}; {SET_THE_COMMAND}")),
+            Some(why) if is_inconclusive => Some(why.clone()),
+            None if is_inconclusive && unknown => Some(format!("{NOTHING_COUNTED}; {SET_THE_COMMAND}")),
+            _ => None,
+        };
+    }
+    let unknown = ran.iter().filter(|one| one.run.is_unknown());
+    let reasons: Vec<String> =
+        unknown.map(|one| format!("`{}`: {}", one.command, one.unknown_why())).collect();
+    (outcome == TestOutcome::Inconclusive && !reasons.is_empty())
+        .then(|| format!("the tests of not all runners are known: {}; {SET_THE_COMMAND}", reasons.join("; ")))
+}
+
+/// The scripts of `package.json` that the commands start, by the folder of the package.
+fn scripts_behind(
+    selected: &[SelectedRunner],
+    files: &ProjectFiles,
+) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut behind = BTreeMap::new();
+    for one in selected {
+        let folder = one.runner.folder();
+        let found = scripts(&one.command(), &|path: &str| Project(files).read(&joined(folder, path)));
+        if !found.is_empty() {
+            behind.insert(folder.to_owned(), found);
+        }
+    }
+    behind
 }
 
 /// A filter is a name, and never an option of the runner: one could make it run nothing, or something else.
@@ -229,8 +276,8 @@ fn refuse_options(only: &str) -> Result<(), ToolError> {
 }
 
 /// What decides which scripts run, by its hash.
-fn package(files: &ProjectFiles) -> Result<(RelativePath, Option<String>), ToolError> {
-    let path = RelativePath::new("package.json")?;
+fn package(files: &ProjectFiles, folder: &str) -> Result<(RelativePath, Option<String>), ToolError> {
+    let path = RelativePath::new(folder)?.join("package.json")?;
     let content = files.read(&path)?;
     Ok((path, Some(canonical::sha256_hex(&content))))
 }
@@ -252,5 +299,12 @@ impl Manifests for Project<'_> {
         let children = RelativePath::new(folder).ok().and_then(|folder| self.0.children(&folder).ok());
         let entries = children.unwrap_or_default();
         entries.iter().filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
+    }
+
+    fn folders(&self, folder: &str) -> Vec<String> {
+        let children = RelativePath::new(folder).ok().and_then(|folder| self.0.children(&folder).ok());
+        let entries = children.unwrap_or_default().into_iter();
+        let folders = entries.filter(|entry| entry.kind == EntryKind::Directory);
+        folders.filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
     }
 }

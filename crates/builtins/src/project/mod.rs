@@ -7,6 +7,7 @@ mod fs_exists;
 mod fs_list;
 mod fs_read;
 mod fs_write;
+mod git;
 mod glob;
 mod grep;
 mod page;
@@ -25,6 +26,10 @@ pub use change::FileChangeResult;
 pub use fs_exists::ExistsResult;
 pub use fs_list::{FileList, ListedFile};
 pub use fs_read::{CutLine, FilePage};
+pub use git::{
+    ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, DiffFile, DiffPage, LeftOutFile,
+    RepositoryState,
+};
 pub use search_glob::GlobResult;
 pub use search_grep::{GrepMatch, GrepResult, SkippedFiles};
 
@@ -42,7 +47,8 @@ const MAX_PAGE_BYTES: usize = 256 * 1024;
 /// Never in practice: the names are constants.
 pub fn project_tools() -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     let desk = Arc::new(BlockingPool { places: Arc::new(Semaphore::new(PARALLEL_WORK)) });
-    Ok(vec![
+    let mut tools = git::git_tools(&desk)?;
+    tools.extend([
         typed(fs_read::FsRead(Arc::clone(&desk)))?,
         typed(fs_write::FsWrite(Arc::clone(&desk)))?,
         typed(fs_edit::FsEdit(Arc::clone(&desk)))?,
@@ -51,7 +57,8 @@ pub fn project_tools() -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
         typed(fs_exists::FsExists(Arc::clone(&desk)))?,
         typed(search_grep::SearchGrep(Arc::clone(&desk)))?,
         typed(search_glob::SearchGlob(desk))?,
-    ])
+    ]);
+    Ok(tools)
 }
 
 /// Where file work of the project is done: off the threads that serve others, and only so much at a time.

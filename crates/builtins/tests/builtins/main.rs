@@ -3,7 +3,9 @@
 
 mod approval;
 mod cancellation;
+mod discovery;
 mod effect_gate;
+mod git;
 mod guarded;
 mod project_changes;
 mod project_jail;

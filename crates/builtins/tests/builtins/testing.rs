@@ -237,7 +237,7 @@ fn the_command_is_found_in_the_manifests() {
         (&[("package.json", r#"{"scripts":{"test":"vitest run"}}"#)], Some((RunnerKind::Other, "npm test --silent"))),
         (&[("package.json", r#"{"scripts":{"test":"tsc && vitest run; rm -rf /"}}"#), VITEST], Some((RunnerKind::Other, "npm test --silent"))),
         (&[("package.json", r#"{"scripts":{"test":"vitest run $(id)"}}"#), VITEST], Some((RunnerKind::Other, "npm test --silent"))),
-        (&[("package.json", r#"{"scripts":{"test":"jest --ci"}}"#), ("node_modules/jest/package.json", "{}")], Some((RunnerKind::Jest, "node_modules/.bin/jest --ci --reporters=default"))),
+        (&[("package.json", r#"{"scripts":{"test":"jest --ci"}}"#), ("node_modules/jest/package.json", "{}")], Some((RunnerKind::Jest, "node_modules/.bin/jest --ci --reporters=default --cacheDirectory=/tmp/cache/jest"))),
         (&[("package.json", r#"{"scripts":{"test":"NODE_ENV=test ./node_modules/.bin/mocha 'test/**/*.js'"}}"#)], Some((RunnerKind::Other, "npm test --silent"))),
         (&[("package.json", r#"{"scripts":{"test":"node --test"}}"#)], Some((RunnerKind::NodeTest, NODE))),
         (&[("package.json", r#"{"scripts":{"test":"./check.sh"}}"#)], Some((RunnerKind::Other, "npm test --silent"))),

@@ -6,7 +6,7 @@ use clap::Args;
 use tgp::contract::{CallContext, CapabilityToken, ClientEntry, Consent, ToolCall, ToolResult};
 use tgp::project::ClientClaim;
 
-use super::parse_json;
+use super::input::json_argument;
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::Failure;
@@ -17,7 +17,7 @@ use crate::session;
 pub struct CallArgs {
     /// The tool's name or alias, see `tgp tools`.
     tool: String,
-    /// Its arguments as JSON.
+    /// Its arguments: JSON, @FILE, or - for standard input.
     #[arg(value_name = "JSON", default_value = "{}")]
     arguments: String,
     /// Show what would happen and change nothing.
@@ -58,7 +58,7 @@ pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Res
 }
 
 async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<ToolResult, Failure> {
-    let values = parse_json("arguments", &arguments.arguments)?;
+    let values = json_argument("arguments", &arguments.arguments, global).await?;
     let approver = Arc::new(TerminalApprover { has_yes: true });
     let kernel = session::boot(global, Some(approver), printer).await?;
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };

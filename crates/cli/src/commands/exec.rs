@@ -8,7 +8,8 @@ use serde_json::json;
 use tgp::contract::LimitRequest;
 use tgp::results::{ExecToolResult, RunStats};
 
-use super::{done, parse_json, result_of};
+use super::input::json_argument;
+use super::{done, result_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::candidates;
@@ -22,7 +23,7 @@ pub struct ExecArgs {
     /// The tool, such as tools/math/fib.ts.
     #[arg(add = ArgValueCandidates::new(candidates::tools))]
     path: String,
-    /// Its arguments as JSON.
+    /// Its arguments: JSON, @FILE, or - for standard input.
     #[arg(value_name = "JSON", conflicts_with = "args")]
     values: Option<String>,
     /// The same as an option; without either: {}.
@@ -47,8 +48,8 @@ pub struct ExecArgs {
 
 pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let values = match (&arguments.values, &arguments.args) {
-        (Some(json), _) => parse_json("the argument after the path", json)?,
-        (None, args) => parse_json("--args", args.as_deref().unwrap_or("{}"))?,
+        (Some(json), _) => json_argument("the argument after the path", json, global).await?,
+        (None, args) => json_argument("--args", args.as_deref().unwrap_or("{}"), global).await?,
     };
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover { has_yes: false })), printer).await?;
     let ExecArgs { cpu_ms, wall_ms, memory_mb, .. } = arguments;

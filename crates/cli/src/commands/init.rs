@@ -9,6 +9,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
+use crate::text::visible;
 
 /// Where a newcomer goes from here.
 const NEXT: &str = "
@@ -26,7 +27,9 @@ or let the MCP host that you use (Claude Code, Cursor, ...) work with the tools
 pub struct InitArgs {}
 
 pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let made = tgp::project::initialise(&session::directory(global)?).map_err(ToolError::from)?;
+    let directory = session::working_directory(global)?;
+    let around = session::directory(global)?;
+    let made = tgp::project::initialise(&directory).map_err(ToolError::from)?;
     if printer.json() {
         printer.document(&done(json!({
             "created": made.created,
@@ -38,6 +41,11 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     }
     for warning in &made.warnings {
         printer.warn(warning);
+    }
+    if directory.canonicalize().is_ok_and(|directory| directory != around && around.is_absolute()) {
+        let around = visible(&around.to_string_lossy());
+        printer
+            .warn(&format!("this folder is inside the project {around}; from now on it is one of its own"));
     }
     for name in &made.created {
         printer.line(&format!("created  {name}"));

@@ -13,6 +13,7 @@ pub mod exec;
 pub mod graph;
 pub mod guardian;
 pub mod init;
+mod input;
 pub mod list;
 pub mod log;
 pub mod man;
@@ -35,6 +36,7 @@ pub mod test;
 pub mod token;
 pub mod tools;
 pub mod trust;
+pub mod undo;
 pub mod upstream;
 pub mod valve;
 pub mod write;
@@ -60,6 +62,7 @@ pub async fn run(
         Command::Run(arguments) => run::run(*arguments, global, printer, interrupts).await,
         Command::Sessions(arguments) => sessions::run(arguments, global, printer, interrupts).await,
         Command::Replay(arguments) => replay::run(arguments, global, printer).await,
+        Command::Undo(arguments) => undo::run(arguments, global, printer).await,
         Command::Models(arguments) => models::run(arguments, global, printer).await,
         Command::Init(arguments) => init::run(&arguments, global, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer, interrupts).await,

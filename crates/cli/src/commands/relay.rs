@@ -87,7 +87,7 @@ impl From<Part> for PartKind {
 
 pub async fn run(arguments: RelayArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     // Programs from outside are started where the command is.
-    let directory = session::directory(global)?;
+    let directory = session::working_directory(global)?;
     std::env::set_current_dir(&directory).map_err(|error| {
         ToolError::new(Code::Config, format!("`{}` cannot be entered: {error}", directory.display()))
     })?;

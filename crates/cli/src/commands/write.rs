@@ -1,21 +1,21 @@
 //! `tgp write`.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
 
-use super::{done, result_of, show_write};
+use super::{done, input, result_of, show_write};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
 use crate::text::count;
 
-/// More than any tool has; a pipe that never ends must not fill the memory.
-const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
+/// Where the content comes from.
+const HELP: &str = "give UTF-8 text with --content, --file or standard input";
 
 #[derive(Debug, Args)]
 pub struct WriteArgs {
@@ -35,21 +35,12 @@ pub struct WriteArgs {
 pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let content = match (arguments.content, &arguments.file) {
         (Some(content), _) => content,
-        (None, Some(file)) => {
-            let path = session::directory(global)?.join(file);
-            let shown = file.display().to_string();
-            off_thread(move || {
-                let opened = std::fs::File::open(path)
-                    .map_err(|error| input_error(&format!("cannot open `{shown}`: {error}")))?;
-                read_text(opened)
-            })
-            .await?
-        }
+        (None, Some(file)) => input::from_file(global, file, HELP).await?,
         (None, None) => {
             if std::io::stdin().is_terminal() {
                 printer.note("type the content and end it with Ctrl-D on a line of its own");
             }
-            let text = off_thread(|| read_text(std::io::stdin().lock())).await?;
+            let text = input::from_standard_input(HELP).await?;
             if text.is_empty() {
                 // A forgotten --content in a script must not empty a tool.
                 return Err(ToolError::new(
@@ -75,30 +66,4 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
         show_write(&done, &result_of(data)?, printer);
     }
     Ok(())
-}
-
-/// Opening and reading may block, and a signal must still end the command meanwhile.
-async fn off_thread(
-    read: impl FnOnce() -> Result<String, Failure> + Send + 'static,
-) -> Result<String, Failure> {
-    let read = tokio::task::spawn_blocking(read).await;
-    read.map_err(|error| ToolError::new(Code::Internal, error.to_string()))?
-}
-
-fn read_text(input: impl Read) -> Result<String, Failure> {
-    let mut text = String::new();
-    input
-        .take(MAX_INPUT_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| input_error(&format!("the content cannot be read: {error}")))?;
-    if text.len() as u64 > MAX_INPUT_BYTES {
-        return Err(input_error(&format!("the content has more than {MAX_INPUT_BYTES} bytes")));
-    }
-    Ok(text)
-}
-
-fn input_error(message: &str) -> Failure {
-    ToolError::new(Code::Validation, message)
-        .help("give UTF-8 text with --content, --file or standard input")
-        .into()
 }

@@ -49,6 +49,7 @@ impl ApprovalView {
         let is_statement = asked.targets.iter().any(|target| matches!(target, Target::Statement { .. }));
         let mut sheet = Self::default();
         let what = match asked.tool.as_str() {
+            "git_commit" => sheet.commit(asked, &tool),
             _ if sheet.differences(asked) => format!("call `{tool}`, which changes files:"),
             _ if asked.command().is_some() => sheet.command(asked, &tool),
             _ if is_statement => sheet.statement(asked, &tool),
@@ -116,6 +117,24 @@ impl ApprovalView {
         self.more.push(heading("The arguments".to_owned()));
         self.more.extend(quoted(&pretty(&asked.arguments)));
         true
+    }
+
+    /// A commit: its branch, its message and its differences.
+    fn commit(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
+        self.head("The message:");
+        self.quote(asked.text("message").unwrap_or_default().trim_end());
+        let shown = |name: &str| asked.previewed(name).and_then(Value::as_str).map(single_line);
+        if self.differences(asked) {
+            let is_new = asked.previewed("createsBranch").and_then(Value::as_bool) == Some(true);
+            let new = if is_new { " (new)" } else { "" };
+            self.facts.push(("branch", format!("{}{new}", shown("branch").unwrap_or_default())));
+            self.facts.extend(shown("author").map(|author| ("author", author)));
+            let notes = asked.previewed("notes").and_then(Value::as_array).into_iter().flatten();
+            self.facts.extend(notes.filter_map(Value::as_str).map(|note| ("note", single_line(note))));
+        } else {
+            self.other_arguments(asked, &["message"]);
+        }
+        format!("commit files with `{tool}`:")
     }
 
     fn command(&mut self, asked: &ApprovalQuestion, tool: &str) -> String {
@@ -459,6 +478,7 @@ fn target_words(target: &Target) -> Option<String> {
         }
         Target::Secret { name } => Some(format!("the secret {}", single_line(name))),
         Target::HostTool { name } => Some(format!("the host tool {}", single_line(name))),
+        Target::Branch { name } => Some(format!("the branch {}", single_line(name))),
         Target::Limits(asked) => Some(format!("more than the usual limits: {asked}")),
         Target::Command { .. } => None,
     }

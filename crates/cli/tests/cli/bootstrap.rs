@@ -33,13 +33,15 @@ fn e2e_5_run_twice_changes_nothing() {
 fn e2e_5_a_package_json_keeps_order_and_indentation() {
     for (before, after) in [
         (
-            "{\n\t\"zebra\": 1,\n\t\"name\": \"app\",\n\t\"scripts\": {\n\t\t\"z\": \"1\",\n\t\t\"a\": \"2\"\n\t}\n}\n",
-            "{\n\t\"zebra\": 1,\n\t\"name\": \"app\",\n\t\"scripts\": {\n\t\t\"z\": \"1\",\n\t\t\"a\": \"2\",\n\t\t\"tgp\": \"tgp\"\n\t}\n}\n",
+            "{\n\t\"zebra\": 1,\n\t\"dependencies\": {\n\t\t\"@tgp/core\": \"1\"\n\t},\n\t\"scripts\": {\n\t\t\"z\": \"1\",\n\t\t\"a\": \"2\"\n\t}\n}\n",
+            "{\n\t\"zebra\": 1,\n\t\"dependencies\": {\n\t\t\"@tgp/core\": \"1\"\n\t},\n\t\"scripts\": {\n\t\t\"z\": \"1\",\n\t\t\"a\": \"2\",\n\t\t\"tgp\": \"tgp\"\n\t}\n}\n",
         ),
         (
-            "{\n    \"name\": \"app\",\n    \"version\": 1.50\n}",
-            "{\n    \"name\": \"app\",\n    \"version\": 1.5,\n    \"scripts\": {\n        \"tgp\": \"tgp\"\n    }\n}",
+            "{\n    \"dependencies\": { \"@tgp/core\": \"1\" },\n    \"version\": 1.50\n}",
+            "{\n    \"dependencies\": {\n        \"@tgp/core\": \"1\"\n    },\n    \"version\": 1.5,\n    \"scripts\": {\n        \"tgp\": \"tgp\"\n    }\n}",
         ),
+        // Without the client there is no program that the script could call.
+        ("{ \"name\": \"app\" }", "{ \"name\": \"app\" }"),
         // One that has the script, and one whose scripts are not what they should be, stay as they are.
         ("{ \"scripts\": { \"tgp\": \"mine\" } }", "{ \"scripts\": { \"tgp\": \"mine\" } }"),
         ("{ \"scripts\": [] }", "{ \"scripts\": [] }"),
@@ -228,15 +230,6 @@ fn doctor_names_the_directories_that_tools_only_read() {
     project.write("tgp.config.ts", "export default { fs: { readDirs: ['data', 'dta'] } };\n");
     let ran = project.run(&["doctor"]).expect_code(0);
     assert!(ran.stdout.contains("fs.readDirs names no directory: dta"), "{}", ran.stdout);
-}
-
-#[test]
-fn bug_a_command_in_a_subdirectory_advised_to_make_a_second_project() {
-    let project = Project::initialised();
-    std::fs::create_dir_all(project.file("src/deep")).unwrap();
-    let ran = project.run(&["-C", "src/deep", "list"]).expect_code(2);
-    assert!(ran.stderr.contains("the project is `") && ran.stderr.contains("-C "), "{ran:?}");
-    assert!(!ran.stderr.contains("tgp init"), "{ran:?}");
 }
 
 #[test]

@@ -200,6 +200,7 @@ fn bug_a_person_was_told_to_run_a_tool_and_not_a_command() {
     }
     let project = Project::initialised();
     project.write("tgp.config.ts", "export default { tdd: { command: 'true' } };\n");
+    project.write("src/a.py", "x = 1\n");
     project.trust();
     let refused = project.run(&["state", "set", "done"]).expect_code(3);
     assert!(refused.stderr.contains("tgp call test_run '{}' --yes"), "{refused:?}");

@@ -80,6 +80,11 @@ fn calls() -> Vec<Call> {
         ("fs_read", json!({ "path": "src/a.ts" }), false),
         ("fs_edit", json!({ "path": "src/a.ts", "search": "1", "replace": "2" }), true),
         ("fs_edit", json!({ "path": "src/a.ts", "edits": [{ "search": "1", "replace": "2" }] }), false),
+        ("git_status", json!({}), false),
+        ("git_commit", json!({ "message": "One", "paths": ["src/a.ts"] }), true),
+        ("git_commit", json!({ "message": "One", "paths": ["src/a.ts"] }), false),
+        ("git_log", json!({}), false),
+        ("git_diff", json!({ "from": "HEAD" }), false),
         ("fs_list", json!({ "limit": 1 }), false),
         ("fs_exists", json!({ "path": "src/a.ts" }), false),
         ("fs_exists", json!({ "path": "src/b.ts" }), false),
@@ -102,7 +107,7 @@ fn calls() -> Vec<Call> {
 }
 
 /// Tools that need what this test does not have: a server on the network, a session of an agent.
-const NOT_CALLED: [&str; 4] = ["call_host", "call_upstream", "fetch", "recall"];
+const NOT_CALLED: [&str; 5] = ["call_host", "call_upstream", "fetch", "recall", "undo_session"];
 
 #[test]
 fn the_input_schema_of_every_tool_can_be_compiled() {
@@ -119,7 +124,11 @@ fn the_results_of_all_tools_fit_their_schemas() {
     let project = Project::initialised();
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore', command: 'true' } };\n");
     project.trust();
-    std::process::Command::new("git").args(["init", "-q"]).current_dir(project.root()).status().unwrap();
+    for arguments in
+        [&["init", "-q"][..], &["config", "user.name", "Ann"], &["config", "user.email", "ann@example.org"]]
+    {
+        std::process::Command::new("git").args(arguments).current_dir(project.root()).status().unwrap();
+    }
     let tools = tools(&project);
     let mut called = BTreeSet::new();
     for (tool, arguments, dry_run) in calls() {

@@ -288,6 +288,31 @@ fn bug_an_unreadable_answer_failed_another_request_of_the_host() {
 }
 
 #[test]
+fn bug_an_error_of_a_host_function_did_not_name_it() {
+    let (_project, mut host) = with_mail(&json!({ "tools": [mail(Some("network"))] }));
+    write(&mut host, "tools/welcome.ts", WELCOME);
+    let failed = host.call(
+        "exec_tool",
+        &welcome(&json!("eve")),
+        &mut |_, _| json!({ "error": { "code": 1, "message": "eve gets no mail" } }),
+    );
+    assert_eq!(failed["error"]["message"], "`host:mail/send` failed: eve gets no mail", "{failed}");
+    let help = failed["error"]["details"]["help"].as_str().unwrap_or_default();
+    assert!(help.contains("the application defines `host:mail/send`"), "{failed}");
+    // A next step of the application's own is kept.
+    let data = json!({ "code": "EPERMISSION", "message": "not to eve", "details": { "help": "ask Ann" } });
+    let call = json!({ "module": "mail", "name": "send", "arguments": { "to": "eve" } });
+    let refused = host.call(
+        "call_host",
+        &call,
+        &mut |_, _| json!({ "error": { "code": 1, "message": "not to eve", "data": data } }),
+    );
+    assert_eq!(refused["error"]["code"], "EPERMISSION", "{refused}");
+    assert_eq!(refused["error"]["details"]["help"], "ask Ann", "{refused}");
+    host.end();
+}
+
+#[test]
 fn bug_the_audit_said_that_a_function_that_failed_was_rolled_back() {
     let (project, mut host) = with_mail(&json!({ "tools": [mail(Some("write"))] }));
     let call = json!({ "module": "mail", "name": "send", "arguments": { "to": "ann" } });

@@ -189,3 +189,17 @@ fn bug_a_refusal_repeated_what_it_refused() {
     }
     served.stop();
 }
+
+#[test]
+fn bug_a_json_rpc_client_too_many_was_turned_away_with_a_frame() {
+    let served = Served::start(&["--yes", "--connections", "1"]);
+    let token = served.token(&[]);
+    let _first = Client::initialized(&served, &token);
+    let mut second = Client::connect(&served);
+    let answer = second.initialize(&json!({ "token": token }));
+    assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
+    assert_eq!(answer["error"]["data"]["code"], "EPERMISSION", "{answer}");
+    assert_eq!(answer["error"]["message"], "too many clients are connected", "{answer}");
+    assert!(second.receive().is_none(), "the connection ends");
+    served.stop();
+}

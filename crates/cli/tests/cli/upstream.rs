@@ -99,6 +99,21 @@ fn a_tool_calls_a_server_through_the_gates() {
 }
 
 #[test]
+fn bug_the_audit_said_that_a_call_that_a_server_failed_was_rolled_back() {
+    if !has_jail() {
+        return;
+    }
+    let project = with_server(&[], &["plain"]);
+    let failed = run(&project, "fail", "fail()").expect_code(1);
+    assert!(failed.stdout.contains("it cannot be done"), "{failed:?}");
+    let records = project.run(&["--json", "audit", "tail", "-n", "10"]).expect_code(0).stdout;
+    let document: Value = serde_json::from_str(&records).unwrap_or_else(|_| panic!("{records}"));
+    let entries = document["data"]["entries"].as_array().unwrap_or_else(|| panic!("{records}"));
+    let call = entries.iter().find(|one| one["entry"]["tool"] == "call_upstream");
+    assert_eq!(call.map(|one| &one["entry"]["execution"]), Some(&json!("unknown")), "{records}");
+}
+
+#[test]
 fn imports_are_checked_before_anything_runs() {
     if !has_jail() {
         return;

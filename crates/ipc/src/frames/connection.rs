@@ -304,8 +304,7 @@ fn refused(error: &FrameError) -> ToolError {
 }
 
 /// Informs a client that it is not served, as far as that can be done without waiting.
-pub(crate) fn turn_away(stream: UnixStream, reason: &str, help: &str) {
-    let error = ToolError::new(Code::Permission, reason).help(help);
+pub(crate) fn turn_away(stream: UnixStream, error: ToolError) {
     let text = serde_json::to_vec(&SocketAnswer::Refused { id: None, error }).unwrap_or_default();
     let Ok(length) = u32::try_from(text.len()) else { return };
     let frame: Vec<u8> = length.to_be_bytes().into_iter().chain(text).collect();

@@ -13,5 +13,5 @@ mod stdio;
 
 pub use host::{HostBoot, HostLog, HostParts};
 pub use schema::schema;
-pub(crate) use socket::RpcConnection;
+pub(crate) use socket::{RpcConnection, turn_away};
 pub use stdio::serve_stdio;

@@ -1,5 +1,6 @@
 //! A client of the socket that speaks JSON-RPC. Its first line has a token; what it may do is what the token says.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,15 @@ pub(crate) struct RpcConnection {
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) options: ServeOptions,
     pub(crate) memory: Arc<Memory>,
+}
+
+/// Informs a client that it is not served, as far as that can be done without waiting.
+pub(crate) fn turn_away(stream: UnixStream, error: ToolError) {
+    let line = envelope::failure(None, &error.into());
+    // The standard library's stream is still one that does not wait, and needs no readiness to be asked for first.
+    if let Ok(mut stream) = stream.into_std() {
+        let _ = stream.write(&line);
+    }
 }
 
 impl RpcConnection {

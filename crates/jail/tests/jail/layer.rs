@@ -307,6 +307,36 @@ fn the_environment_and_the_start_are_as_ordered() {
 }
 
 #[test]
+fn a_cache_outlives_the_command_and_is_written_only_where_the_order_says_so() {
+    for_everybody("layer::a_cache_outlives_the_command_and_is_written_only_where_the_order_says_so", || {
+        let shop = workshop();
+        let cache = shop.scratch().with_file_name("cache");
+        fs::create_dir(&cache).unwrap();
+        let check = |access: Option<tgp_jail::CacheAccess>, script: &str, succeeds: bool| {
+            let mut order = shop.order(script);
+            order.cache = access.map(|access| tgp_jail::CacheMount { source: cache.clone(), access });
+            let finished = run(&order);
+            assert_eq!(finished.exit == Exit::Code(0), succeeds, "`{script}` {}", told(&finished));
+            assert_eq!(describe(&finished), [""; 0], "`{script}`");
+        };
+        let (read, write) = (Some(tgp_jail::CacheAccess::Read), Some(tgp_jail::CacheAccess::Write));
+        check(write, "mkdir /tmp/cache/a && echo kept > /tmp/cache/a/b", true);
+        check(read, "test \"$(cat /tmp/cache/a/b)\" = kept", true);
+        check(read, "echo forged > /tmp/cache/a/b", false);
+        check(read, "rm -rf /tmp/cache/a", false);
+        check(read, "chmod 777 /tmp/cache/a", false);
+        check(None, "test -e /tmp/cache", false);
+        check(None, "mkdir /tmp/cache && echo lost > /tmp/cache/a", true);
+        assert_eq!(fs::read_to_string(cache.join("a/b")).unwrap(), "kept\n");
+        check(write, "echo more >> /tmp/cache/a/b", true);
+        assert_eq!(fs::read_to_string(cache.join("a/b")).unwrap(), "kept\nmore\n");
+        assert!(tgp_jail::exceeds(&cache, 4) && !tgp_jail::exceeds(&cache, 1 << 20));
+        tgp_jail::remove_tree(&cache).unwrap();
+        assert!(!cache.exists());
+    });
+}
+
+#[test]
 fn an_order_that_cannot_be_is_refused() {
     for_everybody("layer::an_order_that_cannot_be_is_refused", || {
         let shop = workshop();
@@ -334,6 +364,11 @@ fn an_order_that_cannot_be_is_refused() {
         is_order(refused(&|order| order.readable = vec!["/".into()]));
         is_order(refused(&|order| order.readable = vec!["/proc".into()]));
         is_order(refused(&|order| order.readable = vec![shop.scratch().parent().unwrap().to_owned()]));
+        for source in [shop.project(), shop.project().join("src"), shop.scratch(), "/usr".into(), "/".into()]
+        {
+            let mount = tgp_jail::CacheMount { source, access: tgp_jail::CacheAccess::Read };
+            is_order(refused(&|order| order.cache = Some(mount.clone())));
+        }
         is_order(refused(&|order| order.stdin = vec![0; tgp_jail::MAX_STDIN_BYTES + 1]));
         let error = refused(&|order| order.project = "/no/such/project".into());
         assert!(matches!(&error, JailError::Path { path, .. } if path == Path::new("/no/such/project")));

@@ -9,7 +9,7 @@ use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
-use crate::{records, settings, trust};
+use crate::{project_place, records, settings, trust};
 
 /// What is known before anything is opened.
 pub(crate) struct BootContext {
@@ -111,6 +111,7 @@ impl Found {
                 found.config = Config::from_value(&file, &value)?;
             }
         }
+        project_place::use_main_tree(&mut found.config, &found.project);
         found.secrets = records::learn_secrets(&mut found.config, &found.project, options)?;
         Ok(found)
     }

@@ -10,8 +10,9 @@ use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tool_runtime::ToolRuntime;
 
 use super::{BootContext, BootOptions};
+use crate::project_place::tdd_store;
 use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
-use crate::settings::{policy_settings, state_directory, tools_in_project};
+use crate::settings::{policy_settings, tools_in_project};
 use crate::trust::confirmed_rules;
 
 /// Opens the audit, and verifies what came since it was last verified.
@@ -49,7 +50,7 @@ pub(super) fn state(ground: &BootContext, options: &BootOptions) -> Result<Arc<S
     if let Some(place) = tools_in_project(ground) {
         wanted.tool_root = place;
     }
-    let store = Store::open(&state_directory(&ground.root).join("tdd.sqlite"))?;
+    let store = Store::open(&tdd_store(ground)?)?;
     let tdd = Tdd::open(store, &wanted)?;
     Ok(Arc::new(StateGate::new(tdd, &ground.project, &ground.root)))
 }

@@ -41,6 +41,7 @@ impl Kernel {
             }
             None => settings::database(config, project, root).await?,
         };
+        let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
         let workspace = Workspace::open(
             project,
             root,
@@ -49,7 +50,8 @@ impl Kernel {
         )?
         .with_tools(opened.kept.clone())
         .with_database(Arc::clone(&database))
-        .with_session_files(config.jail.session_files);
+        .with_session_files(config.jail.session_files)
+        .with_before_images(sessions::before_images(root, project, &tokens));
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let fetch = settings::fetch_client(config, project, &options.environment);
@@ -57,8 +59,7 @@ impl Kernel {
             kernel_tools(&forge, &fetch, &opened.library, &others.upstream, others.host.as_ref())?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
-        let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
-        tools.push(sessions::recall_tool(sessions::Sessions::below(root), Arc::clone(&tokens))?);
+        tools.extend(sessions::session_tools(root, &tokens)?);
         tools.push(records::audit_tail_tool(root, &audit)?);
         let knowledge = Knowledge::open(config, project, root)?;
         tools.extend(knowledge.tools()?);

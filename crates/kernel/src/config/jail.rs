@@ -27,7 +27,7 @@ pub struct JailConfig {
 }
 
 /// Where toolchains usually live. The home directory itself is not in it, and neither is a file of credentials.
-const TOOLCHAINS: [&str; 11] = [
+const TOOLCHAINS: [&str; 12] = [
     "~/.cargo/bin",
     "~/.cargo/registry",
     "~/.cargo/git",
@@ -35,6 +35,7 @@ const TOOLCHAINS: [&str; 11] = [
     "~/.pyenv",
     "~/.local/lib",
     "~/.local/bin",
+    "~/.local/share/uv/python",
     "~/.nvm",
     "~/.volta",
     "~/.bun",

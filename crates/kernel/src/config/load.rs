@@ -34,12 +34,18 @@ pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<Config
     read(&path).map(Some)
 }
 
-/// What no tool may write, wherever else it may: what configures the kernel, and the packages it loads.
+/// The names that a configuration has.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter()
+}
+
+/// What no tool may write, wherever else it may: what configures the kernel, the packages it loads, and the environments
+/// of Python whose interpreter runs the tests.
 pub(crate) fn kept_files(named: Option<&Path>) -> Vec<PathBuf> {
     NAMES
         .iter()
         .copied()
-        .chain(["node_modules"])
+        .chain(["node_modules", ".venv", "venv"])
         .map(PathBuf::from)
         .chain(named.map(Path::to_owned))
         .collect()

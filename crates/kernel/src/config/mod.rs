@@ -14,6 +14,8 @@ mod sandbox;
 mod secrets;
 mod user;
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tgp_fetch::AllowList;
@@ -27,7 +29,7 @@ pub use jail::JailConfig;
 pub(crate) use key_variable::check_key_variable;
 pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GuardianConfig};
 pub use llm::{LlmConfig, LlmPatience};
-pub(crate) use load::{ConfigSource, find, kept_files};
+pub(crate) use load::{ConfigSource, find, kept_files, names};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
 pub use secrets::{SecretConfig, SecretOrigin};
@@ -38,6 +40,8 @@ pub use user::{Permissions, Theme, UserConfig};
 pub struct Config {
     /// The agent's root, relative to the project.
     pub root_dir: String,
+    /// The main work tree whose root is used, where the project is another work tree of its repository.
+    pub main_tree: Option<PathBuf>,
     pub git: Option<GitConfig>,
     pub fs: FsConfig,
     pub allowed_imports: Vec<String>,
@@ -91,6 +95,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             root_dir: "./.tgp".to_owned(),
+            main_tree: None,
             git: None,
             fs: FsConfig::default(),
             allowed_imports: ["@tgp/std", "zod", "date-fns"].map(str::to_owned).to_vec(),
@@ -190,6 +195,7 @@ impl Config {
         let mut root = Fields::new("", value, &mut problems);
         let mut config = Self {
             root_dir: root.text("rootDir").unwrap_or(defaults.root_dir),
+            main_tree: None,
             git: None,
             fs: defaults.fs,
             allowed_imports: root.texts("allowedImports").unwrap_or(defaults.allowed_imports),

@@ -1,4 +1,4 @@
-//! Reading the configuration of the user: its fields, its mistakes, and files that others may have written.
+//! The configuration of the user: what is read, refused and merged.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

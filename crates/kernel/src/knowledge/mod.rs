@@ -25,7 +25,7 @@ use tgp_guardian::{ChronicleCheck, Guardian, GuardianGate, GuardianParts, Invari
 use tgp_router::DynTool;
 
 use crate::config::{ChronicleDurability, Config};
-use crate::settings::state_directory;
+use crate::project_place::work_tree_state;
 use chronicler::EventingRecorder;
 use graph_server::GraphServer;
 pub(crate) use graph_server::check_build;
@@ -73,7 +73,7 @@ impl Knowledge {
         };
         let chronicle = Arc::new(FileChronicle::open(&options)?);
         let graph = Arc::new(LazyGraph::new(
-            graph_options(config, project, root),
+            graph_options(config, project, root)?,
             root.to_owned(),
             config.graph.url.as_deref().map(|url| GraphServer::new(url, config)).transpose()?,
         ));
@@ -248,15 +248,16 @@ pub(crate) fn chronicle_probe(project: &Path) -> PathProbe {
     PathProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
-fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {
-    let mut options = GraphOptions::new(state_directory(root).join(GRAPH_FILE), project);
+fn graph_options(config: &Config, project: &Path, root: &Path) -> Result<GraphOptions, ToolError> {
+    let place = work_tree_state(config, project, root)?;
+    let mut options = GraphOptions::new(place.join(GRAPH_FILE), project);
     options.history = config.graph.history;
     options.max_rows = config.graph.max_rows;
     options.patience = config.graph.timeout;
     if let Some(tests) = &config.tdd.tests {
         options.test_patterns.clone_from(tests);
     }
-    options
+    Ok(options)
 }
 
 fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> {

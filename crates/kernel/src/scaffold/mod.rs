@@ -18,6 +18,8 @@ pub(crate) use foreign_types::{declarations, refresh as refresh_foreign};
 pub(crate) use generated::refresh;
 
 const CONFIG: &str = include_str!("templates/tgp.config.ts");
+/// The client for Node.
+const CLIENT: &str = "@tgp/core";
 const TOOL_GITIGNORE: &str =
     "# What is not source stays on this machine.\n/.state/\n/upstream.d.ts\n/host.d.ts\n.tgp-tmp-*\n";
 
@@ -65,7 +67,8 @@ pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
     let mut work = Work { project, done: Scaffolded::default() };
     // A broken package.json is found before anything is written.
     let package = work.read_package_json()?;
-    work.file("tgp.config.ts", CONFIG)?;
+    let uses_client = package.as_ref().is_some_and(|(_, package)| depends_on_client(package));
+    work.file("tgp.config.ts", &config(uses_client))?;
     work.directory(".tgp/tools")?;
     work.directory(".tgp/bin")?;
     work.file(".tgp/meta.json", &String::from_utf8_lossy(&Index::default().to_bytes()))?;
@@ -76,10 +79,27 @@ pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
     work.repository(".tgp")?;
     work.gitignore()?;
     work.gitattributes()?;
-    if let Some(package) = package {
+    if let Some(package) = package.filter(|_| uses_client) {
         work.package_json(package)?;
     }
     Ok(work.done)
+}
+
+/// Whether a package.json names the client, and with it the program `tgp` and the types of a configuration.
+fn depends_on_client(package: &Value) -> bool {
+    ["dependencies", "devDependencies"]
+        .iter()
+        .any(|list| package.get(list).and_then(|list| list.get(CLIENT)).is_some_and(Value::is_string))
+}
+
+/// The configuration. Without the client an import of it would fail in the project's type check.
+fn config(uses_client: bool) -> String {
+    if !uses_client {
+        return CONFIG.to_owned();
+    }
+    let typed = CONFIG.replacen("export default {", "export default defineTGPConfig({", 1);
+    let typed = typed.strip_suffix("};\n").map_or(typed.clone(), |typed| format!("{typed}}});\n"));
+    format!("import {{ defineTGPConfig }} from '{CLIENT}';\n\n{typed}")
 }
 
 struct Work<'a> {
@@ -248,6 +268,7 @@ impl Work<'_> {
                 return Ok(());
             }
         }
+        let has_lines = text.trim_end().contains('\n');
         let indent: String = text
             .lines()
             .find_map(|line| {
@@ -257,10 +278,14 @@ impl Work<'_> {
             })
             .unwrap_or_else(|| "  ".to_owned());
         let mut bytes = Vec::new();
-        let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
-        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-        serde::Serialize::serialize(&value, &mut serializer)
-            .map_err(|source| ScaffoldError::PackageJson { path: self.path(name), source })?;
+        let written = if has_lines {
+            let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
+            let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+            serde::Serialize::serialize(&value, &mut serializer)
+        } else {
+            serde_json::to_writer(&mut bytes, &value)
+        };
+        written.map_err(|source| ScaffoldError::PackageJson { path: self.path(name), source })?;
         if text.ends_with('\n') {
             bytes.push(b'\n');
         }

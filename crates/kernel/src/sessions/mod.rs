@@ -13,13 +13,43 @@ mod session_run;
 mod setup;
 mod step;
 mod store;
+mod undo;
 
 pub use listing::{SessionInfo, SessionReplay, SessionState, TranscriptIntegrity};
 pub(crate) use ports::{AuditRecovery, SystemClock};
 pub use provider::ModelChoice;
-pub(crate) use recall::recall_tool;
 pub(crate) use run::new_id;
 pub use run::{Bounds, ResumeRequest, SessionRequest};
 pub use setup::{KeySetup, ModelSetup};
 pub(crate) use step::StepRunner;
 pub use store::Sessions;
+pub use undo::{OtherEffect, UndoResult, UndoneFile, UnkeptFile};
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tgp_contract::ToolError;
+use tgp_router::DynTool;
+use tgp_router::files::BeforeImages;
+use tgp_router::gates::TokenAuthority;
+
+/// The tools about sessions themselves.
+///
+/// # Errors
+/// Never in practice: their names are constants.
+pub(crate) fn session_tools(
+    root: &Path,
+    tokens: &Arc<TokenAuthority>,
+) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
+    let sessions = Sessions::below(root);
+    Ok(vec![recall::recall_tool(sessions.clone(), Arc::clone(tokens))?, undo::undo_tool(sessions)?])
+}
+
+/// Keeps what files were before the calls of sessions changed them.
+pub(crate) fn before_images(
+    root: &Path,
+    project: &Path,
+    tokens: &Arc<TokenAuthority>,
+) -> Arc<dyn BeforeImages> {
+    Arc::new(undo::SessionImages::new(Sessions::below(root), project, Arc::clone(tokens)))
+}

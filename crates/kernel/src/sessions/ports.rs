@@ -18,8 +18,8 @@ use crate::Kernel;
 use crate::records::{audit_anchor, audit_file};
 
 /// Tools that a session is offered only where it names its tools: an agent of the kernel stores what it runs, and its
-/// transcript has its calls. Functions of other programs are called from forged tools.
-const FOR_CLIENTS: [&str; 4] = ["audit_tail", "call_host", "call_upstream", "exec_code"];
+/// transcript has its calls. Functions of other programs are called from forged tools, and a session is undone by others.
+const FOR_CLIENTS: [&str; 5] = ["audit_tail", "call_host", "call_upstream", "exec_code", "undo_session"];
 /// The tool whose runs are about the whole project.
 const PROJECT_TESTS: &str = "test_run";
 

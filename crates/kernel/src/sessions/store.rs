@@ -65,7 +65,12 @@ impl Sessions {
     }
 
     pub(super) fn transcript(&self, id: &str) -> PathBuf {
-        self.directory.join(id).join(TRANSCRIPT)
+        self.folder(id).join(TRANSCRIPT)
+    }
+
+    /// The folder of a session.
+    pub(super) fn folder(&self, id: &str) -> PathBuf {
+        self.directory.join(id)
     }
 
     /// Makes the folder of a new session; a name that is taken gets a number.

@@ -7,8 +7,8 @@ use tgp_fs::real_place;
 use tgp_policy::Protections;
 use tgp_router::Workspace;
 
-use super::credentials;
 use super::policy::policy_settings;
+use super::{credentials, usable_cache};
 use crate::boot::{BootContext, BootOptions, Environment};
 
 /// What commands get.
@@ -21,6 +21,8 @@ pub(crate) fn process_options(
     let home = (options.environment)("HOME").map(PathBuf::from);
     let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
     readable.retain(|path| path.exists());
+    let caches =
+        usable_cache(options.cache_directory.clone(), &ground.project).map(|cache| cache.join("tests"));
     ProcessOptions {
         project: ground.project.clone(),
         tool_root: ground.root.clone(),
@@ -28,7 +30,12 @@ pub(crate) fn process_options(
         protections: Protections::new(&policy_settings(ground, options, workspace)),
         direct: config.direct.iter().map(PathBuf::from).collect(),
         environment: environment(&options.environment, home.as_deref()),
-        secrets: credentials::files(&options.environment, &readable),
+        // No other command sees what test runs keep, though a readable directory may contain it.
+        secrets: credentials::files(&options.environment, &readable)
+            .into_iter()
+            .chain(caches.clone())
+            .collect(),
+        test_caches: caches,
         readable,
         caps: ProcessCaps {
             memory_bytes: config.memory_bytes,

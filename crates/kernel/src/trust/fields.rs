@@ -177,6 +177,10 @@ fn secrets(config: &Config) -> Option<Value> {
 /// A directory of the project counts as well, unless it has the usual name: what is in it is judged as tools, and not as
 /// the files of the project that they were.
 fn root_dir(config: &Config, project: &Path) -> Option<Value> {
+    // Found by the kernel in git's own files, and not named by the configuration.
+    if config.main_tree.is_some() {
+        return None;
+    }
     let root = real_place(&project.join(&config.root_dir));
     let has_usual_name = root.file_name().is_some_and(|name| name == USUAL_ROOT);
     (!root.starts_with(project) || !has_usual_name).then(|| json!(root.to_string_lossy()))

@@ -117,6 +117,12 @@ async fn every_tool_but_a_read_asks_and_a_refusal_leaves_everything_as_it_was() 
             "write_file" | "patch_file" | "fs_write" | "fs_edit" | "fs_delete" => {
                 assert!(shown.preview()["diff"].as_str().is_some_and(|diff| !diff.is_empty()), "{shown:?}");
             }
+            "git_commit" | "undo_session" => {
+                assert!(
+                    shown.preview()["changes"][0]["diff"].as_str().is_some_and(|diff| !diff.is_empty()),
+                    "{shown:?}"
+                );
+            }
             "exec_sql" => assert_eq!(shown.preview()["changed"], 0),
             "exec_tool" => assert_eq!(shown.preview()["source"], "export default () => 1;"),
             "exec_code" => assert_eq!(shown.preview()["source"], "return 1;"),

@@ -150,7 +150,7 @@ async fn a_command_cannot_write_what_fs_write_may_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_forged_tool_cannot_write_what_fs_write_may_not() {
+async fn a_forged_tool_writes_output_and_nothing_that_is_protected() {
     let project = Project::new();
     project.put(
         "tgp.config.json",
@@ -163,9 +163,11 @@ async fn a_forged_tool_cannot_write_what_fs_write_may_not() {
     let run = async |path: &str| {
         kernel.call("exec_tool", json!({ "path": "tools/writes.ts", "args": { "path": path } })).await
     };
-    assert_eq!(code(&run("src/code.py").await), "ESTATE");
+    // A person has made `src` a directory for output; `fs_write` of the agent needs its failing test there.
+    assert!(run("src/code.py").await.is_ok());
+    let direct = kernel.call("fs_write", json!({ "path": "src/other.py", "content": "x" })).await;
+    assert_eq!(code(&direct), "ESTATE");
     assert_eq!(code(&run("docs/key.pem").await), "ESECURITY");
-    assert!(!project.file("src").join("code.py").exists());
     let written = run("src/x.test.py").await;
     assert!(written.is_ok() && project.file("src/x.test.py").exists(), "a test may be written: {written:?}");
     kernel.shutdown().await;

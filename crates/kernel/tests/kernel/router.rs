@@ -66,6 +66,9 @@ pub fn arguments(tool: &str) -> Value {
         "chronicle_read" => json!({ "path": ".sage/notes.sage" }),
         "review_plan" => json!({ "plan": { "id": "p", "steps": [{ "type": "RUN_TESTS" }] } }),
         "reconcile" => json!({ "path": "notes.md" }),
+        "git_status" | "git_diff" | "git_log" => json!({}),
+        "git_commit" => json!({ "message": "A note", "paths": ["notes.md"], "branch": "side" }),
+        "undo_session" => json!({ "session": UNDOABLE }),
         other => panic!("`{other}` is new: say here how it is called"),
     }
 }
@@ -106,8 +109,48 @@ async fn every_schema_is_one_that_providers_of_models_take() {
     kernel.shutdown().await;
 }
 
+/// A session that has made a file.
+const UNDOABLE: &str = "20261101-120000-undo";
+
+/// The files of that session.
+fn furnish_session(project: &Project) {
+    let folder = format!(".tgp/.state/sessions/{UNDOABLE}");
+    let head = json!({
+        "id": UNDOABLE, "task": "make a file", "provider": "script", "baseUrl": null, "model": "m", "createdMs": 1
+    });
+    let made = tgp::contract::canonical::sha256_hex(b"made");
+    let change = json!({
+        "type": "change", "batch": "1", "root": "project", "path": "made.txt",
+        "before": { "kind": "absent", "missingParents": 0 }, "after": made
+    });
+    let ended = json!({ "type": "ended", "batch": "1", "made": true });
+    project
+        .put("made.txt", "made")
+        .put(&format!("{folder}/session.json"), &head.to_string())
+        .put(&format!("{folder}/transcript.ndjson"), "")
+        .put(&format!("{folder}/undo/changes.ndjson"), &format!("{change}\n{ended}\n"));
+}
+
+/// Makes the project a git repository with one commit.
+fn furnish_repository(project: &Project) {
+    if project.file(".git").exists() {
+        return;
+    }
+    for arguments in [
+        &["init", "--quiet", "--initial-branch=main"][..],
+        &["config", "user.name", "Ann"],
+        &["config", "user.email", "ann@example.org"],
+        &["-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "--message", "First"],
+    ] {
+        let done = std::process::Command::new("git").args(arguments).current_dir(project.path()).status();
+        assert!(done.unwrap().success(), "git {arguments:?}");
+    }
+}
+
 /// What the arguments above need to be there.
 pub fn furnish(project: &Project) {
+    furnish_repository(project);
+    furnish_session(project);
     project.tool("one.ts", "export default () => 1;");
     project.tool("one.test.ts", "import { test, expect } from '@tgp/test';\nimport one from './one.ts';\ntest('one', () => expect(one()).toBe(1));");
     project.put("notes.md", "old");

@@ -67,7 +67,7 @@ fn scripted() -> Project {
         "tgp.config.json",
         &json!({ "tdd": { "command": "sh tests/all.sh" }, "sandbox": { "cpuMs": 5_000 } }).to_string(),
     );
-    project.put("tests/all.sh", "test \"$(cat src/answer.txt.code 2>/dev/null)\" != wrong\n");
+    project.put("tests/all.sh", "test \"$(cat src/answer.txt.py 2>/dev/null)\" != wrong\n");
     project
 }
 
@@ -87,11 +87,11 @@ async fn code_follows_a_failing_test_of_the_project() {
     }
     let project = scripted();
     let kernel = strict(&project).await;
-    let code_file = "src/answer.code";
+    let code_file = "src/answer.py";
     assert_eq!(code(&fs_write(&kernel, code_file, "42").await), "ESTATE", "idle");
     assert!(fs_write(&kernel, "README.md", "words").await.is_ok(), "exempt files are free");
     assert!(
-        fs_write(&kernel, "tests/answer.sh", "test \"$(cat src/answer.code 2>/dev/null)\" = 42\n")
+        fs_write(&kernel, "tests/answer.sh", "test \"$(cat src/answer.py 2>/dev/null)\" = 42\n")
             .await
             .is_ok()
     );
@@ -124,11 +124,11 @@ async fn a_test_run_writes_nothing() {
         return;
     }
     let project = scripted();
-    project.put("tests/all.sh", "echo sneaky > src.code; echo changed > tests/all.sh; exit 0\n");
+    project.put("tests/all.sh", "echo sneaky > src.py; echo changed > tests/all.sh; exit 0\n");
     let kernel = strict(&project).await;
     let run = test_run(&kernel).await;
     assert_eq!(run["exitCode"], 0, "{run}");
-    assert!(!project.file("src.code").exists(), "a test run is no way to write");
+    assert!(!project.file("src.py").exists(), "a test run is no way to write");
     assert!(project.text("tests/all.sh").unwrap().contains("sneaky"));
     kernel.shutdown().await;
 }
@@ -257,7 +257,7 @@ async fn bug_data_of_forged_tools_needs_no_test() {
     project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
     let kernel = strict(&project).await;
     assert!(fs_write(&kernel, "tmp/report.csv", "a,b\n").await.is_ok());
-    assert_eq!(code(&fs_write(&kernel, "src/tmp/report.csv", "a,b\n").await), "ESTATE");
+    assert_eq!(code(&fs_write(&kernel, "src/tmp/report.py", "a = 1\n").await), "ESTATE");
     kernel.shutdown().await;
 }
 

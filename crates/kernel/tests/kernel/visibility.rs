@@ -54,6 +54,14 @@ const TOOLS: &[(&str, Reads, &str)] = &[
     ("fs_list", Reads::Filtered, "a walk with the filter"),
     ("fs_read", Reads::Named, "a hidden file is as if it were not there"),
     ("fs_write", Reads::Named, "what was there before is shown where it may be"),
+    (
+        "git_commit",
+        Reads::Filtered,
+        "what is not committed, with the filter; hidden files are not part of it",
+    ),
+    ("git_diff", Reads::Filtered, "versions of files that may be seen"),
+    ("git_log", Reads::Filtered, "commits of a path by the files in it that may be seen"),
+    ("git_status", Reads::Filtered, "what is not committed, with the filter"),
     ("graph_ingest", Reads::Filtered, "reads everything, counts what may be seen"),
     ("graph_query", Reads::Filtered, "nodes of hidden files are left out before matching"),
     ("list_files", Reads::Filtered, "the tool repository as the filter shows it"),
@@ -78,6 +86,7 @@ const TOOLS: &[(&str, Reads, &str)] = &[
     ("sync", Reads::Filtered, "paths that may not be seen are left out of the report"),
     ("test_run", Reads::Masked, "the jail masks hidden files"),
     ("test_tool", Reads::Filtered, "tests that may be seen"),
+    ("undo_session", Reads::Filtered, "files of the session that may be seen"),
     ("write_file", Reads::Named, "tools that do the same are named where they may be seen"),
 ];
 
@@ -175,6 +184,8 @@ fn furnished(world: World) -> Project {
     project.put("src/late.ts", "import { alone } from './lonely';\nexport const late = alone;\n");
     git(&project, &["add", "--all"]);
     git(&project, &["commit", "--quiet", "--message", "More"]);
+    git(&project, &["config", "user.name", "Ann"]);
+    git(&project, &["config", "user.email", "ann@example.org"]);
     project
 }
 
@@ -231,7 +242,7 @@ export default async ({ path }: { path: string }) => {
 /// are otherwise as the tool takes them.
 fn on_path(definition: &ToolDefinition, path: &str) -> Vec<Value> {
     let base = crate::router::arguments(definition.name.as_str());
-    let names = ["path", "dir", "cwd", "only", "file", "despite"];
+    let names = ["path", "dir", "cwd", "only", "file", "despite", "paths"];
     let properties = definition.input_schema["properties"].as_object().cloned().unwrap_or_default();
     let mut all = Vec::new();
     for (name, schema) in &properties {
@@ -310,6 +321,22 @@ fn special(tool: &str) -> Vec<Value> {
         ],
         "patch_file" => vec![json!({ "path": "tools/hush/t.ts", "search": "canary-alpha", "replace": "x" })],
         "graph_ingest" => vec![json!({}), json!({ "commit": "WORKTREE" }), json!({ "commit": "HEAD" })],
+        "git_status" => ["", "src", "vault"].iter().map(|path| json!({ "path": path })).collect(),
+        "git_diff" => vec![
+            json!({ "from": "HEAD~1" }),
+            json!({ "from": "HEAD~1", "to": "HEAD" }),
+            json!({ "from": "HEAD~1", "to": "HEAD", "path": "vault" }),
+            json!({ "staged": true }),
+        ],
+        "git_log" => ["", "src", "src/secret", "vault", "vault/v.ts"]
+            .iter()
+            .map(|path| json!({ "path": path }))
+            .collect(),
+        "git_commit" => vec![
+            json!({ "message": "All", "branch": "all" }),
+            json!({ "message": "Vault", "paths": ["vault"], "branch": "side" }),
+            json!({ "message": "All again", "branch": "side" }),
+        ],
         "log" => vec![json!({ "limit": 1 }), json!({ "limit": 50 }), json!({ "path": "tools/hush/t.ts" })],
         "shell_exec" => vec![
             json!({ "command": "cat .env server.pem src/secret/k.ts vault/v.ts .git/config .tgp/.state/note.txt 2>&1; true" }),

@@ -219,7 +219,11 @@ impl Reader<'_> {
                 let found = named::target_of(text);
                 if found.is_none() {
                     let message = format!("`{}` names no target", text.escape_debug());
-                    self.wrong(node.spot, message, "write `secret:NAME`, `mcp:SERVER/TOOL` or `host:NAME`");
+                    self.wrong(
+                        node.spot,
+                        message,
+                        "write `secret:NAME`, `mcp:SERVER/TOOL`, `host:NAME` or `branch:NAME`",
+                    );
                 }
                 found
             }

@@ -36,6 +36,12 @@ impl ProjectFiles {
         Ok(self.host.apply(&batch).map_err(|error| self.as_named(error, &asked))?)
     }
 
+    /// Does something on the blocking pool during which no other call of this kernel changes a file.
+    pub fn while_unchanged<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _lock = self.base.commit_lock_blocking();
+        work()
+    }
+
     /// Makes a directory, or leaves the one that is there.
     pub fn make_directory(&self, path: &RelativePath) -> Result<(), FsError> {
         let host = self.within(path)?;
@@ -44,8 +50,15 @@ impl ProjectFiles {
 
     /// Lets every user who may read a file execute it as well, or no user.
     pub fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
+        let set = |mode: u32| if executable { mode | (mode & 0o444) >> 2 } else { mode & !0o111 };
         let host = self.within(path)?;
-        let set = self.base.directories.set_executable(&host, executable);
+        self.base.directories.change_mode(&host, set).map_err(|error| self.as_named(error, path))
+    }
+
+    /// Gives a file these permissions, without any that let it run as another user.
+    pub fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), FsError> {
+        let host = self.within(path)?;
+        let set = self.base.directories.change_mode(&host, |_| mode & 0o777);
         set.map_err(|error| self.as_named(error, path))
     }
 }
@@ -61,7 +74,7 @@ impl Directories {
     }
 
     /// By a handle that was opened without following a link: what is there now is what is changed.
-    fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
+    fn change_mode(&self, path: &RelativePath, change: impl FnOnce(u32) -> u32) -> Result<(), FsError> {
         let Some(name) = path.name() else { return Ok(()) };
         let parent = self.handle(&path.parent())?;
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -70,8 +83,7 @@ impl Directories {
         let file = std::fs::File::from(file);
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_file() {
-            let mode = metadata.permissions().mode();
-            let mode = if executable { mode | (mode & 0o444) >> 2 } else { mode & !0o111 };
+            let mode = change(metadata.permissions().mode());
             file.set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
         }
         Ok(())

@@ -10,17 +10,33 @@ use super::{check_chronicle, is_protected};
 /// Names that no call may read or write at any depth. Compared without case, because some disks do.
 const HIDDEN: [&str; 2] = [".git", ".state"];
 
+/// Folders of installed packages. Test runners are among them, and what a runner reports is believed, so no call replaces
+/// one.
+const PACKAGES: [&str; 2] = ["node_modules", ".venv"];
+
+/// Packages are looked for in the project's root and in this many levels of folders below it, which is where test runners
+/// are found. Deeper ones are files like others, such as those of test data.
+const PACKAGE_LEVELS: usize = 2;
+
 /// Keeps hidden names and whole trees out of reach.
 pub struct ProtectedFs {
     inner: Arc<dyn FileSystem>,
     kept: Vec<RelativePath>,
+    /// The project whose packages are not written.
+    project: Option<RelativePath>,
 }
 
 impl ProtectedFs {
     /// `kept` are files and directories that are out of reach in addition to the hidden names.
     #[must_use]
     pub fn new(inner: Arc<dyn FileSystem>, kept: Vec<RelativePath>) -> Self {
-        Self { inner, kept }
+        Self { inner, kept, project: None }
+    }
+
+    /// The same without a way to write the packages of the project.
+    #[must_use]
+    pub(super) fn with_packages_of(self, project: RelativePath) -> Self {
+        Self { project: Some(project), ..self }
     }
 
     fn is_out_of_reach(&self, path: &RelativePath) -> bool {
@@ -43,6 +59,15 @@ impl ProtectedFs {
 /// Whether a path has a name that is hidden at any depth.
 pub(super) fn is_hidden_name(path: &RelativePath) -> bool {
     path.parts().any(|part| HIDDEN.iter().any(|hidden| part.eq_ignore_ascii_case(hidden)))
+}
+
+/// Whether a path is in a folder of packages of the project.
+pub(super) fn is_package(path: &RelativePath, project: &RelativePath) -> bool {
+    if !is_at_or_below(path, project) {
+        return false;
+    }
+    let mut parts = path.parts().skip(project.parts().count()).take(PACKAGE_LEVELS + 1);
+    parts.any(|part| PACKAGES.iter().any(|name| part.eq_ignore_ascii_case(name)))
 }
 
 /// Compared without case, because some disks do.
@@ -71,6 +96,10 @@ impl FileSystem for ProtectedFs {
     fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         for change in changes {
             self.check(change.path())?;
+            if self.project.as_ref().is_some_and(|project| is_package(change.path(), project)) {
+                let reason = "installed packages are read-only";
+                return Err(FsError::Security { path: change.path().to_string(), reason });
+            }
             check_chronicle(change.path(), || self.inner.read(change.path()).ok(), change.content())?;
         }
         self.inner.apply_if(changes, last_word)

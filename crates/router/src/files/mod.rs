@@ -1,6 +1,7 @@
 //! Which files a call may see, and which database.
 
 mod batch;
+mod before_images;
 mod cpu_spent;
 mod diff;
 mod directories;
@@ -24,6 +25,7 @@ use tgp_contract::{
 use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
 
 use crate::database::Sql;
+pub use before_images::{BeforeImage, BeforeImageToken, BeforeImages, BeforeState};
 pub use cpu_spent::CpuSpent;
 pub use diff::unified_diff;
 pub use diff::{Difference, difference, difference_with_mode};
@@ -63,6 +65,8 @@ pub struct Workspace {
     pub base: Arc<ProjectBase>,
     /// How many files each session has added.
     sessions: Arc<SessionFiles>,
+    /// Keeps what files were before the calls of a session changed them.
+    before_images: Option<Arc<dyn BeforeImages>>,
     /// What the gates let a call see, where they do not let it see everything.
     pub filter: Option<FileFilter>,
     /// What every call may see: the same filter for the life of the kernel.
@@ -152,7 +156,7 @@ impl Workspace {
         Ok(Self {
             reach: within_reach(Arc::clone(&base), place.clone()),
             tools: Arc::new(ProtectedFs::new(Arc::new(open(tool_root)?), Vec::new())),
-            host: Arc::new(ProtectedFs::new(disk, kept)),
+            host: Arc::new(ProtectedFs::new(disk, kept).with_packages_of(place.clone())),
             project: place,
             opened: OpenedDirectories {
                 writable: opened.iter().take(wanted.writable.len()).cloned().collect(),
@@ -165,6 +169,7 @@ impl Workspace {
             cpu_around: Vec::new(),
             filter: None,
             sessions: Arc::default(),
+            before_images: None,
             base,
             overlays: Vec::new(),
             sources: Arc::default(),

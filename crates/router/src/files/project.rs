@@ -10,7 +10,7 @@ use tgp_contract::{
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
-use super::guarded::is_at_or_below;
+use super::guarded::{is_at_or_below, is_package};
 use super::{check_chronicle, is_protected, is_write_protected};
 
 /// What is below every view of the files.
@@ -94,7 +94,7 @@ impl ProjectFiles {
     }
 
     pub(super) fn is_sealed(&self, host: &RelativePath) -> bool {
-        self.base.sealed.iter().any(|sealed| is_at_or_below(host, sealed))
+        self.base.sealed.iter().any(|sealed| is_at_or_below(host, sealed)) || is_package(host, &self.project)
     }
 
     /// The file system that knows `host`. No run writes what is sealed, so the disk has the truth about it.

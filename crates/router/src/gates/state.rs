@@ -11,14 +11,14 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 use tgp_contract::{
-    Access, CallRecord, Code, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
-    Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background, canonical,
-    has_chronicle_name, is_chronicle_content,
+    Access, Actor, CallRecord, Change, Code, Effect, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES,
+    RelativePath, Root, Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background,
+    canonical, has_chronicle_name, is_chronicle_content,
 };
 use tgp_fs::{Directory, HardLinks, Stamp};
 use tgp_tdd::{
-    FileHasher, FileKind, Scope, Selection, SourceSnapshot, Tdd, TestRun, Transition, Write, WriteKind,
-    WriteRequest,
+    Contents, FileHasher, FileKind, Scope, Selection, SourceSnapshot, Tdd, TestRun, Transition, Write,
+    WriteKind, WriteRequest,
 };
 
 use super::policy::TddView;
@@ -48,6 +48,9 @@ const MAX_HASHES: usize = 100_000;
 /// A larger file is data and no source; it counts by its size.
 const MAX_HASHED_BYTES: u64 = 16 << 20;
 
+/// A larger file is not compared with a new one line by line.
+const MAX_COMPARED_BYTES: u64 = 1 << 20;
+
 /// Holds code to its tests.
 pub struct StateGate {
     tdd: Arc<Tdd>,
@@ -71,22 +74,30 @@ impl StateGate {
         let _ = self.others.set(gates.iter().map(Arc::downgrade).collect());
     }
 
-    /// The verdict, once more where it names files of which some may be hidden from the caller.
+    /// The verdict, once more where it names files of which some may be hidden from the caller. One that reads files
+    /// (`proposed` is compared with them) knows from the beginning which are hidden.
     async fn without_hidden<J>(&self, request: GateRequest<'_>, judge: J) -> Verdict
     where
         J: Fn(&Tdd, &dyn FileHasher) -> Verdict + Clone + Send + 'static,
     {
         let first = judge.clone();
-        let verdict = self.off_executor(move |tdd, disk| first(tdd, disk)).await;
+        let verdict = match request.proposed {
+            Some(_) => None,
+            None => Some(self.off_executor(move |tdd, disk| first(tdd, disk)).await),
+        };
         // Only such a refusal names files that the call does not name.
-        if !matches!(&verdict, Verdict::Deny { error, .. } if error.code == Code::State) {
-            return verdict;
+        if let Some(verdict) = &verdict
+            && !matches!(verdict, Verdict::Deny { error, .. } if error.code == Code::State)
+        {
+            return verdict.clone();
         }
         let mut filters = Vec::new();
         for gate in self.others.get().into_iter().flatten().filter_map(Weak::upgrade) {
             filters.extend(gate.file_filter(request).await);
         }
-        if filters.is_empty() {
+        if let Some(verdict) = verdict
+            && filters.is_empty()
+        {
             return verdict;
         }
         self.off_executor(move |tdd, disk| judge(tdd, &Shown { disk, filters })).await
@@ -239,7 +250,9 @@ impl Gate for StateGate {
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
         let actor = &request.context.actor;
-        let asked = WriteRequest { actor, tool: request.definition.name.as_str(), targets: request.targets };
+        let is_judged_later = has_dry_run(request);
+        let tool = request.definition.name.as_str();
+        let asked = WriteRequest { actor, tool, targets: request.targets, is_judged_later };
         // Most calls read, and another thread would take longer than the judgement.
         if let Some(verdict) = self.tdd.judge_at_once(asked) {
             return verdict;
@@ -247,7 +260,8 @@ impl Gate for StateGate {
         let (actor, tool) = (actor.clone(), request.definition.name.clone());
         let targets = request.targets.to_vec();
         self.without_hidden(request, move |tdd, current| {
-            let asked = WriteRequest { actor: &actor, tool: tool.as_str(), targets: &targets };
+            let tool = tool.as_str();
+            let asked = WriteRequest { actor: &actor, tool, targets: &targets, is_judged_later };
             tdd.judge(asked, current)
         })
         .await
@@ -256,10 +270,14 @@ impl Gate for StateGate {
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
         let (actor, tool) = (request.context.actor.clone(), request.definition.name.clone());
         let targets = request.targets.to_vec();
+        let proposed = request.proposed.map(<[Change]>::to_vec).unwrap_or_default();
+        // Of a call that was tried these are its targets; of a running call they are what it changes.
+        let is_tried = has_dry_run(request);
         self.without_hidden(request, move |tdd, current| {
             let writes: Vec<Write> = targets
                 .iter()
                 .filter_map(Target::file)
+                .filter(|(.., access)| !is_tried || matches!(access, Access::Write | Access::Delete))
                 .map(|(root, path, access)| {
                     let exists = current.hash(root, path).is_some();
                     let kind = match access {
@@ -267,12 +285,32 @@ impl Gate for StateGate {
                         Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
                         Access::Read | Access::Write | Access::Append => WriteKind::Create,
                     };
-                    Write { root, path: path.clone(), kind }
+                    let change =
+                        proposed.iter().find(|change| root == Root::Project && change.path() == path);
+                    let after = match change {
+                        Some(Change::Write { content, .. }) => Contents::Known(Arc::clone(content)),
+                        Some(Change::Remove { .. }) | None => Contents::Unknown,
+                    };
+                    Write { root, path: path.clone(), kind, after }
                 })
                 .collect();
             tdd.judge_writes(&actor, tool.as_str(), &writes, current)
         })
         .await
+    }
+
+    async fn needs_proposed_files(&self, request: GateRequest<'_>) -> bool {
+        if self.tdd.mode() == TddMode::Explore || matches!(request.context.actor, Actor::Person(_)) {
+            return false;
+        }
+        // Whatever the state is: it may be another one when the contents are judged.
+        let is_code = |(root, path, access): &(Root, &RelativePath, Access)| {
+            let is_write = *root == Root::Project && *access == Access::Write;
+            is_write && self.tdd.classify(*root, path).kind == FileKind::Code
+        };
+        let mut code = request.targets.iter().filter_map(Target::file).filter(is_code).peekable();
+        code.peek().is_some()
+            && background::in_place(|| code.any(|(root, path, _)| !self.disk.has(root, path)))
     }
 
     async fn judge_commit(&self, request: GateRequest<'_>) -> Verdict {
@@ -305,6 +343,11 @@ impl TddView for StateGate {
     }
 }
 
+/// Whether a call is tried without effect before it runs, so that the files it would leave can be judged.
+fn has_dry_run(request: GateRequest<'_>) -> bool {
+    request.definition.effect == Effect::Write && request.definition.dry_run
+}
+
 /// Hashes of the files on disk, from memory where their stamps are as they were. No link is followed on the way to one.
 struct DiskHashes {
     project: Option<Directory>,
@@ -328,6 +371,10 @@ impl DiskHashes {
         directory.open_file(path.name()?, HardLinks::Read).ok()
     }
 
+    fn has(&self, root: Root, path: &RelativePath) -> bool {
+        self.open(root, path).is_some()
+    }
+
     fn is_chronicle(&self, path: &RelativePath) -> bool {
         let mut beginning = Vec::new();
         let file = self.open(Root::Project, path);
@@ -347,12 +394,26 @@ impl FileHasher for Shown<'_> {
         self.disk.hash(root, path)
     }
 
+    fn read(&self, root: Root, path: &RelativePath) -> Option<Vec<u8>> {
+        self.disk.read(root, path)
+    }
+
     fn shows(&self, root: Root, path: &RelativePath) -> bool {
         self.filters.iter().all(|filter| filter(root, path, Access::Read))
     }
 }
 
 impl FileHasher for DiskHashes {
+    fn read(&self, root: Root, path: &RelativePath) -> Option<Vec<u8>> {
+        let file = self.open(root, path)?;
+        if file.metadata().ok()?.len() > MAX_COMPARED_BYTES {
+            return None;
+        }
+        let mut content = Vec::new();
+        file.take(MAX_COMPARED_BYTES).read_to_end(&mut content).ok()?;
+        Some(content)
+    }
+
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         let file = self.open(root, path)?;
         let metadata = file.metadata().ok()?;

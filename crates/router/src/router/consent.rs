@@ -19,8 +19,10 @@ pub(super) enum DryRunSafety {
 impl DryRunSafety {
     /// By what a call touches.
     pub(super) fn of(targets: &[Target], workspace: &Workspace) -> Self {
-        // A write shows what it would send to a host without sending it.
-        let looks = |target: &Target| matches!(target, Target::File { .. } | Target::Host { .. });
+        // A write shows what it would send to a host without sending it, and what a branch would have without moving it.
+        let looks = |target: &Target| {
+            matches!(target, Target::File { .. } | Target::Host { .. } | Target::Branch { .. })
+        };
         let is_statement = |target: &Target| matches!(target, Target::Statement { .. });
         let mut others = targets.iter().filter(|target| !looks(target)).peekable();
         if others.peek().is_none() {

@@ -13,6 +13,7 @@ mod derived_schema;
 mod fanout_recorder;
 mod in_flight_call;
 mod lifecycle;
+mod pass_gates;
 mod preview;
 mod recent;
 mod registered;
@@ -27,13 +28,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tgp_contract::{
     Access, ApprovalReason, Approver, BeforeEffectHook, CallContext, CallRecord, Cancellation, Code,
-    FileFilter, Gate, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target,
-    ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Visibility, chronicled,
-    is_chronicle_tree_directory,
+    FileFilter, Gate, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult, Visibility, chronicled, is_chronicle_tree_directory,
 };
 use tgp_text::did_you_mean;
 use tracing::Instrument;
@@ -279,6 +279,7 @@ impl Router {
         lifecycle: Arc<CallLifecycle>,
     ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let workspace = workspace.recorded_for(&context);
         let call = match self.find(&call.tool) {
             Ok(registered) => with_usual_arguments(call, registered.tool.definition(), &workspace),
             Err(_) => call,
@@ -524,61 +525,6 @@ impl Router {
                 .unwrap_or_else(|| format!("the tools are: {}", known.join(", ")));
             ToolError::new(Code::NotFound, format!("there is no tool `{name}`")).help(help)
         })
-    }
-
-    /// Asks every gate, in order; the first denial ends the call. Returns why the user must be asked, if so.
-    async fn pass_gates(
-        &self,
-        request: GateRequest<'_>,
-        question: GatePhase,
-        verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<Vec<ApprovalRequirement>, ToolError> {
-        let mut reasons = Vec::new();
-        for gate in &self.gates {
-            let asked = Instant::now();
-            let verdict = match question {
-                GatePhase::Call => gate.judge(request).await,
-                GatePhase::Changes => gate.judge_changes(request).await,
-                GatePhase::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
-                GatePhase::Further => gate.judge_further(request).await,
-                GatePhase::Contents if gate.needs_proposed_files(request).await => {
-                    gate.judge_changes(request).await
-                }
-                GatePhase::Commit => gate.judge_commit(request).await,
-                GatePhase::Contents | GatePhase::Directories => continue,
-            };
-            let took_us = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
-            let (decision, rule, denial) = match verdict {
-                Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
-                Verdict::Ask(reason) => {
-                    let rule = reason.origin.rule().to_owned();
-                    reasons.push(ApprovalRequirement { reason, later: Vec::new() });
-                    (GateDecision::Ask, rule, None)
-                }
-                Verdict::Deny { rule, error } => (GateDecision::Deny, rule, Some(error)),
-            };
-            verdicts.push(GateVerdict {
-                stage: gate.stage(),
-                gate: gate.name().to_owned(),
-                verdict: decision,
-                rule,
-            });
-            tracing::debug!(
-                target: "gates",
-                stage = ?gate.stage(),
-                gate = gate.name(),
-                rule = verdicts.last().map(|verdict| verdict.rule.as_str()),
-                code = denial.as_ref().map(|error| error.code.as_str()),
-                us = took_us,
-                "{decision:?}"
-            );
-            if let Some(error) = denial {
-                let asking = GateRequest { targets: &[], ..request };
-                let visible = self.workspace.visibility(self.filter_for(asking).await);
-                return Err(gate.conceal(request, error, &visible).await);
-            }
-        }
-        Ok(reasons)
     }
 }
 

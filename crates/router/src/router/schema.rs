@@ -3,9 +3,11 @@
 use std::fmt::{self, Display, Write};
 use std::sync::OnceLock;
 
-use jsonschema::{Draft, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::Value;
 use tgp_contract::{Code, ToolDefinition, ToolError};
+use tgp_text::did_you_mean;
 
 /// The most errors that are reported; more would not help.
 const MAX_REPORTED: usize = 8;
@@ -43,10 +45,10 @@ impl LazySchema {
         arguments: &Value,
         help: &str,
     ) -> Result<(), ToolError> {
-        let schema = self.get(schema).map_err(|reason| {
+        let compiled = self.get(schema).map_err(|reason| {
             ToolError::new(Code::Internal, format!("the input schema of `{name}` cannot be used: {reason}"))
         })?;
-        schema.check(name, arguments).map_err(|error| error.help(help))
+        compiled.check(name, schema, arguments).map_err(|error| error.help(help))
     }
 
     pub(super) fn check(&self, definition: &ToolDefinition, arguments: &Value) -> Result<(), ToolError> {
@@ -74,16 +76,22 @@ impl Schema {
         validator.map(Self).map_err(|error| error.to_string())
     }
 
-    fn check(&self, tool: &str, arguments: &Value) -> Result<(), ToolError> {
+    fn check(&self, tool: &str, schema: &Value, arguments: &Value) -> Result<(), ToolError> {
         if self.0.is_valid(arguments) {
             return Ok(());
         }
-        let problems: Vec<(String, String)> = self
-            .0
-            .iter_errors(arguments)
-            .take(MAX_REPORTED)
-            .map(|error| (shortened(error.instance_path()), shortened(&error)))
+        let found = self.0.iter_errors(arguments).take(MAX_REPORTED);
+        let mut problems: Vec<(bool, String, String)> = found
+            .map(|error| {
+                let unknown = unknown_field(&error, schema);
+                let (is_other, message) = (unknown.is_none(), unknown.unwrap_or_else(|| shortened(&error)));
+                (is_other, shortened(error.instance_path()), message)
+            })
             .collect();
+        // A field that is missing is often there under another name.
+        problems.sort_by_key(|(is_other, ..)| *is_other);
+        let problems: Vec<(String, String)> =
+            problems.into_iter().map(|(_, field, message)| (field, message)).collect();
         let (field, message) = problems.first().cloned().unwrap_or_default();
         let place = if field.is_empty() { String::new() } else { format!(" at `{field}`") };
         let all: Vec<Value> = problems
@@ -135,6 +143,27 @@ fn means_the_same_in_draft_7(schema: &Value) -> bool {
         Value::Array(items) => items.iter().all(means_the_same_in_draft_7),
         _ => true,
     }
+}
+
+/// The message for fields that the schema does not have, with the name that was probably meant.
+fn unknown_field(error: &ValidationError<'_>, schema: &Value) -> Option<String> {
+    let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() else { return None };
+    let name = unexpected.first()?;
+    let names = unexpected
+        .iter()
+        .take(MAX_REPORTED)
+        .map(|name| format!("`{}`", name.escape_debug()))
+        .collect::<Vec<_>>();
+    let plural = if names.len() > 1 { "s" } else { "" };
+    let message = format!("unknown field{plural} {}", shortened(&names.join(", ")));
+    // Names of the fields of inner objects are not at hand.
+    let is_outermost = error.instance_path().as_str().is_empty();
+    let fields = schema.get("properties").and_then(Value::as_object).filter(|_| is_outermost);
+    let known = fields.into_iter().flat_map(|fields| fields.keys().map(String::as_str));
+    Some(match did_you_mean(name, known) {
+        Some(hint) => format!("{message}; {hint}"),
+        None => message,
+    })
 }
 
 /// The beginning of a text, written no further than it is wanted: a message about a value of many megabytes would be as

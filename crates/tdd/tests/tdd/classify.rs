@@ -14,9 +14,11 @@ const PROJECT: &[(FileKind, &[&str])] = &[
         "src/test/java/AThing.java", "src/FooTest.java", "spec/a_spec.rb", "test/a.js",
     ]),
     (FileKind::Code, &[
-        "src/a.rs", "a.py", "src/attest.py", "src/testing/a.ts", "src/latest/a.ts", "lib/contest.go", "data/a.json",
-        "src/a.txt", "Makefile", "build.rs", "src/docs/a.rs", "src/target/a.rs", "tgp.config.ts", "my.tgp/tools/a.ts",
-        ".tgpx/a.ts", "src/protest_a.rs", "src/tmp/a.rs",
+        "src/a.rs", "a.py", "src/attest.py", "src/testing/a.ts", "src/latest/a.ts", "lib/contest.go", "bin/serve",
+        "build.rs", "src/docs/a.rs", "src/target/a.rs", "src/config.ts", "my.tgp/tools/a.ts", "deploy.sh", "src/App.vue",
+        ".tgpx/a.ts", "src/protest_a.rs", "src/tmp/a.rs", "src/a.PY", "setup.py",
+        // What an attack found to be taken for data.
+        "src/version.py", "src/manifest.ts", "src/Dockerfile.py", "src/README.py", "src/evil.pyc", "makefile.js", "NOTICEx.ts", ".eslintrc_x.js", "x.wasm", "x.phtml",
     ]),
     (FileKind::Exempt, &[
         "README.md", "src/README.md", "tests/README.md", "docs/a.ts", "notes.txt", "LICENSE", "LICENSE-MIT",
@@ -24,6 +26,10 @@ const PROJECT: &[(FileKind, &[&str])] = &[
         "yarn.lock", "pyproject.toml", "go.mod", "go.sum", "requirements-dev.txt", ".github/workflows/ci.yml",
         "assets/logo.png", "target/debug/x", "node_modules/a/index.js", "web/node_modules/a/index.js", ".git/HEAD",
         "pkg/__pycache__/a.pyc", "tsconfig.build.json", "vitest.config.ts", "tmp/report.csv", "tmp/deep/a.py", ".tgp/meta.json", ".tgp/policy/a.yaml",
+        // What the review of issue 25 was refused as code.
+        "src/style.css", "index.html", "migrations/001.sql", "Dockerfile", "Dockerfile.dev", "Makefile", "data/a.json", "src/a.txt",
+        "deploy/app.yaml", "exports/report.csv", "vite.config.js", "tailwind.config.js", "tgp.config.ts", "src/env.d.ts", ".env.example",
+        "src/.hidden", "certifi-2026.10.18-py3-none-any.whl", "tests/x/Cargo.toml",
     ]),
 ];
 
@@ -94,6 +100,7 @@ fn own_patterns_go_code_before_exempt_before_test() {
         ("tests/a.rs", FileKind::Code),
         ("agent/.tools/tools/a.test.ts", FileKind::Test),
         (".tgp/tools/a.test.ts", FileKind::Code),
+        ("notes.yaml", FileKind::Exempt),
     ] {
         assert_eq!(tdd.classify(Root::Project, &path(file)).kind, kind, "{file}");
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod classify;
+mod ordinary_work;
 mod outside;
 mod permissions;
 mod processes;

@@ -1,7 +1,7 @@
 //! What an agent, a person and a tool may write, in every mode and state.
 
 use tgp_contract::{Access, Actor, Root, Target, TddMode, TddState, Verdict};
-use tgp_tdd::{Permissions, Scope, Write, WriteKind, WriteRequest};
+use tgp_tdd::{Contents, Permissions, Scope, Write, WriteKind, WriteRequest};
 
 use crate::support::{NEW_CODE, NEW_TEST, OLD_CODE, World, agent, path};
 
@@ -48,7 +48,7 @@ fn code_may_be_written_exactly_where_the_table_says() {
 }
 
 fn verdict(world: &World, actor: &Actor, targets: &[Target]) -> Verdict {
-    let request = WriteRequest { actor, tool: "some_tool", targets };
+    let request = WriteRequest { actor, tool: "some_tool", targets, is_judged_later: false };
     let verdict = world.tdd.judge(request, &world.disk);
     // Now that the state is in memory: where there is a quick answer, it is the same.
     if let Some(quick) = world.tdd.judge_at_once(request) {
@@ -62,7 +62,12 @@ fn a_call_that_only_reads_is_judged_at_once_and_no_other() {
     let world = World::new(TddMode::Strict);
     let actor = agent();
     let quick = |targets: &[Target]| {
-        world.tdd.judge_at_once(WriteRequest { actor: &actor, tool: "some_tool", targets })
+        world.tdd.judge_at_once(WriteRequest {
+            actor: &actor,
+            tool: "some_tool",
+            targets,
+            is_judged_later: false,
+        })
     };
     let read = [file(OLD_CODE, Access::Read)];
     assert!(matches!(verdict(&world, &actor, &read), Verdict::Allow { .. }));
@@ -161,7 +166,12 @@ fn a_halted_tool_stops_what_touches_it_and_a_halted_project_stops_all() {
     world.tdd.set(&tool, TddState::Halted, &world.disk).unwrap();
     assert!(!read("tools/math/fib.ts") && !read("tools/math/fib.test.ts"));
     assert!(read("tools/math/sum.ts"));
-    let write = [Write { root: Root::Tools, path: path("tools/math/fib.test.ts"), kind: WriteKind::Modify }];
+    let write = [Write {
+        root: Root::Tools,
+        path: path("tools/math/fib.test.ts"),
+        kind: WriteKind::Modify,
+        after: Contents::Unknown,
+    }];
     let answer = world.tdd.judge_writes(&agent(), "write_file", &write, &world.disk);
     assert!(matches!(answer, Verdict::Deny { .. }));
     world.tdd.set(&tool, TddState::Idle, &world.disk).unwrap();
@@ -185,7 +195,12 @@ fn each_tool_has_a_machine_of_its_own() {
     world.write("tools/math/fib.ts", Some("code"));
     assert_eq!(world.passes().state_after, TddState::Green);
     // The same file by its way through the project.
-    let write = Write { root: Root::Project, path: path(".tgp/tools/math/sum.ts"), kind: WriteKind::Create };
+    let write = Write {
+        root: Root::Project,
+        path: path(".tgp/tools/math/sum.ts"),
+        kind: WriteKind::Create,
+        after: Contents::Unknown,
+    };
     let answer = world.tdd.judge_writes(&agent(), "shell_exec", &[write], &world.disk);
     assert!(matches!(answer, Verdict::Deny { .. }));
 }

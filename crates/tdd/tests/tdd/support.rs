@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use tgp_contract::canonical::sha256_hex;
 use tgp_contract::{Actor, FileEffect, RelativePath, Root, TddMode, TddState, Verdict};
 use tgp_tdd::{
-    FileHasher, FileKind, Scope, Selection, SourceSnapshot, Store, Tdd, TddOptions, TestRun, Transition,
-    Write, WriteKind,
+    Contents, FileHasher, FileKind, Scope, Selection, SourceSnapshot, Store, Tdd, TddOptions, TestRun,
+    Transition, Write, WriteKind,
 };
 
 pub const OLD_TEST: &str = "tests/a.test.ts";
@@ -30,6 +30,10 @@ pub struct Disk(RefCell<BTreeMap<(Root, RelativePath), String>>);
 impl FileHasher for Disk {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         self.0.borrow().get(&(root, path.clone())).map(|content| sha256_hex(content.as_bytes()))
+    }
+
+    fn read(&self, root: Root, path: &RelativePath) -> Option<Vec<u8>> {
+        self.0.borrow().get(&(root, path.clone())).map(|content| content.clone().into_bytes())
     }
 }
 
@@ -153,8 +157,17 @@ impl World {
     }
 
     pub fn judge(&self, kind: WriteKind, file: &str) -> Verdict {
-        let write = Write { root: self.scope.root(), path: path(file), kind };
-        self.tdd.judge_writes(&agent(), "fs_write", &[write], &self.disk)
+        self.judge_all(&[self.write_of(kind, file, None)])
+    }
+
+    /// A change that a call wants to make, with the file as it would leave it, where that is known.
+    pub fn write_of(&self, kind: WriteKind, file: &str, after: Option<&str>) -> Write {
+        let after = after.map_or(Contents::Unknown, |text| Contents::Known(text.as_bytes().into()));
+        Write { root: self.scope.root(), path: path(file), kind, after }
+    }
+
+    pub fn judge_all(&self, writes: &[Write]) -> Verdict {
+        self.tdd.judge_writes(&agent(), "fs_write", writes, &self.disk)
     }
 
     pub fn may(&self, kind: WriteKind, file: &str) -> bool {

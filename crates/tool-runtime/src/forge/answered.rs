@@ -13,7 +13,10 @@ const MAX_KEPT: usize = 32;
 const MAX_COMPARED: usize = 4096;
 
 /// What a caller can use of an error that a tool let through.
-const KEPT_DETAILS: [&str; 2] = ["sqlCode", "retry"];
+const KEPT_DETAILS: [&str; 3] = ["sqlCode", "retry", HOST];
+
+/// The detail by which an error of a function of the host names it.
+const HOST: &str = "host";
 
 /// Only code and message of an error cross to a tool, so that its details are looked up here when the tool lets it
 /// through.
@@ -71,13 +74,15 @@ impl AnsweredErrors {
             error.place_of().filter(|_| inner.is_some() && is_thrown).map(|place| place.to_string());
         details.extend(inner.map(|inner| (INNER.to_owned(), inner)));
         let retries = error.details.get("retry") == Some(&Value::Bool(true));
+        // The tool is not at fault for what a function of the host threw.
+        let is_of_host = error.details.contains_key(HOST);
         // Those of a path that may not be written name where it may.
         let suggests = |help: &&str| match error.code {
             Code::NotFound => help.starts_with("did you mean"),
             Code::Security => help.starts_with("write "),
             _ => false,
         };
-        let help = error.help_of().filter(|help| retries || suggests(help)).map(str::to_owned);
+        let help = error.help_of().filter(|help| retries || is_of_host || suggests(help)).map(str::to_owned);
         Some(KnownError { details, help, thrown_at })
     }
 }

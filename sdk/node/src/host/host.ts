@@ -1,6 +1,7 @@
 /** What the application does for the kernel: approvals, functions, SQL, files. */
 
-import { TGPError } from '../errors.js';
+import { messageOf, TGPError } from '../errors.js';
+import { checkJson } from '../json.js';
 import type { Log } from '../logger.js';
 import type { TGPOptions } from '../options.js';
 import type {
@@ -106,10 +107,26 @@ export class Host {
     const functions = ownProperty(this.#options.hostTools, module);
     const definition = ownProperty(functions, name);
     if (definition === undefined) {
-      throw new TGPError('ENOTFOUND', `the application has no function \`host:${module}/${name}\``);
+      throw new TGPError('ENOTFOUND', `the application has no function \`host:${module}/${name}\``, {
+        help: 'add it to `hostTools`',
+      });
     }
     const result: unknown = await definition.execute(args, { signal });
+    checkResult(result);
     return { result: result ?? null };
+  }
+}
+
+/** What a function returns has to reach the tool as it is. The kernel names the function in the error. */
+function checkResult(result: unknown): void {
+  if (result === undefined) {
+    return;
+  }
+  try {
+    checkJson(result, 'result', { bigint: true });
+  } catch (error) {
+    // Without a code: the arguments of the call are not at fault.
+    throw new Error(messageOf(error), { cause: error });
   }
 }
 

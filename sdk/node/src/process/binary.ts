@@ -1,5 +1,6 @@
 /** Finds the program `tgp`: an option, `TGP_BIN`, the package of the platform, or the path. */
 
+import { execFile } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join, resolve } from 'node:path';
@@ -7,6 +8,11 @@ import { delimiter, join, resolve } from 'node:path';
 import { TGPError } from '../errors.js';
 
 export const BINARY_VARIABLE = 'TGP_BIN';
+
+/** How long a program may take to print its version, and how much of it is read and shown. */
+const VERSION_MS = 5_000;
+const VERSION_BYTES = 64 * 1024;
+const SHOWN_CHARACTERS = 100;
 
 export interface BinarySearch {
   /** Wins over everything else. */
@@ -24,7 +30,9 @@ export function findBinary(search: BinarySearch): string {
       return path;
     }
     const source = search.binary === undefined ? `\`${BINARY_VARIABLE}\`` : '`binary`';
-    throw new TGPError('ECAPABILITY', `${source} names \`${path}\`, which is not an executable file`);
+    throw new TGPError('ECAPABILITY', `${source} names \`${path}\`, which is not an executable file`, {
+      help: `set ${source} to the file of \`tgp\`, or leave it out to use the installed one`,
+    });
   }
   const found = inPlatformPackage(search.bases) ?? onPath(search.environment['PATH']);
   if (found !== undefined) {
@@ -34,6 +42,25 @@ export function findBinary(search: BinarySearch): string {
     help:
       `install the package \`${platformPackage()}\` (an installation with --omit=optional leaves it out), ` +
       `put \`tgp\` on the path, or set \`${BINARY_VARIABLE}\` to its file`,
+  });
+}
+
+/** Throws `ECAPABILITY` if a program that did not boot is not `tgp`, by what it prints as its version. */
+export async function checkIsTgp(binary: string, env: NodeJS.ProcessEnv, option: string | undefined): Promise<void> {
+  const printed = await new Promise<string>((resolve) => {
+    const child = execFile(binary, ['--version'], { env, timeout: VERSION_MS, maxBuffer: VERSION_BYTES }, (_error, stdout) =>
+      resolve(stdout.trim()),
+    );
+    child.stdin?.end();
+  });
+  if (/^tgp \d/.test(printed)) {
+    return;
+  }
+  const [line = ''] = printed.split('\n', 1);
+  const shown = line === '' ? 'prints no version' : `prints \`${line.slice(0, SHOWN_CHARACTERS)}\` as its version`;
+  const source = option ?? BINARY_VARIABLE;
+  throw new TGPError('ECAPABILITY', `\`${binary}\` is not the program \`tgp\`: it ${shown}`, {
+    help: `set \`${source}\` to the file of \`tgp\`, or leave it out to use the installed one`,
   });
 }
 

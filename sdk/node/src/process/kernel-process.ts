@@ -4,7 +4,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 
-import { messageOf, TGPError } from '../errors.js';
+import { messageOf, shutDownError, TGPError } from '../errors.js';
 import { Connection, type ConnectionEvents, type RequestOptions } from '../rpc/connection.js';
 import { TextTail } from './text-tail.js';
 
@@ -35,6 +35,7 @@ export class KernelProcess {
   #isEnding = false;
   #isHeld = false;
   #hasEnded = false;
+  #unreportedEnd: TGPError | undefined;
 
   constructor({ binary, args, directory, environment }: StartOptions, events: KernelEvents) {
     this.#binary = binary;
@@ -55,6 +56,16 @@ export class KernelProcess {
     });
     this.ended = this.#whenEnded();
     this.#hold(false);
+  }
+
+  /** Whether it has written a message of the protocol. */
+  get hasSpoken(): boolean {
+    return this.#connection.hasReceived;
+  }
+
+  /** Why it has ended, where nothing was asked for and no request has failed with it. */
+  get unreportedEnd(): TGPError | undefined {
+    return this.#unreportedEnd;
   }
 
   get hasEnded(): boolean {
@@ -114,7 +125,10 @@ export class KernelProcess {
     return new Promise((resolve) => {
       const finish = (error: TGPError): void => {
         this.#hasEnded = true;
-        this.#connection.close(error);
+        const failed = this.#connection.close(error);
+        if (failed === 0 && !this.#isEnding) {
+          this.#unreportedEnd = error;
+        }
         resolve();
       };
       this.#child.once('error', (error) => {
@@ -136,12 +150,13 @@ export class KernelProcess {
 
   #endError(code: number | null, signal: string | null): TGPError {
     if (this.#isEnding) {
-      return new TGPError('EINTERNAL', 'the kernel was shut down before the call ended');
+      return shutDownError('the kernel was shut down before the call ended');
     }
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-    const stderr = this.#stderr.toString().trim();
-    const log = stderr === '' ? '; its log is empty' : `; the end of its log:\n${stderr}`;
-    return new TGPError('EINTERNAL', `the kernel ended unexpectedly ${how}${log}`, { exitCode: code, signal, stderr });
+    const log = this.#stderr.toString().trim();
+    const shown = log === '' ? '; its log is empty' : `; the end of its log:\n${log}`;
+    const help = 'the next call starts another kernel; `tgp doctor` checks this machine';
+    return new TGPError('EINTERNAL', `the kernel ended unexpectedly ${how}${shown}`, { help, exitCode: code, signal, log });
   }
 
   /** A process that is being ended keeps the application alive until it is gone. */

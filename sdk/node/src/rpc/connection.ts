@@ -59,6 +59,9 @@ export class Connection {
   readonly #incoming = new Map<RequestId, AbortController>();
   #nextId = 1;
   #closed: TGPError | undefined;
+  /** Requests that the end of the connection has failed. */
+  #failed = 0;
+  #hasReceived = false;
 
   constructor(input: Readable, output: Writable, events: ConnectionEvents) {
     this.#output = output;
@@ -108,12 +111,18 @@ export class Connection {
     }
   }
 
-  /** Fails every request with this error, and tells callbacks that are running to stop. */
-  close(error: TGPError): void {
+  /** Whether a message has come. */
+  get hasReceived(): boolean {
+    return this.#hasReceived;
+  }
+
+  /** Fails every request with this error, and tells callbacks that are running to stop. Returns how many have failed. */
+  close(error: TGPError): number {
     if (this.#closed !== undefined) {
-      return;
+      return this.#failed;
     }
     this.#closed = error;
+    this.#failed = this.#open.size + this.#waiting.size;
     for (const request of this.#open.values()) {
       request.release();
       request.reject(error);
@@ -128,6 +137,7 @@ export class Connection {
     this.#waiting.clear();
     this.#incoming.clear();
     this.#events.onActivity(false);
+    return this.#failed;
   }
 
   #send(
@@ -188,6 +198,7 @@ export class Connection {
 
   #take(line: string): void {
     const message = parse(line);
+    this.#hasReceived = true;
     const { id, method, params } = message;
     if (typeof method === 'string') {
       if (id === undefined) {

@@ -1,6 +1,7 @@
 /** Makes an executor of what the application has: a pool, a connection, a database, a function, or an executor. */
 
 import { TGPError } from '../errors.js';
+import { kindOf } from '../json.js';
 import type { SqlDialect, SqlExecutor, SqlFunction, SqlRow } from './executor.js';
 import { mysqlExecutor, type MysqlSource } from './mysql.js';
 import { postgresExecutor, type PgClient, type PgPool } from './postgres.js';
@@ -28,7 +29,7 @@ const known = new WeakMap<object, SqlExecutor | UndeterminedExecutor>();
 
 export function sqlExecutor(source: SqlSource): SqlExecutor | UndeterminedExecutor {
   if ((typeof source !== 'object' && typeof source !== 'function') || source === null) {
-    throw unknownSource();
+    throw unknownSource(source);
   }
   let executor = known.get(source);
   if (executor === undefined) {
@@ -59,11 +60,11 @@ function makeExecutor(source: SqlSource): SqlExecutor | UndeterminedExecutor {
   if (has('query', 'connect')) {
     return postgresExecutor(source as PgPool | PgClient);
   }
-  throw unknownSource();
+  throw unknownSource(source);
 }
 
-function unknownSource(): TGPError {
-  return new TGPError('ECONFIG', 'createSqlTools() does not know this kind of database connection', {
+function unknownSource(source: unknown): TGPError {
+  return new TGPError('ECONFIG', `${kindOf(source)} is not a database connection that can be used`, {
     help:
       'pass a pool or connection of `pg` or `mysql2`, a database of `better-sqlite3` or `node:sqlite`, ' +
       'a function `(sql, parameters) => rows`, or an object `{ dialect, execute, begin }`',

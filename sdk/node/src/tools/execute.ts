@@ -1,6 +1,7 @@
 /** Runs a call that a model has asked for, for providers without a framework. */
 
-import { describeError, messageOf } from '../errors.js';
+import { describeError, messageOf, TGPError } from '../errors.js';
+import { suggestion } from '../suggest.js';
 import type { ToolSet } from './tool.js';
 
 /** The result of a call as a model reads it. */
@@ -22,13 +23,16 @@ export async function executeToolCall(
 ): Promise<ToolCallResult> {
   const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
   if (tool === undefined) {
-    return { content: `ENOTFOUND: there is no tool \`${name}\``, isError: true };
+    const error = new TGPError('ENOTFOUND', `unknown tool \`${name}\``, { help: suggestion(name, Object.keys(tools)) });
+    return { content: describeError(error), isError: true };
   }
   let args: unknown;
   try {
     args = typeof input === 'string' ? JSON.parse(input === '' ? '{}' : input) : (input ?? {});
   } catch (error) {
-    return { content: `EVALIDATION: the arguments are not JSON: ${messageOf(error)}`, isError: true };
+    const message = `the arguments of \`${name}\` are not JSON: ${messageOf(error)}`;
+    const help = 'pass one JSON object that fits the schema of the tool';
+    return { content: describeError(new TGPError('EVALIDATION', message, { help })), isError: true };
   }
   try {
     return { content: JSON.stringify(await tool.execute(args, { signal: options.signal })), isError: false };

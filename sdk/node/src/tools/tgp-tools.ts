@@ -4,6 +4,7 @@ import { DEFINITIONS, type KernelToolName } from '../definitions.gen.js';
 import { TGPError } from '../errors.js';
 import type { TGP } from '../kernel.js';
 import type { ToolInfo } from '../protocol.gen.js';
+import { nearest } from '../suggest.js';
 import { agentTool, type ToolSet } from './tool.js';
 
 /** What an agent needs to find, forge, test and run tools. */
@@ -43,7 +44,9 @@ export function tgpTools(kernel: TGP, options: TgpToolsOptions<KernelToolName> =
 export function definitionOf(name: string): ToolInfo {
   const definition = DEFINITIONS.find((definition) => definition.name === name);
   if (definition === undefined) {
-    throw new TGPError('ENOTFOUND', `the kernel has no tool \`${name}\``, { help: 'see `await kernel.tools()`' });
+    const near = nearest(name, DEFINITIONS.map((known) => known.name));
+    const help = near === undefined ? '`await kernel.tools()` lists them' : `did you mean \`${near}\`?`;
+    throw new TGPError('ENOTFOUND', `the kernel has no tool \`${name}\``, { help });
   }
   return definition;
 }

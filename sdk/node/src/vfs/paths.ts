@@ -15,7 +15,7 @@ export function normalizePath(path: string): string {
 }
 
 export function notFound(path: string): TGPError {
-  return new TGPError('ENOTFOUND', `there is no file \`${path}\``);
+  return new TGPError('ENOTFOUND', `the file \`${path}\` does not exist`);
 }
 
 /** The directories above a path, without the root. */

@@ -47,7 +47,7 @@ test('createSqlTools needs one kernel, or its name', async (t) => {
   esm.createSqlTools(executor);
   await first.shutdown();
   assert.throws(() => esm.createSqlTools(executor), code('ECONFIG', /no kernel/));
-  assert.throws(() => esm.createSqlTools({}, first), code('ECONFIG', /does not know/));
+  assert.throws(() => esm.createSqlTools({}, first), code('ECONFIG', /an object is not a database connection/));
 });
 
 test('SQL that is bound after the boot restarts the kernel after its calls', async (t) => {
@@ -102,13 +102,14 @@ test('where the program is found', (t) => {
 
 test('a kernel without a program fails clearly', async (t) => {
   await assert.rejects(fakeKernel(t, { binary: '/nowhere/tgp' }).boot(), { code: 'ECAPABILITY' });
-  await assert.rejects(fakeKernel(t, { directory: '/nowhere' }).boot(), { code: 'ECAPABILITY', message: /cannot start/ });
+  await assert.rejects(fakeKernel(t, { directory: '/nowhere' }).boot(), { code: 'ECONFIG', message: /`\/nowhere` is not a directory/ });
 });
 
 test('the project is the directory of the configuration file', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'tgp-project-'));
   t.after(() => rmSync(directory, { recursive: true }));
   const configFile = join(directory, 'tgp.config.ts');
+  writeFileSync(configFile, 'export default {};\n');
   const { params } = await fakeKernel(t, { configFile }).call('environment');
   assert.equal(params.host.directory, directory);
   assert.equal(params.host.configFile, configFile);
@@ -138,7 +139,7 @@ test('a call of a model is run, and its failure is a result', async (t) => {
     content: 'ECOMPILE: it does not compile\nat tools/a.ts:3:7\nhelp: close the brace\ndetails: {"field":"content"}',
     isError: true,
   });
-  assert.match((await esm.executeToolCall(tools, 'echo', '{')).content, /^EVALIDATION: the arguments are not JSON/);
+  assert.match((await esm.executeToolCall(tools, 'echo', '{')).content, /^EVALIDATION: the arguments of `echo` are not JSON/);
   assert.match((await esm.executeToolCall(tools, 'toString', {})).content, /^ENOTFOUND/);
   const signal = AbortSignal.timeout(20);
   await assert.rejects(esm.executeToolCall(tools, 'hang', {}, { signal }), { name: 'TimeoutError' });

@@ -62,6 +62,14 @@ test('a failed call has code, details and location', { skip }, async (t) => {
   await assert.rejects(kernel.exec('tools/none.ts'), { code: 'ENOTFOUND' });
 });
 
+test('bug: an unknown field of a call was not named', { skip }, async (t) => {
+  const { kernel } = realKernel(t, { config: EXPLORE });
+  await assert.rejects(kernel.call('write_file', { path: 'docs/a.md', contents: 'x' }), {
+    code: 'EVALIDATION',
+    message: 'the arguments of `write_file` do not fit: unknown field `contents`; did you mean `content`?',
+  });
+});
+
 test('a dry run changes nothing', { skip }, async (t) => {
   const { kernel, tgp } = realKernel(t, { config: EXPLORE });
   await kernel.call('write_file', { path: 'tools/math/fib.ts', content: FIB }, { dryRun: true });
@@ -136,7 +144,12 @@ export default async function welcome(args: { to: string }): Promise<number> {
 `;
   await kernel.call('write_file', { path: 'tools/welcome.ts', content });
   assert.equal(await kernel.exec('tools/welcome.ts', { to: 'ann' }), 1);
-  await assert.rejects(kernel.exec('tools/welcome.ts', { to: 'eve' }), /eve gets no mail/);
+  // A bug: the error did not name the function, and had no next step.
+  await assert.rejects(kernel.exec('tools/welcome.ts', { to: 'eve' }), (error) => {
+    assert.equal(error.message, '`host:mail/send` failed: eve gets no mail');
+    assert.match(error.help, /the application defines `host:mail\/send`/);
+    return true;
+  });
   await assert.rejects(kernel.exec('tools/welcome.ts', { to: 5 }));
   assert.deepEqual(sent, ['ann']);
 });

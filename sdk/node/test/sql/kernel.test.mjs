@@ -41,7 +41,8 @@ async function checkDatabase(t, source, query) {
   await exec_sql.execute({ sql: 'DELETE FROM users' }).catch(() => {});
   const { rows } = await kernel.call('exec_sql', { sql: 'SELECT count(*) AS n FROM users' });
   assert.equal(Number(rows[0].n), 0);
-  await assert.rejects(exec_sql.execute({ sql: 'SELECT * FROM nowhere' }), { code: 'ESQL' });
+  // A bug: an error of the database had no next step.
+  await assert.rejects(exec_sql.execute({ sql: 'SELECT * FROM nowhere' }), (error) => error.code === 'ESQL' && /correct the statement/.test(error.help));
   await exec_sql.execute({ sql: 'DROP TABLE users' });
 }
 

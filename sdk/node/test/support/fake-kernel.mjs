@@ -3,6 +3,10 @@
 
 import { createInterface } from 'node:readline';
 
+if (process.argv.includes('--version')) {
+  console.log('tgp 9.9.9');
+  process.exit(0);
+}
 const boot = process.env.FAKE_BOOT ?? 'good';
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const waiting = new Map();

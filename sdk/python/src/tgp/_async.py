@@ -99,7 +99,7 @@ class AsyncTGP(KernelBase):
     """
 
     async def boot(self) -> InitializeResult:
-        """Starts the kernel. Calls do it by themselves; after the kernel has died, only this starts a new one."""
+        """Starts the kernel. Calls do it by themselves, also after the kernel has ended unexpectedly."""
         return await self._boot_in_loop()
 
     async def _boot_in_loop(self) -> InitializeResult:
@@ -118,13 +118,23 @@ class AsyncTGP(KernelBase):
     ) -> None:
         await self.shutdown()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, dry_run: bool = False) -> Any:
-        """Calls a tool of the kernel and returns its data. ``dry_run`` shows what would happen and changes nothing.
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> Any:
+        """Calls a tool of the kernel and returns its data.
+
+        ``dry_run`` shows what would happen and changes nothing. After ``timeout`` seconds the call is cancelled.
 
         Raises:
             TGPError: The call failed or was refused.
+            TimeoutError: It took longer than ``timeout``.
         """
-        return await self._acall(tool, arguments, dry_run)
+        return await self._acall(tool, arguments, dry_run, timeout)
 
     async def exec(
         self,
@@ -133,9 +143,10 @@ class AsyncTGP(KernelBase):
         *,
         limits: Mapping[str, int] | None = None,
         dry_run: bool = False,
+        timeout: float | None = None,
     ) -> Any:
         """Runs a forged tool in the sandbox and returns its result. ``call("exec_tool", ...)`` also gives its logs."""
-        data = await self.call("exec_tool", exec_arguments(path, args, limits), dry_run=dry_run)
+        data = await self.call("exec_tool", exec_arguments(path, args, limits), dry_run=dry_run, timeout=timeout)
         return field_of(data, "result")
 
     async def tools(self) -> list[ToolInfo]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .errors import KernelNotFoundError
 
 VARIABLE = "TGP_BIN"
+_VERSION_SECONDS = 5.0
+"""How long a program may take to print its version."""
+_SHOWN_CHARACTERS = 100
 _NAME = "tgp.exe" if sys.platform == "win32" else "tgp"
 
 
@@ -26,7 +31,9 @@ def find_binary(explicit: str | os.PathLike[str] | None = None) -> str:
             continue
         if not _is_program(Path(path)):
             raise KernelNotFoundError(
-                "ECAPABILITY", f"{source} names `{os.fspath(path)}`, which is not an executable file"
+                "ECAPABILITY",
+                f"{source} names `{os.fspath(path)}`, which is not an executable file",
+                {"help": f"set {source} to the file of `tgp`, or leave it out to use the installed one"},
             )
         return os.fspath(path)
     for directory in _script_directories():
@@ -39,6 +46,32 @@ def find_binary(explicit: str | os.PathLike[str] | None = None) -> str:
         "ECAPABILITY",
         f"the program `tgp` was not found: neither {VARIABLE} nor this Python environment nor PATH has it",
         {"help": f"run `pip install tgp-kernel`, or set {VARIABLE} to the path of the program"},
+    )
+
+
+def check_is_tgp(binary: str, env: Mapping[str, str] | None, source: str) -> None:
+    """Raises ``KernelNotFoundError`` if a program that did not boot is not ``tgp``, by what it prints as its version."""
+    try:
+        run = subprocess.run(
+            [binary, "--version"],
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+        printed = run.stdout.decode("utf-8", "replace").strip()
+    except (OSError, subprocess.TimeoutExpired):
+        printed = ""
+    if re.match(r"tgp \d", printed):
+        return
+    line = printed.split("\n", 1)[0][:_SHOWN_CHARACTERS]
+    shown = f"prints `{line}` as its version" if line else "prints no version"
+    raise KernelNotFoundError(
+        "ECAPABILITY",
+        f"`{binary}` is not the program `tgp`: it {shown}",
+        {"help": f"set {source} to the file of `tgp`, or leave it out to use the installed one"},
     )
 
 

@@ -13,21 +13,22 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any
 
 from . import _definitions
-from ._binary import find_binary
+from ._binary import check_is_tgp, find_binary
 from ._host import Host, HostServices
-from ._json import is_object
+from ._json import is_object, kind_of
 from ._process import EXIT_SECONDS, KernelProcess
 from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
+from ._suggest import suggestion
 from ._version import VERSION
-from .errors import KernelClosedError, ProtocolError, TGPError, from_wire
+from .errors import KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
 from .host_tools import HostTools, collect
+from .sql import SqlExecutor
+from .vfs import Vfs
 
 if TYPE_CHECKING:
     from ._protocol import HostConsent, InitializeParams, InitializeResult
     from .approval import Approve
-    from .sql import SqlExecutor
-    from .vfs import Vfs
 
 _logger = logging.getLogger("tgp")
 
@@ -71,7 +72,8 @@ class KernelBase:
         shutdown_timeout: float = 30.0,
     ) -> None:
         if consent not in ("rules", "effects"):
-            raise ValueError(f"unknown consent `{consent}`: expected rules or effects")
+            raise ValueError(f"unknown consent `{consent}`: {suggestion(str(consent), ['rules', 'effects'])}")
+        _check_services(approve, sql, files, logger)
         self._services = HostServices(approve, collect(host_tools), sql, files, logger)
         self._log = logger or _logger
         self._directory = None if directory is None else os.path.abspath(directory)
@@ -90,6 +92,7 @@ class KernelBase:
         self._pid = os.getpid()
         self._boot_lock = threading.Lock()
         self._connection: Connection | None = None
+        self._finalizer: weakref.finalize[..., KernelBase] | None = None
         self._info: InitializeResult | None = None
         self._closed = False
 
@@ -109,22 +112,45 @@ class KernelBase:
         self._live()
         with self._boot_lock:
             if self._closed:
-                raise KernelClosedError("EINTERNAL", "the kernel was shut down", {"help": "create a new TGP"})
+                raise shut_down("the kernel was shut down")
             if self._connection is not None and self._connection.failure is None and self._info is not None:
                 return self._info
-            process = KernelProcess([find_binary(self._binary), "serve", "--stdio"], self._directory, self._env)
+            self._check_places()
+            binary = find_binary(self._binary)
+            process = KernelProcess([binary, "serve", "--stdio"], self._directory, self._env)
             host = Host(self._services, self._log, self._loop)
             connection = Connection(process, host, self._log)
             host.connection = connection
             try:
                 future = connection.request("initialize", self._initialize_params())
                 self._info = self._read_info(wait(future, self._boot_timeout, "the kernel did not boot"))
-            except BaseException:
+            except BaseException as error:
                 connection.close(0)
+                if isinstance(error, (KernelExitedError, ProtocolError)) and not connection.has_received:
+                    check_is_tgp(binary, self._env, "the variable TGP_BIN" if self._binary is None else "`binary`")
                 raise
             self._connection = connection
-            weakref.finalize(self, connection.abandon)
+            if self._finalizer is not None:
+                # That of a kernel that has ended.
+                self._finalizer.detach()
+            self._finalizer = weakref.finalize(self, connection.abandon)
             return self._info
+
+    def _check_places(self) -> None:
+        """A process started in a directory that does not exist fails as if its program did not."""
+        if self._config_file is not None and not os.path.isfile(self._config_file):
+            folder = os.path.dirname(self._config_file)
+            raise TGPError(
+                "ECONFIG",
+                f"`config_file` names `{self._config_file}`, which is not a file",
+                {"help": f"run `tgp init` in `{folder}`, or correct `config_file`"},
+            )
+        if self._directory is not None and not os.path.isdir(self._directory):
+            raise TGPError(
+                "ECONFIG",
+                f"the project `{self._directory}` is not a directory",
+                {"help": "correct `directory`, or create it and run `tgp init` in it"},
+            )
 
     def _initialize_params(self) -> InitializeParams:
         host = self._services.to_wire()
@@ -166,12 +192,12 @@ class KernelBase:
         """Sends a request to the kernel, which was booted before."""
         connection = self._live()
         if connection is None or self._closed:
-            raise KernelClosedError("EINTERNAL", "the kernel was shut down", {"help": "create a new TGP"})
+            raise shut_down("the kernel was shut down")
         return connection.request(method, params, on_event)
 
     def _needs_boot(self) -> bool:
-        # A kernel that has died is not started again by a call: the application decides with `boot()`.
-        return self._live() is None and not self._closed
+        connection = self._live()
+        return not self._closed and (connection is None or connection.failure is not None)
 
     def _shutdown(self) -> None:
         """Waits until calls have ended, and ends the kernel. Nothing of it is left afterwards."""
@@ -193,16 +219,51 @@ class KernelBase:
     async def _boot_in_loop(self) -> InitializeResult:
         return await asyncio.to_thread(self._boot)
 
-    async def _acall(self, tool: str, arguments: Mapping[str, Any] | None, dry_run: bool) -> Any:
+    async def _acall(
+        self, tool: str, arguments: Mapping[str, Any] | None, dry_run: bool, timeout: float | None = None
+    ) -> Any:
         """A call on the event loop that is running; both clients have it for the adapters."""
-        if self._needs_boot():
-            await self._boot_in_loop()
-        return read_result(
-            await asyncio.wrap_future(self._request("tools/call", call_params(tool, arguments, dry_run)))
+        params = call_params(tool, arguments, dry_run)
+
+        async def answer() -> Any:
+            if self._needs_boot():
+                await self._boot_in_loop()
+            return read_result(await asyncio.wrap_future(self._request("tools/call", params)))
+
+        if timeout is None:
+            return await answer()
+        task = asyncio.ensure_future(answer())
+        try:
+            await asyncio.wait({task}, timeout=timeout)
+            if not task.done():
+                raise TimeoutError(f"`{tool}` did not end in {timeout} s")
+            return task.result()
+        finally:
+            task.cancel()
+
+
+def _check_services(approve: object, sql: object, files: object, logger: object) -> None:
+    """What is of the wrong type is reported here, not by the first call that needs it."""
+    if approve is not None and not callable(approve):
+        raise TypeError(f"`approve` is {kind_of(approve)}, expected a function that takes an ApprovalRequest")
+    if sql is not None and not isinstance(sql, SqlExecutor):
+        raise TypeError(
+            f"`sql` is {kind_of(sql)}, expected an executor: `DbApiExecutor(connect, dialect)`, "
+            "`SqlAlchemyExecutor(engine)`, `StatementExecutor(function, dialect)` or a subclass of `SqlExecutor`"
         )
+    if files is not None and not isinstance(files, Vfs):
+        raise TypeError(f"`files` is {kind_of(files)}, expected `MemoryVfs()`, `DirectoryVfs(path)` or a subclass of `Vfs`")
+    if logger is not None and not isinstance(logger, logging.Logger):
+        raise TypeError(f"`logger` is {kind_of(logger)}, expected `logging.getLogger(name)`")
 
 
 def call_params(tool: str, arguments: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
+    if arguments is not None and not isinstance(arguments, Mapping):
+        raise TGPError(
+            "EVALIDATION",
+            f"the arguments of `{tool}` are {kind_of(arguments)}, expected a dict",
+            {"help": "pass a dict with the fields of the schema of the tool"},
+        )
     params: dict[str, Any] = {"tool": tool, "arguments": dict(arguments or {})}
     if dry_run:
         params["dryRun"] = True
@@ -253,5 +314,5 @@ def select(names: Iterable[str] | None) -> list[Any]:
     wanted = list(names)
     for name in wanted:
         if name not in known:
-            raise ValueError(f"unknown tool `{name}`: expected one of {', '.join(sorted(known))}")
+            raise ValueError(f"unknown tool `{name}`: {suggestion(name, sorted(known))}")
     return [known[name] for name in wanted]

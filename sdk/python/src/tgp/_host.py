@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import approval
+from ._json import NOT_JSON, find_not_json, is_object
 from .errors import TGPError
 from .host_tools import HostTool
 from .sql._serve import SqlService
@@ -138,13 +139,13 @@ class Host:
         if error is None:
             try:
                 self.connection.answer(request_id, result)
-            except (TypeError, ValueError, RecursionError) as cause:
-                self._fail(request_id, _FAILED, f"the answer of the host is not JSON: {cause}")
+            except NOT_JSON as cause:
+                self._fail(request_id, _FAILED, _not_json(result, cause))
         elif error.code:
             wire = {"code": _FAILED, "message": error.message, "data": error.to_dict()}
             try:
                 self.connection.answer_error(request_id, wire)
-            except (TypeError, ValueError, RecursionError):
+            except NOT_JSON:
                 self._fail(request_id, _FAILED, error.message)
         else:
             self._fail(request_id, _FAILED, error.message)
@@ -182,7 +183,11 @@ class Host:
     def _call(self, request_id: int | str, params: Mapping[str, Any]) -> Any:
         tool = self._services.tools.get((params["module"], params["name"]))
         if tool is None:
-            raise TGPError("ENOTFOUND", f"there is no host tool `{params['module']}/{params['name']}`")
+            raise TGPError(
+                "ENOTFOUND",
+                f"the application has no function `host:{params['module']}/{params['name']}`",
+                {"help": "add it to `host_tools`"},
+            )
         return {"result": self._result_of(request_id, tool.function(**params["arguments"]))}
 
     def _read_file(self, _request_id: int | str, params: Mapping[str, Any]) -> Any:
@@ -212,6 +217,16 @@ def _wire_entry(entry: FileEntry) -> dict[str, Any]:
 def _read_change(change: Mapping[str, Any]) -> FileChange:
     content = change.get("content")
     return FileChange(change["path"], None if content is None else base64.b64decode(content, validate=True))
+
+
+def _not_json(result: Any, cause: Exception) -> str:
+    """Why an answer cannot be sent. The kernel names the function of the application in its error."""
+    for name, value in result.items() if is_object(result) else ():
+        found = find_not_json(value, name)
+        if found is not None:
+            path, what, _ = found
+            return f"the value at `{path}` is {what}, which has no JSON form"
+    return f"the answer of the host has no JSON form: {cause}"
 
 
 def _as_error(error: BaseException) -> TGPError:

@@ -39,7 +39,11 @@ class KernelProcess:
                 start_new_session=os.name == "posix",
             )
         except OSError as error:
-            raise KernelNotFoundError("ECAPABILITY", f"`{command[0]}` cannot be started: {error}") from error
+            raise KernelNotFoundError(
+                "ECAPABILITY",
+                f"`{command[0]}` cannot be started: {error}",
+                {"help": "check that the file is the program `tgp` for this machine"},
+            ) from error
         assert isinstance(self._popen.stdin, io.FileIO)
         assert isinstance(self._popen.stdout, io.FileIO)
         assert isinstance(self._popen.stderr, io.FileIO)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from ._json import is_object
+from ._json import NOT_JSON, find_not_json, is_object, to_json
 from ._process import KernelProcess
-from .errors import KernelClosedError, KernelExitedError, ProtocolError, TGPError, from_rpc
+from .errors import KernelExitedError, ProtocolError, TGPError, from_rpc, shut_down
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of a message with its line end."""
@@ -51,9 +51,19 @@ class _Pending:
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """A message as its line."""
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode() + b"\n"
+    """A message as its line. Raises one of ``NOT_JSON`` for a value without a JSON form."""
+    return to_json(message) + b"\n"
+
+
+def _not_json(method: str, params: Params, cause: Exception) -> TGPError:
+    """The error of parameters without a JSON form, with the path of the value."""
+    for name, value in params.items():
+        found = find_not_json(value, name)
+        if found is not None:
+            path, what, instead = found
+            message = f"the value at `{path}` is {what}, which has no JSON form"
+            return TGPError("EVALIDATION", message, {"help": instead, "field": path})
+    return TGPError("EVALIDATION", f"the parameters of `{method}` have no JSON form: {cause}")
 
 
 def _reject_constant(name: str) -> Any:
@@ -77,6 +87,7 @@ class Connection:
         self._queued_bytes = 0
         self._closing = False
         self._failure: TGPError | None = None
+        self._has_received = False
         self._ended = threading.Event()
         threading.Thread(target=self._write_lines, name="tgp-write", daemon=True).start()
         threading.Thread(target=self._read_lines, name="tgp-read", daemon=True).start()
@@ -86,6 +97,11 @@ class Connection:
         """Why the connection has ended; nothing while it is good."""
         return self._failure
 
+    @property
+    def has_received(self) -> bool:
+        """Whether the kernel has sent a message of the protocol."""
+        return self._has_received
+
     def request(self, method: str, params: Params, on_event: EventHandler | None = None) -> Future[Any]:
         """Sends a request. Cancelling the future cancels the request."""
         with self._lock:
@@ -93,7 +109,11 @@ class Connection:
                 raise copy.copy(self._failure)
             self._next_id += 1
             request_id = self._next_id
-        pending = _Pending(encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}), on_event)
+        try:
+            line = encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+        except NOT_JSON as error:
+            raise _not_json(method, params, error) from None
+        pending = _Pending(line, on_event)
         if len(pending.line) > MAX_LINE:
             raise TGPError(
                 "EVALIDATION", f"the request `{method}` has {len(pending.line)} bytes, at most {MAX_LINE} are possible"
@@ -142,7 +162,7 @@ class Connection:
             self._closing = True
         self._process.close_input()
         code = self._process.wait(seconds)
-        self._fail(KernelClosedError("EINTERNAL", "the kernel was shut down"))
+        self._fail(shut_down("the kernel was shut down before the call ended"))
         return code
 
     def abandon(self) -> None:
@@ -216,10 +236,9 @@ class Connection:
         if failure is not None:
             self._fail(failure)
         elif self._closing:
-            self._fail(KernelClosedError("EINTERNAL", "the kernel was shut down"))
+            self._fail(shut_down("the kernel was shut down before the call ended"))
         else:
-            how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
-            self._fail(KernelExitedError(f"the kernel ended {how}", code, self._process.log_tail()))
+            self._fail(KernelExitedError(code, self._process.log_tail()))
 
     def _read_line(self) -> bytes:
         try:
@@ -235,6 +254,7 @@ class Connection:
             raise ProtocolError("EINTERNAL", f"the kernel sent a line that is not JSON: `{start}`") from error
         if not is_object(message):
             raise ProtocolError("EINTERNAL", "the kernel sent a message that is not an object")
+        self._has_received = True
         method = message.get("method")
         if method is None:
             self._receive_answer(message)
@@ -287,6 +307,9 @@ class Connection:
             self._queue.clear()
             self._can_write.notify_all()
             self._has_room.notify_all()
+        if isinstance(failure, KernelExitedError) and not lost:
+            # No call fails with it.
+            self._logger.warning("%s", failure.message)
         for pending in lost:
             if pending.future.set_running_or_notify_cancel():
                 pending.future.set_exception(copy.copy(failure))

@@ -70,7 +70,7 @@ class TGP(KernelBase):
     """
 
     def boot(self) -> InitializeResult:
-        """Starts the kernel. Calls do it by themselves; after the kernel has died, only this starts a new one."""
+        """Starts the kernel. Calls do it by themselves, also after the kernel has ended unexpectedly."""
         return self._boot()
 
     def shutdown(self) -> None:
@@ -101,7 +101,8 @@ class TGP(KernelBase):
             TGPError: The call failed or was refused.
             TimeoutError: It took longer than ``timeout``.
         """
-        return read_result(self._ask("tools/call", call_params(tool, arguments, dry_run), timeout))
+        params = call_params(tool, arguments, dry_run)
+        return read_result(self._ask("tools/call", params, timeout, f"`{tool}` did not end"))
 
     def exec(
         self,
@@ -118,12 +119,12 @@ class TGP(KernelBase):
 
     def tools(self) -> list[ToolInfo]:
         """The tools that can be called in this project."""
-        tools: list[ToolInfo] = field_of(self._ask("tools/list", {}, None), "tools")
+        tools: list[ToolInfo] = field_of(self._ask("tools/list", {}), "tools")
         return tools
 
     def system_prompt(self) -> str:
         """The system prompt with the state of this project. ``tgp.SYSTEM_PROMPT`` is the part that never changes."""
-        return str(field_of(self._ask("prompt/get", {}, None), "prompt"))
+        return str(field_of(self._ask("prompt/get", {}), "prompt"))
 
     def run(
         self,
@@ -145,7 +146,7 @@ class TGP(KernelBase):
         buffer.attach(self._request("session/run", params, buffer.push))
         return SessionRun(buffer)
 
-    def _ask(self, method: str, params: Mapping[str, Any], timeout: float | None) -> Any:
+    def _ask(self, method: str, params: Mapping[str, Any], timeout: float | None = None, what: str = "") -> Any:
         if self._needs_boot():
             self._boot()
-        return wait(self._request(method, params), timeout, f"`{method}` did not end")
+        return wait(self._request(method, params), timeout, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -23,7 +24,8 @@ class TGPError(Exception):
     """A call that failed, or a kernel that cannot be reached.
 
     ``code`` is stable and listed in the documentation (``EPOLICY``, ``EVALIDATION``, ...). ``details`` holds what a program can
-    use; ``details["help"]`` is the next step. ``location`` is the place in the TypeScript source, if there is one.
+    use; ``details["help"]`` is the next step. ``location`` is the place in the TypeScript source, if there is one. ``str()`` has
+    code, message and place, and the next step on a line of its own.
     """
 
     def __init__(self, code: str, message: str, details: Mapping[str, Any] | None = None) -> None:
@@ -58,11 +60,24 @@ class TGPError(Exception):
     def __str__(self) -> str:
         location = self.location
         place = f" ({location})" if location else ""
-        return f"{self.code}: {self.message}{place}"
+        help_line = f"\nhelp: {self.help}" if self.help else ""
+        return f"{self.code}: {self.message}{place}{help_line}"
+
+
+_SHOWN_LOG_CHARACTERS = 8 * 1024
+
+
+def _signal_name(exit_code: int | None) -> str | None:
+    if exit_code is None or exit_code >= 0:
+        return None
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
 
 
 class KernelNotFoundError(TGPError):
-    """There is no program ``tgp`` to start."""
+    """The program ``tgp`` was not found, cannot be started, or is another program."""
 
 
 class KernelClosedError(TGPError):
@@ -70,19 +85,33 @@ class KernelClosedError(TGPError):
 
 
 class KernelExitedError(TGPError):
-    """The kernel ended unexpectedly. ``log`` is the end of what it printed on standard error."""
+    """The kernel ended unexpectedly. ``log`` is the end of what it printed on standard error; the message has its last lines.
 
-    def __init__(self, message: str, exit_code: int | None, log: str) -> None:
-        super().__init__("EINTERNAL", message, {"exitCode": exit_code, "log": log})
+    ``exit_code`` is negative for a kernel that was ended by a signal.
+    """
+
+    def __init__(self, exit_code: int | None, log: str) -> None:
+        signal_name = _signal_name(exit_code)
+        how = f"by {signal_name}" if signal_name else f"with exit code {exit_code}"
+        shown = f"; the end of its log:\n{log[-_SHOWN_LOG_CHARACTERS:]}" if log else "; its log is empty"
+        details = {
+            "help": "the next call starts another kernel; `tgp doctor` checks this machine",
+            "exitCode": None if signal_name else exit_code,
+            "signal": signal_name,
+            "log": log,
+        }
+        super().__init__("EINTERNAL", f"the kernel ended unexpectedly {how}{shown}", details)
         self.exit_code = exit_code
         self.log = log
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n{self.log}" if self.log else super().__str__()
 
 
 class ProtocolError(TGPError):
     """The kernel or the client broke the protocol; their versions do not fit."""
+
+
+def shut_down(message: str) -> KernelClosedError:
+    """The error of calls after ``shutdown()``, and of calls that it has ended."""
+    return KernelClosedError("ESTATE", message, {"help": "create another kernel: `TGP(...)`"})
 
 
 def from_wire(error: object) -> TGPError:

@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from ._json import find_not_json, kind_of
 from ._schema import input_schema_of, output_schema_of
+from ._suggest import suggestion
 
 if TYPE_CHECKING:
     from ._protocol import HostEffect
     from ._protocol import HostTool as WireHostTool
 
-_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}")
-_MODULE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_MODULE = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_EFFECTS = ["read", "write", "execute", "network"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -109,20 +112,58 @@ def collect(tools: HostTools | None) -> dict[tuple[str, str], HostTool]:
         return found
     for module, functions in _modules(tools):
         if not _MODULE.fullmatch(module):
-            raise ValueError(f"invalid host module `{module}`: expected letters, digits, `_` or `-`")
+            raise ValueError(
+                f"invalid name `{module}` of a host module: "
+                "use 1 to 40 lower-case letters, digits and `-`, beginning with a letter"
+            )
+        if not isinstance(functions, Mapping):
+            raise TypeError(f"`host_tools[{module!r}]` is {kind_of(functions)}, expected functions by name")
         for name, function in functions.items():
             if not _NAME.fullmatch(name):
-                raise ValueError(f"invalid host tool `{module}/{name}`: expected a JavaScript identifier")
+                raise ValueError(
+                    f"invalid name `{name}` of a function in `host:{module}`: use letters, digits and `_`"
+                )
             if (module, name) in found:
                 raise ValueError(f"the host tool `{module}/{name}` is defined twice")
-            found[module, name] = function if isinstance(function, HostTool) else HostTool(function)
+            tool = function if isinstance(function, HostTool) else HostTool(function)
+            _check(tool, module, name)
+            found[module, name] = tool
     return found
+
+
+def _check(tool: HostTool, module: str, name: str) -> None:
+    """What cannot be called or declared is reported before the boot."""
+    shown = f"host:{module}/{name}"
+    if not callable(tool.function):
+        raise TypeError(f"`{shown}` is {kind_of(tool.function)}, expected a function or a HostTool")
+    if tool.effect not in _EFFECTS:
+        raise ValueError(f"unknown effect `{tool.effect}` of `{shown}`: {suggestion(str(tool.effect), _EFFECTS)}")
+    for field_name in ("input_schema", "output_schema"):
+        schema: object = getattr(tool, field_name)
+        if schema is not None and not isinstance(schema, Mapping):
+            raise TypeError(f"`{field_name}` of `{shown}` is {kind_of(schema)}, expected a JSON Schema, a dict")
+    try:
+        declared = tool.to_wire(module, name)
+    except ValueError as error:
+        raise ValueError(f"`{shown}` cannot be declared: {error}") from None
+    for key, value in declared.items():
+        not_json = find_not_json(value, key)
+        if not_json is not None:
+            path, what, instead = not_json
+            raise ValueError(f"the value at `{path}` of `{shown}` is {what}, which has no JSON form: {instead}")
 
 
 def _modules(tools: HostTools) -> Iterable[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]]:
     if isinstance(tools, Mapping):
         return cast("Mapping[str, Mapping[str, HostTool | Callable[..., Any]]]", tools).items()
-    return [(module.name, module.tools) for module in tools]
+    if isinstance(tools, HostModule):
+        raise TypeError("`host_tools` is a HostModule, expected a list of them: `host_tools=[module]`")
+    modules: list[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]] = []
+    for module in tools:
+        if not isinstance(module, HostModule):
+            raise TypeError(f"`host_tools` has {kind_of(module)}, expected HostModule")
+        modules.append((module.name, module.tools))
+    return modules
 
 
 def _summary(function: Callable[..., Any]) -> str:

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tgp_contract::RelativePath;
 
 use super::parsers::{cargo, go, javascript, python};
-use super::runner::{Runner, RunnerKind};
+use super::runner::{Runner, RunnerKind, joined};
 use super::text::without_colours;
 
 /// Failing tests that are named; the number of all is kept beside them.
@@ -33,6 +33,8 @@ pub struct Counts {
     pub failed: Option<u64>,
     pub skipped: Option<u64>,
     pub failing: Vec<Failing>,
+    /// Whether the output had anything that only a known runner prints.
+    pub is_understood: bool,
 }
 
 impl Counts {
@@ -92,11 +94,17 @@ pub fn read_counts(runner: &Runner, exit_code: Option<i32>, stdout: &str, stderr
         ref one => std::slice::from_ref(one),
     };
     let found = kinds.iter().map(|kind| read_as(*kind, runner, &output)).find(|tally| tally.is_understood);
-    match (found, runner.kind) {
+    let mut counts = match (found, runner.kind) {
         (Some(tally), _) => tally.counts(exit_code),
         (None, RunnerKind::Other) => Counts::default(),
         (None, _) => Tally::default().counts(exit_code),
+    };
+    // A runner names files from its own folder.
+    for failing in counts.failing.iter_mut().filter(|_| !runner.folder().is_empty()) {
+        let file = failing.file.take();
+        failing.file = file.and_then(|file| RelativePath::new(&joined(runner.folder(), file.as_str())).ok());
     }
+    counts
 }
 
 fn read_as(kind: RunnerKind, runner: &Runner, output: &Output<'_>) -> Tally {
@@ -172,6 +180,7 @@ impl Tally {
             failed: Some(failed),
             skipped: Some(self.skipped),
             failing: if failed == 0 { Vec::new() } else { self.failing },
+            is_understood: self.is_understood,
         }
     }
 }

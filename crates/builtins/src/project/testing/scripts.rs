@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::runner::{Manifests, package_json, words};
+use super::discover::words;
+use super::node::package_json;
+use super::runner::Manifests;
 
 /// Programs that run scripts of a package by their names.
 const MANAGERS: [&str; 7] = ["npm", "pnpm", "yarn", "bun", "npm-run-all", "run-s", "run-p"];

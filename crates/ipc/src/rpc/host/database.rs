@@ -58,7 +58,10 @@ impl Shared {
         method: &str,
         params: &impl Serialize,
     ) -> Result<T, HostFailure> {
-        self.peer.request(method, params, PATIENCE, Code::Sql).await
+        self.peer.request(method, params, PATIENCE, Code::Sql).await.map_err(|failure| match failure {
+            HostFailure::Answered(error) => HostFailure::Answered(explained(error)),
+            silent @ HostFailure::Silent(_) => silent,
+        })
     }
 
     fn closed(&self) {
@@ -344,6 +347,19 @@ impl Drop for HostTransaction {
 fn classify(sql: &str, dialect: &str) -> SqlClass {
     let unknown = SqlClass { kinds: vec![UNKNOWN_KIND.to_owned()], reads: false };
     classify_foreign(sql, dialect).unwrap_or(unknown)
+}
+
+/// What the host's executor reported, with the next step. A code of the database shows that the database answered.
+fn explained(error: ToolError) -> ToolError {
+    if error.help_of().is_some() {
+        return error;
+    }
+    let help = if error.details.contains_key("sqlCode") {
+        "correct the statement or its parameters; the database of the application reported this"
+    } else {
+        "correct the statement; if it is right, look at the SQL executor of the application, which reported this"
+    };
+    error.help(help)
 }
 
 fn lost() -> ToolError {

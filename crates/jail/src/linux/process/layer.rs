@@ -78,7 +78,7 @@ impl OverlayLayer {
 impl Drop for OverlayLayer {
     fn drop(&mut self) {
         // What cannot be removed now is a leftover, and swept up at a later start.
-        if remove(&self.folder).is_ok() {
+        if remove_tree(&self.folder).is_ok() {
             let _ = fs::remove_file(self.folder.with_extension(LOCK));
         }
     }
@@ -120,7 +120,7 @@ fn sweep(scratch: &Path) {
         };
         if let Ok(_lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             let folder = path.with_extension("");
-            if !folder.exists() || remove(&folder).is_ok() {
+            if !folder.exists() || remove_tree(&folder).is_ok() {
                 let _ = fs::remove_file(&path);
             }
             swept += 1;
@@ -133,7 +133,10 @@ fn sweep(scratch: &Path) {
 
 /// Removes a folder that a hostile process has filled: of any depth, with any modes, without following a link. Every
 /// directory is moved up into one place first, so that no path grows and nothing is called in a nest.
-fn remove(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// When something in it cannot be removed; what was removed until then stays so.
+pub fn remove_tree(folder: &Path) -> io::Result<()> {
     let place = folder.join("removed");
     make_accessible(folder)?;
     match DirBuilder::new().mode(0o700).create(&place) {

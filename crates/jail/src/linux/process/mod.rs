@@ -29,12 +29,13 @@ use child::ChildSetup;
 pub(crate) use control_socket::ChildControl;
 use control_socket::{ControlSocket, Message};
 use group::Group;
-pub use layer::OverlayLayer;
+pub use layer::{OverlayLayer, remove_tree};
 use plan::Plan;
 use running::Running;
 use shared_memory::SharedMemory;
 pub use support::process_support;
 use watch::Watch;
+pub use watch::exceeds;
 
 /// Where programs are looked for when the order does not say.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -10,7 +10,7 @@ use std::{fs, io};
 use super::child::OUR_PROCESSES;
 use super::root::{Absent, Access, LOWER, ROOT, Step, UPPER, WORK};
 use crate::profile::SYSTEM_PATHS;
-use crate::{CommandSpec, JailError};
+use crate::{CACHE_PLACE, CacheAccess, CacheMount, CommandSpec, JailError};
 
 /// The home directory inside: empty, writable, gone afterwards.
 pub(crate) const HOME: &str = "/tmp/home";
@@ -118,6 +118,9 @@ impl Plan {
         }
         for path in &order.secrets {
             draft.secret(path, &project)?;
+        }
+        if let Some(cache) = &order.cache {
+            draft.cache(cache, &project, &scratch)?;
         }
         draft.directories(&project)?;
         let own_marks = match owner {
@@ -386,6 +389,28 @@ impl Draft {
             }
         }
         Ok(())
+    }
+
+    /// What a command writes here outlives it, so it must be nothing that any other program relies on.
+    fn cache(&mut self, cache: &CacheMount, project: &Path, scratch: &Path) -> Result<(), JailError> {
+        let source = canonical_directory(&cache.source)?;
+        let overlaps = |other: &Path| source.starts_with(other) || other.starts_with(&source);
+        if overlaps(project) || overlaps(scratch) || system().iter().any(|part| overlaps(&part.path)) {
+            return Err(refuse(format!(
+                "the cache directory `{}` overlaps the project, the scratch directory or the system",
+                source.display()
+            )));
+        }
+        let place = Path::new(CACHE_PLACE);
+        if project.starts_with(place) {
+            return Err(refuse(format!("a project in `{CACHE_PLACE}` cannot have a cache")));
+        }
+        self.directories(place)?;
+        let access = match cache.access {
+            CacheAccess::Read => Access::Read,
+            CacheAccess::Write => Access::Write,
+        };
+        self.cover(text(source.as_os_str())?, place, access)
     }
 
     fn direct(&mut self, project: &Path, path: &Path) -> Result<(), JailError> {

@@ -215,7 +215,8 @@ fn free_bytes(path: &Path) -> Option<u64> {
 
 /// Whether the directory holds more than these bytes, or more entries than a layer may. What cannot be reached by its
 /// path is too deep to be read later, which is too much as well.
-fn exceeds(directory: &Path, limit: u64) -> bool {
+#[must_use]
+pub fn exceeds(directory: &Path, limit: u64) -> bool {
     let (mut bytes, mut entries) = (0, 0);
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {

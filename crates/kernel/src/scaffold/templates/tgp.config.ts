@@ -1,7 +1,5 @@
-import { defineTGPConfig } from '@tgp/core';
-
 // Every field is optional. Remove the slashes of a line to change a default.
-export default defineTGPConfig({
+export default {
   // Where the tools are kept besides this machine: any URL of git, or a path.
   // git: { url: 'https://git.example.com/my-org/tgp-tools.git', auth: { token: process.env.TGP_GIT_TOKEN } },
 
@@ -22,4 +20,4 @@ export default defineTGPConfig({
 
   // 'strict': an agent writes code only for a test that has failed. 'debug' lets it change existing code, 'explore' refuses nothing.
   // tdd: { mode: 'strict' },
-});
+};

@@ -126,7 +126,7 @@ class SqlService:
         else:
             found = self._workers.get(number)
         if found is None:
-            raise TGPError("ESQL", f"there is no open transaction {number}")
+            raise TGPError("ESQL", f"the transaction {number} is not open")
         if method == "host/sql/execute":
             return found, lambda: self._execute(_open(found), params)
         if method == "host/sql/savepoint":

@@ -1,0 +1,72 @@
+//! The files of the project as git's comparison sees them: what the caller may see, and nothing else.
+
+use tgp_contract::{
+    ChronicleLayout, Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility, has_chronicle_name,
+};
+use tgp_git::WorkFiles;
+use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
+
+use super::Stop;
+
+/// What a caller may see of the project.
+pub(super) struct VisibleWorkFiles<'a> {
+    pub(super) files: ProjectFiles,
+    pub(super) visible: Visibility,
+    pub(super) stop: &'a Stop,
+}
+
+/// What is out of reach is as if it were not there.
+fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
+    match error {
+        FsError::NotFound(_)
+        | FsError::NotDirectory(_)
+        | FsError::IsDirectory(_)
+        | FsError::Security { .. }
+        | FsError::Path(_) => Ok(None),
+        FsError::NotText { .. } | FsError::TooLarge { .. } | FsError::Io { .. } => Err(error.into()),
+    }
+}
+
+impl WorkFiles for VisibleWorkFiles<'_> {
+    fn shows(&self, path: &RelativePath) -> bool {
+        // A chronicle tells of all files, also of those that the caller may not see. It is left to a person.
+        let tells_of_all = ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path);
+        self.visible.shows(Root::Project, path) && !tells_of_all
+    }
+
+    fn size(&self, path: &RelativePath) -> Result<Option<u64>, ToolError> {
+        match self.files.entry(path) {
+            Ok(entry) => Ok(entry.filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.size)),
+            Err(error) => absent(error),
+        }
+    }
+
+    fn read(&self, path: &RelativePath) -> Result<Option<Vec<u8>>, ToolError> {
+        match self.files.read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) => absent(error),
+        }
+    }
+
+    fn walk(
+        &self,
+        start: &RelativePath,
+        visit: &mut dyn FnMut(&RelativePath) -> bool,
+    ) -> Result<bool, ToolError> {
+        let is_due = || self.stop.is_due();
+        let walk =
+            Walk { files: &self.files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &is_due };
+        let walked = walk.each(start, &mut |entry: &Entry| {
+            let goes_on = entry.kind != EntryKind::File || visit(&entry.path);
+            if goes_on { Flow::On } else { Flow::Stop }
+        });
+        match walked {
+            Ok(coverage) => Ok(coverage.is_whole()),
+            Err(error) => absent::<()>(error).map(|_| true),
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.stop.is_due()
+    }
+}

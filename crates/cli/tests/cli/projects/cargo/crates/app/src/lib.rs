@@ -1,0 +1,5 @@
+//! The application.
+
+pub fn label(title: &str) -> String {
+    format!("#{}", shop_core::slug(title))
+}

@@ -1,0 +1,5 @@
+export function cents(amount) {
+  const scaled = amount * 100;
+  const rounded = Math.round(scaled);
+  return rounded;
+}
