@@ -29,7 +29,7 @@ fn worked() -> (Project, String) {
             vec![say("Done.")],
         ],
     );
-    let (ran, events) = session(&project, &["work", "--provider", &provider, "--yes"]);
+    let (ran, events) = session(&project, &["do the work", "--provider", &provider, "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let id = summary(&events)["session"].as_str().unwrap().to_owned();
     assert_eq!(project.read("docs/old.md"), "1st\n2nd\nmore\n");
@@ -125,7 +125,7 @@ fn files_beyond_the_bound_are_named() {
             vec![say("Done.")],
         ],
     );
-    session(&project, &["work", "--provider", &provider, "--yes"]);
+    session(&project, &["do the work", "--provider", &provider, "--yes"]);
     let undone = project.run(&["undo", "last"]).expect_code(0);
     assert!(undone.stderr.contains("large.txt cannot be undone: the file had more than"), "{undone:?}");
     assert!(!project.file("small.txt").exists());
