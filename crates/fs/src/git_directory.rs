@@ -75,7 +75,11 @@ pub fn main_work_tree(directory: &Path) -> Option<PathBuf> {
     if own.join(back.trim()).canonicalize().ok()? != git {
         return None;
     }
-    let shared = shared.canonicalize().ok()?;
+    let (shared, own) = (shared.canonicalize().ok()?, own.canonicalize().ok()?);
+    // Where git itself keeps them: a directory elsewhere could name any repository.
+    if own.parent() != Some(&shared.join("worktrees")) {
+        return None;
+    }
     shared.ends_with(".git").then(|| shared.parent().map(Path::to_owned))?
 }
 

@@ -43,8 +43,9 @@ const TEST_PATTERNS: &[&str] = &[
 const EXEMPT_PATTERNS: &[&str] = &[
     "**/*.{md,mdx,rst,adoc}",
     "docs/**",
-    "**/{LICENSE,LICENCE,COPYING,NOTICE,AUTHORS,CODEOWNERS,CHANGELOG,README}*",
-    "**/.{eslintrc,prettierrc,stylelintrc,babelrc,mocharc}*",
+    "**/{LICENSE,LICENCE}-*",
+    "**/.{eslintrc,prettierrc,stylelintrc,babelrc,mocharc}",
+    "**/.{eslintrc,prettierrc,stylelintrc,babelrc,mocharc}.{js,cjs,mjs,json,yaml,yml}",
     "**/*.config.{js,cjs,mjs,ts,cts,mts}",
     "**/*.d.{ts,cts,mts}",
     "**/*.lock",
@@ -72,25 +73,34 @@ const SOURCE_EXTENSIONS: &[&str] = &[
     "cmd", "cob", "coffee", "cpp", "cr", "cs", "cts", "cu", "cxx", "d", "dart", "el", "elm", "erl", "ex",
     "exs", "f", "f90", "fish", "fs", "fsx", "gd", "gleam", "glsl", "go", "groovy", "h", "hh", "hpp", "hrl",
     "hs", "hx", "ipynb", "java", "jl", "js", "jsp", "jsx", "kt", "kts", "lisp", "lua", "m", "mjs", "ml",
-    "mli", "mm", "move", "mts", "nim", "odin", "pas", "php", "pl", "pm", "ps1", "psm1", "py", "pyw", "pyx",
-    "r", "rake", "rb", "rkt", "rs", "s", "sage", "scala", "scm", "sh", "sol", "svelte", "swift", "tcl", "ts",
-    "tsx", "v", "vb", "vue", "wat", "wgsl", "zig", "zsh",
+    "mli", "mm", "move", "mts", "nim", "odin", "pas", "php", "pl", "phtml", "pm", "ps1", "psm1", "py", "pyc",
+    "pyd", "pyo", "pyw", "pyx", "r", "rake", "rb", "rkt", "rs", "s", "sage", "scala", "scm", "sh", "so",
+    "sol", "sv", "svelte", "swift", "tcl", "ts", "tsx", "v", "vb", "vue", "wasm", "wat", "wgsl", "zig",
+    "zsh",
 ];
 
 /// Names without an ending that are settings and lists. Any other such name may be a program.
 const DATA_NAMES: &[&str] = &[
+    "authors",
     "brewfile",
+    "changelog",
     "cname",
+    "codeowners",
     "containerfile",
+    "copying",
     "dockerfile",
     "gemfile",
     "gnumakefile",
     "justfile",
+    "licence",
+    "license",
     "makefile",
     "manifest",
+    "notice",
     "owners",
     "pipfile",
     "procfile",
+    "readme",
     "tiltfile",
     "vagrantfile",
     "version",
@@ -307,13 +317,9 @@ fn is_source(path: &RelativePath) -> bool {
 /// Whether a file is not written in a programming language, judged by its name.
 fn is_data(path: &RelativePath) -> bool {
     match (ending(path), path.name()) {
-        (Some(ending), Some(name)) => {
-            // `Dockerfile.dev` and the like.
-            let stem = name.split('.').next().unwrap_or_default();
-            !is_in(SOURCE_EXTENSIONS, ending) || is_in(DATA_NAMES, stem)
-        }
+        (Some(ending), _) => !is_in(SOURCE_EXTENSIONS, ending),
         (None, Some(name)) => name.starts_with('.') || is_in(DATA_NAMES, name),
-        (_, None) => false,
+        (None, None) => false,
     }
 }
 

@@ -223,13 +223,10 @@ impl Machine {
         let changed_old_code = matches!(self.cycle, Cycle::Refactoring | Cycle::Repairing);
         let was_refactoring = self.state == TddState::TestWritten && changed_old_code;
         if was_refactoring || matches!(self.state, TddState::Green | TddState::Refactor) {
-            if self.cycle == Cycle::Repairing {
-                return self.repair(run);
-            }
-            self.state = TddState::Refactor;
-            self.cycle = Cycle::Refactoring;
-            self.seen = run.files.known();
-            return RunReason::RefactoringBroke;
+            let was_repairing = self.cycle == Cycle::Repairing;
+            // From here on it is a repair, whatever has broken the tests.
+            let reason = self.repair(run);
+            return if was_repairing { reason } else { RunReason::RefactoringBroke };
         }
         // While code is written for a new test, that test has to be seen first.
         let is_under_way = self.cycle == Cycle::Opened && !changed.is_empty();

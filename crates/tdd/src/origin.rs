@@ -87,15 +87,22 @@ fn has_known_lines(
     let text = String::from_utf8_lossy(content);
     // A line counts as often as it is there: otherwise one known line, repeated, would cover any amount of new code.
     let mut wanted: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut lines = 0;
+    // By lines, and by bytes as well: one line can hold any amount of code.
+    let (mut lines, mut line_bytes) = (0, 0);
     for line in telling(&text) {
         *wanted.entry(line).or_default() += 1;
         lines += 1;
+        line_bytes += line.len();
     }
-    let needed = (lines * KNOWN_PERCENT).div_ceil(100);
-    let (mut known, mut read) = (0, 0);
+    // Python's packages have an empty file; another one would only wait to be filled.
+    if lines == 0 {
+        return content.is_empty() && path.name() == Some("__init__.py");
+    }
+    let share = |all: usize| (all * KNOWN_PERCENT).div_ceil(100);
+    let (needed, needed_bytes) = (share(lines), share(line_bytes));
+    let (mut known, mut known_bytes, mut read) = (0, 0, 0);
     for file in nearest_first(path, seen) {
-        if known >= needed {
+        if known >= needed && known_bytes >= needed_bytes {
             break;
         }
         // A file that the caller may not read tells nothing, or guesses at its lines could be tried out.
@@ -113,15 +120,20 @@ fn has_known_lines(
             {
                 *left -= 1;
                 known += 1;
+                known_bytes += line.len();
             }
         }
     }
-    known >= needed
+    known >= needed && known_bytes >= needed_bytes
 }
 
-/// Lines that say something: braces and blank lines are in every file.
+/// The longest line without a letter or digit that says nothing. Code can be written without either.
+const MAX_BRACES: usize = 4;
+
+/// Lines that say something: braces and blank lines are in every file. Some languages end a line with a lone carriage return.
 fn telling(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric))
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    lines.filter(|line| line.len() > MAX_BRACES || line.chars().any(char::is_alphanumeric))
 }
 
 /// The files of the run, those first that the new one was probably made of.

@@ -194,8 +194,8 @@ fn the_command_line_comes_before_the_project_and_that_before_the_user() {
     let [_, _, line] = ask(&["--provider", &typed, "--model", "m"]);
     assert!(!line[0].0.contains("sk-"), "{}", line[0].0);
 
-    project
-        .write("tgp.config.json", &json!({ "llm": { "provider": of_project, "model": "ours" } }).to_string());
+    let config = json!({ "llm": { "provider": of_project, "model": "ours" } });
+    project.write("tgp.config.ts", &format!("export default {config};\n"));
     project.trust();
     let [user, ours, _] = ask(&[]);
     assert_eq!((user.len(), model(&ours[0])), (0, json!("ours")));

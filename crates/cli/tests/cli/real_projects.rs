@@ -54,7 +54,8 @@ fn session(project: &Project, name: &str, task: &str, turns: &[Vec<Value>]) -> S
             ran.stdout
         );
     }
-    let id = events.iter().find_map(|event| event["sessionId"].as_str());
+    let began = events.iter().find(|event| event["type"] == "session");
+    let id = began.and_then(|event| event["id"].as_str());
     id.unwrap_or_else(|| panic!("no session: {}", ran.stdout)).to_owned()
 }
 
@@ -87,11 +88,10 @@ fn every_day(sample: &Sample) {
     }
     let project = Project::empty();
     let copied = |from: &Path, to: &Path| {
-        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(to).unwrap();
         let (from, to) = (from.display().to_string(), to.display().to_string());
-        project.shell(&format!("cp -r '{from}' '{to}'")).expect_code(0);
+        project.shell(&format!("cp -r '{from}/.' '{to}'")).expect_code(0);
     };
-    std::fs::remove_dir(project.file("")).unwrap();
     copied(&projects().join(name), &project.file(""));
     if let Some((from, to)) = sample.packages {
         let Some(runners) = std::env::var_os(RUNNERS).map(PathBuf::from) else {

@@ -51,7 +51,7 @@ impl Kernel {
         .with_tools(opened.kept.clone())
         .with_database(Arc::clone(&database))
         .with_session_files(config.jail.session_files)
-        .with_before_images(sessions::before_images(root, &tokens));
+        .with_before_images(sessions::before_images(root, project, &tokens));
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let fetch = settings::fetch_client(config, project, &options.environment);

@@ -46,6 +46,10 @@ pub(crate) fn session_tools(
 }
 
 /// Keeps what files were before the calls of sessions changed them.
-pub(crate) fn before_images(root: &Path, tokens: &Arc<TokenAuthority>) -> Arc<dyn BeforeImages> {
-    Arc::new(undo::SessionImages::new(Sessions::below(root), Arc::clone(tokens)))
+pub(crate) fn before_images(
+    root: &Path,
+    project: &Path,
+    tokens: &Arc<TokenAuthority>,
+) -> Arc<dyn BeforeImages> {
+    Arc::new(undo::SessionImages::new(Sessions::below(root), project, Arc::clone(tokens)))
 }

@@ -130,7 +130,7 @@ async fn bug_tests_run_with_the_python_of_the_project_and_no_call_replaces_it() 
         "api/.venv/pyvenv.cfg",
         "node_modules/.bin/vitest",
         "web/node_modules/.bin/vitest",
-        "apps/web/node_modules/vitest/package.json",
+        "apps/web/node_modules/vitest/index.js",
     ] {
         assert_eq!(code(&write(&kernel, path, "echo 1 passed").await), "ESECURITY", "{path}");
         let folder = Path::new(path).parent().unwrap().display().to_string();

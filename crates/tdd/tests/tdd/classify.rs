@@ -17,6 +17,8 @@ const PROJECT: &[(FileKind, &[&str])] = &[
         "src/a.rs", "a.py", "src/attest.py", "src/testing/a.ts", "src/latest/a.ts", "lib/contest.go", "bin/serve",
         "build.rs", "src/docs/a.rs", "src/target/a.rs", "src/config.ts", "my.tgp/tools/a.ts", "deploy.sh", "src/App.vue",
         ".tgpx/a.ts", "src/protest_a.rs", "src/tmp/a.rs", "src/a.PY", "setup.py",
+        // What an attack found to be taken for data.
+        "src/version.py", "src/manifest.ts", "src/Dockerfile.py", "src/README.py", "src/evil.pyc", "makefile.js", "NOTICEx.ts", ".eslintrc_x.js", "x.wasm", "x.phtml",
     ]),
     (FileKind::Exempt, &[
         "README.md", "src/README.md", "tests/README.md", "docs/a.ts", "notes.txt", "LICENSE", "LICENSE-MIT",

@@ -60,6 +60,19 @@ fn a_repair_leaves_the_tests_alone() {
 }
 
 #[test]
+fn bug_tests_and_code_were_changed_together_when_a_change_outside_had_broken_the_code() {
+    let world = green();
+    world.outside(OLD_CODE, Some("broken by hand"));
+    assert_eq!(world.fails(Some(&[OLD_TEST])).state_after, TddState::Refactor);
+    let together = [
+        world.write_of(WriteKind::Modify, OLD_CODE, None),
+        world.write_of(WriteKind::Modify, OLD_TEST, None),
+    ];
+    assert_eq!(rule(&world.judge_all(&together)), "tdd/test-with-repair");
+    assert!(world.may(WriteKind::Modify, OLD_CODE));
+}
+
+#[test]
 fn an_outside_change_ends_a_repair() {
     let world = World::new(TddMode::Strict);
     world.fails(Some(&[OLD_TEST]));
@@ -138,13 +151,18 @@ fn new_code_is_not_hidden_among_known_lines() {
     for (name, text) in [
         ("one known line, repeated", format!("{}{}", line.repeat(40), "steal();\n".repeat(10))),
         ("braces and blank lines", format!("{}steal();\n", "}\n\n{\n".repeat(50))),
+        ("code without letters", format!("{MODULE}{}", "([][[]]+[])[+[]]+([][[]]+[])[+[]];\n".repeat(4))),
+        ("one long line", format!("{MODULE}{}\n", "steal();".repeat(50))),
+        ("lines that end with a carriage return", format!("{MODULE}steal();\rmore();\rand_more();\r")),
+        ("an empty file that waits to be filled", String::new()),
         ("too large", format!("{MODULE}{}", "x".repeat(2 << 20))),
         ("a third new", format!("{MODULE}steal();\nmore();\nand_more();\n")),
     ] {
         assert_eq!(create(&text), "tdd/new-while-green", "{name}");
     }
     assert_eq!(create(MODULE), "tdd/known-lines");
-    assert_eq!(create(""), "tdd/known-lines", "an empty file is no code");
+    let package = world.write_of(WriteKind::Create, "shop/__init__.py", Some(""));
+    assert_eq!(rule(&world.judge_all(&[package])), "tdd/known-lines");
     // Lines of a file that was changed by hand are not those of the run.
     world.outside("src/price.ts", Some("other"));
     assert_eq!(create(MODULE), "tdd/new-while-green");

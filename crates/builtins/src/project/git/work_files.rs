@@ -1,8 +1,7 @@
 //! The files of the project as git's comparison sees them: what the caller may see, and nothing else.
 
 use tgp_contract::{
-    Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility, chronicled, has_chronicle_name,
-    is_torn_name,
+    ChronicleLayout, Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility, has_chronicle_name,
 };
 use tgp_git::WorkFiles;
 use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
@@ -16,13 +15,9 @@ pub(super) struct VisibleWorkFiles<'a> {
     pub(super) stop: &'a Stop,
 }
 
-impl VisibleWorkFiles<'_> {
-    /// Whether a file is a chronicle of the whole project, and some files may be hidden from the caller: its events are about
-    /// all files, those too. `chronicle_read` shows such a caller the events that it may see.
-    fn tells_of_others(&self, path: &RelativePath) -> bool {
-        let is_chronicle = has_chronicle_name(path) || path.name().is_some_and(is_torn_name);
-        is_chronicle && chronicled(path).is_none() && !self.visible.varying_part().is_everything()
-    }
+/// A chronicle tells of all files, also of those that the caller may not see. It is left to a person.
+fn is_chronicle(path: &RelativePath) -> bool {
+    ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path)
 }
 
 /// What is out of reach is as if it were not there.
@@ -39,11 +34,11 @@ fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
 
 impl WorkFiles for VisibleWorkFiles<'_> {
     fn shows(&self, path: &RelativePath) -> bool {
-        self.visible.shows(Root::Project, path) && !self.tells_of_others(path)
+        self.visible.shows(Root::Project, path) && !is_chronicle(path)
     }
 
     fn size(&self, path: &RelativePath) -> Result<Option<u64>, ToolError> {
-        if self.tells_of_others(path) {
+        if is_chronicle(path) {
             return Ok(None);
         }
         match self.files.entry(path) {
@@ -53,7 +48,7 @@ impl WorkFiles for VisibleWorkFiles<'_> {
     }
 
     fn read(&self, path: &RelativePath) -> Result<Option<Vec<u8>>, ToolError> {
-        if self.tells_of_others(path) {
+        if is_chronicle(path) {
             return Ok(None);
         }
         match self.files.read(path) {
@@ -71,7 +66,7 @@ impl WorkFiles for VisibleWorkFiles<'_> {
         let walk =
             Walk { files: &self.files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &is_due };
         let walked = walk.each(start, &mut |entry: &Entry| {
-            let goes_on = entry.kind != EntryKind::File || !self.shows(&entry.path) || visit(&entry.path);
+            let goes_on = entry.kind != EntryKind::File || is_chronicle(&entry.path) || visit(&entry.path);
             if goes_on { Flow::On } else { Flow::Stop }
         });
         match walked {

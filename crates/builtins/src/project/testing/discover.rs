@@ -226,17 +226,25 @@ fn is_single_package(files: &dyn Manifests) -> bool {
 
 /// Files of the project that take the place of a runner, or of what the runner starts.
 fn replaced(kind: RunnerKind, files: &Below<'_>) -> Option<String> {
-    let stands_in = |names: &[&str]| {
+    let stands_in = |modules: &[&str]| {
         let all = files.names("");
-        let found =
-            names.iter().find(|name| all.iter().any(|own| own == *name) || manifest(files, name).is_some());
+        // Python also loads compiled modules and libraries, `pytest.pyc` and `pytest.cpython-311-x86_64-linux-gnu.so`.
+        let is_module = |own: &&String| {
+            let (name, rest) = own.split_once('.').unwrap_or((own.as_str(), "py"));
+            let ending = rest.rsplit('.').next().unwrap_or(rest);
+            modules.contains(&name) && ["py", "pyc", "pyo", "pyd", "so"].contains(&ending)
+        };
+        let found = all.iter().find(is_module).cloned().or_else(|| {
+            let names = modules.iter().map(|module| format!("{module}.py"));
+            names.into_iter().find(|name| manifest(files, name).is_some())
+        });
         found.map(|name| format!("`{name}` in the project takes the place of the runner of the same name"))
     };
     match kind {
         // Cargo reads the settings of every folder above as well.
         RunnerKind::Cargo => files.upwards().find_map(|(_, above)| cargo_settings(&above)),
-        RunnerKind::Pytest => stands_in(&["pytest.py", "pytest", "_pytest", "_pytest.py"]),
-        RunnerKind::Unittest => stands_in(&["unittest.py", "unittest"]),
+        RunnerKind::Pytest => stands_in(&["pytest", "_pytest", "pluggy"]),
+        RunnerKind::Unittest => stands_in(&["unittest"]),
         _ => None,
     }
 }

@@ -310,8 +310,12 @@ impl Runner {
             ("CI", "1"),
             ("NO_COLOR", "1"),
             ("PYTHONDONTWRITEBYTECODE", "1"),
+            // Compiled files of the project are not those of its sources: any call may write them.
+            ("PYTHONPYCACHEPREFIX", "/tmp/pycache"),
             ("CARGO_TERM_COLOR", "never"),
             ("GOCACHE", "/tmp/cache/go"),
+            // Go does not index files that are younger than two seconds. A run that has the cache read-only would try later.
+            ("GODEBUG", "goindex=0"),
             ("GOFLAGS", "-count=1"),
             ("MYPY_CACHE_DIR", "/tmp/cache/mypy"),
         ]

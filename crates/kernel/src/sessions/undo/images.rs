@@ -18,6 +18,15 @@ use crate::sessions::Sessions;
 
 /// The folder of a session that has them, and the log in it.
 const FOLDER: &str = "undo";
+
+/// The folder for the files of a project. Work trees share their sessions, and each has files of its own.
+pub(super) fn folder_of(root: &Path, project: &Path) -> String {
+    if root.starts_with(project) {
+        return FOLDER.to_owned();
+    }
+    let name = canonical::sha256_hex(project.as_os_str().as_encoded_bytes());
+    format!("{FOLDER}-{}", name.get(..16).unwrap_or(&name))
+}
 const LOG: &str = "changes.ndjson";
 /// Bytes of a file that is kept.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -118,15 +127,17 @@ pub(crate) struct SessionImages {
     tokens: Arc<TokenAuthority>,
     counts: Mutex<BTreeMap<String, SessionCounts>>,
     batches: AtomicU64,
+    folder: String,
 }
 
 impl SessionImages {
-    pub(crate) fn new(sessions: Sessions, tokens: Arc<TokenAuthority>) -> Self {
-        Self { sessions, tokens, counts: Mutex::default(), batches: AtomicU64::new(1) }
+    pub(crate) fn new(sessions: Sessions, project: &Path, tokens: Arc<TokenAuthority>) -> Self {
+        let folder = folder_of(sessions.root(), project);
+        Self { sessions, tokens, counts: Mutex::default(), batches: AtomicU64::new(1), folder }
     }
 
     fn store(&self, session: &str, batch: &str, images: Vec<BeforeImage>) -> Result<(), ToolError> {
-        let folder = self.sessions.folder(session).join(FOLDER);
+        let folder = self.sessions.folder(session).join(&self.folder);
         private_directory().recursive(true).create(&folder).map_err(at(&folder))?;
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_SESSIONS && !all.contains_key(session) {
@@ -159,7 +170,7 @@ impl SessionImages {
     }
 
     fn close(&self, session: &str, batch: &str, made: bool) -> Result<(), ToolError> {
-        let folder = self.sessions.folder(session).join(FOLDER);
+        let folder = self.sessions.folder(session).join(&self.folder);
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(counts) = all.get_mut(session) else { return Ok(()) };
         let Some(open) = counts.open.remove(batch) else { return Ok(()) };
@@ -265,8 +276,9 @@ pub(super) struct ImageLog {
 }
 
 impl ImageLog {
-    pub(super) fn of(sessions: &Sessions, session: &str) -> Self {
-        Self { folder: sessions.folder(session).join(FOLDER) }
+    /// `project` is the one whose files are undone.
+    pub(super) fn of(sessions: &Sessions, session: &str, project: &Path) -> Self {
+        Self { folder: sessions.folder(session).join(folder_of(sessions.root(), project)) }
     }
 
     /// Its lines, as far as they are whole; none where the session has changed nothing.

@@ -1,15 +1,15 @@
 //! `undo_session`: files that the calls of a session have changed, put back as they were.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Change, Code, Consent, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root, Target,
-    ToolError, Visibility, background, canonical,
+    Access, Actor, Change, Code, Consent, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root,
+    Target, ToolError, Visibility, background, canonical,
 };
 use tgp_router::files::{ProjectFiles, difference};
 use tgp_router::{
@@ -122,8 +122,8 @@ impl Tool for UndoSession {
         let Ok(paths) = named(args) else { return Vec::new() };
         let (sessions, wanted) = (self.sessions.clone(), args.session.clone());
         let (files, visible) = (invocation.workspace.project_files(), invocation.visibility().await);
-        let only = paths.clone();
-        let work = background::run(move || Undo::find(&sessions, &wanted, &only, &files, &visible));
+        let (only, place) = (paths.clone(), invocation.workspace.project_place().to_owned());
+        let work = background::run(move || Undo::find(&sessions, &place, &wanted, &only, &files, &visible));
         let Ok(undo) = work.await else { return Vec::new() };
         let target = |step: &UndoStep| {
             let is_removed = matches!(step.restore, RestoredState::Absent { .. });
@@ -138,6 +138,8 @@ impl Tool for UndoSession {
         args: UndoArgs,
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<UndoResult>, ToolError> {
+        // What was in the files of other sessions is for a person to read.
+        let is_person = matches!(invocation.context.actor, Actor::Person(_));
         let paths = named(&args)?;
         let dry_run = invocation.context.dry_run;
         let judged: BTreeSet<RelativePath> =
@@ -147,9 +149,10 @@ impl Tool for UndoSession {
         let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
         let (sessions, root) = (self.sessions.clone(), self.root.clone());
         let found = {
-            let (sessions, files) = (sessions.clone(), files.clone());
+            let files = files.clone();
+            let place = workspace.project_place().to_owned();
             background::run(move || {
-                let undo = Undo::find(&sessions, &args.session, &paths, &files, &visible)?;
+                let undo = Undo::find(&sessions, &place, &args.session, &paths, &files, &visible)?;
                 let prepared = undo.prepare(&files, &judged)?;
                 Ok((undo, prepared))
             })
@@ -163,7 +166,7 @@ impl Tool for UndoSession {
         background::run_bounded(move || {
             let mut result = UndoResult {
                 session: undo.session.clone(),
-                changes: prepared.iter().map(|file| file.shown(dry_run)).collect(),
+                changes: prepared.iter().map(|file| file.shown(dry_run && is_person)).collect(),
                 unkept: undo.unkept(),
                 truncated: undo.plan.is_cut,
                 not_undone: other_effects(&root, &undo.session)?,
@@ -203,7 +206,7 @@ impl Tool for UndoSession {
             prepared.iter().for_each(|file| file.finish(&files));
             // The files are back in any case; without the note the next undo finds them changed and refuses.
             let paths = prepared.iter().map(|file| file.change.path().clone()).collect();
-            if let Err(error) = ImageLog::of(&sessions, &undo.session).undone(paths) {
+            if let Err(error) = undo.log.undone(paths) {
                 tracing::warn!(target: "kernel", "an undo was not noted: {error}");
             }
             Ok(ToolOutcome { files: effects, ..result.into() })
@@ -250,6 +253,7 @@ struct Undo {
 impl Undo {
     fn find(
         sessions: &Sessions,
+        project: &Path,
         wanted: &str,
         paths: &[RelativePath],
         files: &ProjectFiles,
@@ -260,7 +264,7 @@ impl Undo {
             return Err(ToolError::new(Code::Conflict, format!("session `{session}` is still running"))
                 .help("wait until it has ended, or stop it with Ctrl-C there"));
         }
-        let log = ImageLog::of(sessions, &session);
+        let log = ImageLog::of(sessions, &session, project);
         let current = |path: &RelativePath| {
             content(files, path).ok().flatten().map(|bytes| canonical::sha256_hex(&bytes))
         };
