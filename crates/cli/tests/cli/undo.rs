@@ -98,13 +98,18 @@ fn a_deny_still_denies_and_what_is_kept_is_private() {
         let mode = entry.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{entry:?}");
     }
-    project.write(
-        "tgp.policy.yaml",
-        "version: 1\nrules:\n  - {id: keep, effect: deny, tools: [write], where: {path: made.txt}, reason: keep it}\n",
-    );
-    let refused = project.run(&["undo", &id]).expect_code(3);
-    assert!(refused.stderr.contains("keep"), "{refused:?}");
-    assert!(project.file("made.txt").exists());
+    // A rule about the file tools means the file however it is changed.
+    for tools in ["'effect:write'", "fs_delete", "undo_session"] {
+        let rule = format!(
+            "{{id: keep, effect: deny, tools: [{tools}], where: {{path: made.txt}}, reason: keep it}}"
+        );
+        project.write("tgp.policy.yaml", &format!("version: 1\nrules:\n  - {rule}\n"));
+        for words in [&["undo", &id, "--dry-run"][..], &["undo", &id]] {
+            let refused = project.run(words).expect_code(3);
+            assert!(refused.stderr.contains("`keep`"), "{tools}: {refused:?}");
+        }
+        assert!(project.file("made.txt").exists() && project.file("docs/deep/new.md").exists(), "{tools}");
+    }
     project.run(&["undo", &id, "docs"]).expect_code(0);
     assert!(!project.file("docs/deep/new.md").exists());
 }
@@ -125,7 +130,7 @@ fn files_beyond_the_bound_are_named() {
             vec![say("Done.")],
         ],
     );
-    session(&project, &["work", "--provider", &provider, "--yes"]);
+    session(&project, &["do the work", "--provider", &provider, "--yes"]);
     let undone = project.run(&["undo", "last"]).expect_code(0);
     assert!(undone.stderr.contains("large.txt cannot be undone: the file had more than"), "{undone:?}");
     assert!(!project.file("small.txt").exists());

@@ -15,6 +15,11 @@ pub(super) struct VisibleWorkFiles<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// A chronicle tells of all files, also of those that the caller may not see. It is left to a person.
+fn is_chronicle(path: &RelativePath) -> bool {
+    ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path)
+}
+
 /// What is out of reach is as if it were not there.
 fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
     match error {
@@ -29,12 +34,13 @@ fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
 
 impl WorkFiles for VisibleWorkFiles<'_> {
     fn shows(&self, path: &RelativePath) -> bool {
-        // A chronicle tells of all files, also of those that the caller may not see. It is left to a person.
-        let tells_of_all = ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path);
-        self.visible.shows(Root::Project, path) && !tells_of_all
+        self.visible.shows(Root::Project, path) && !is_chronicle(path)
     }
 
     fn size(&self, path: &RelativePath) -> Result<Option<u64>, ToolError> {
+        if is_chronicle(path) {
+            return Ok(None);
+        }
         match self.files.entry(path) {
             Ok(entry) => Ok(entry.filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.size)),
             Err(error) => absent(error),
@@ -42,6 +48,9 @@ impl WorkFiles for VisibleWorkFiles<'_> {
     }
 
     fn read(&self, path: &RelativePath) -> Result<Option<Vec<u8>>, ToolError> {
+        if is_chronicle(path) {
+            return Ok(None);
+        }
         match self.files.read(path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) => absent(error),
@@ -57,7 +66,7 @@ impl WorkFiles for VisibleWorkFiles<'_> {
         let walk =
             Walk { files: &self.files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &is_due };
         let walked = walk.each(start, &mut |entry: &Entry| {
-            let goes_on = entry.kind != EntryKind::File || visit(&entry.path);
+            let goes_on = entry.kind != EntryKind::File || is_chronicle(&entry.path) || visit(&entry.path);
             if goes_on { Flow::On } else { Flow::Stop }
         });
         match walked {

@@ -8,11 +8,13 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Actor, Change, Code, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root, Target,
-    ToolError, Visibility, background, canonical,
+    Access, Actor, Change, Code, Consent, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root,
+    Target, ToolError, Visibility, background, canonical,
 };
 use tgp_router::files::{ProjectFiles, difference};
-use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
+use tgp_router::{
+    ApprovedSnapshot, DynTool, FileDiff, Invocation, Preview, Tool, ToolOutcome, ToolSpec, typed,
+};
 
 use super::images::ImageLog;
 use super::other_effects::{OtherEffect, other_effects};
@@ -146,10 +148,22 @@ impl Tool for UndoSession {
         let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
         let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
         let (sessions, root) = (self.sessions.clone(), self.root.clone());
-        let place = workspace.project_place().to_owned();
+        let found = {
+            let files = files.clone();
+            let place = workspace.project_place().to_owned();
+            background::run(move || {
+                let undo = Undo::find(&sessions, &place, &args.session, &paths, &files, &visible)?;
+                let prepared = undo.prepare(&files, &judged)?;
+                Ok((undo, prepared))
+            })
+        };
+        let (undo, prepared) = found.await?;
+        // A person who is asked sees a preview first, and what a preview tries does not count for sequences of calls.
+        let agreement = match dry_run && context.consent == Consent::Ask {
+            true => agreement,
+            false => judge(invocation, &prepared).await?.or(agreement),
+        };
         background::run_bounded(move || {
-            let undo = Undo::find(&sessions, &place, &args.session, &paths, &files, &visible)?;
-            let prepared = undo.prepare(&files, &judged)?;
             let mut result = UndoResult {
                 session: undo.session.clone(),
                 changes: prepared.iter().map(|file| file.shown(dry_run && is_person)).collect(),
@@ -199,6 +213,25 @@ impl Tool for UndoSession {
         })
         .await
     }
+}
+
+/// Has each file judged as if a file tool wrote or deleted it: a rule about those means it however it is changed.
+async fn judge(
+    invocation: Invocation<'_>,
+    prepared: &[PreparedFile],
+) -> Result<Option<Arc<ApprovedSnapshot>>, ToolError> {
+    let target = |file: &PreparedFile| {
+        let access = if file.change.content().is_some() { Access::Write } else { Access::Delete };
+        Target::File { root: Root::Project, path: file.change.path().clone(), access }
+    };
+    let targets: Vec<Target> = prepared.iter().map(target).collect();
+    let propose = || prepared.iter().map(|file| file.change.clone()).collect();
+    let show = || {
+        let diffs: Vec<FileDiff> = prepared.iter().map(PreparedFile::difference).collect();
+        background::run(move || Preview::of_changes(diffs.into_iter().map(Ok)))
+    };
+    // Those that run later are among the targets of the call, and were asked about with it.
+    invocation.router.judge_changes(invocation, &targets, &[], propose, show).await
 }
 
 fn named(args: &UndoArgs) -> Result<Vec<RelativePath>, ToolError> {
@@ -337,6 +370,16 @@ impl PreparedFile {
             keeps_other_change: self.keeps_other_change,
             diff_truncated: shown.as_ref().is_some_and(|shown| !shown.complete),
             diff: shown.map(|shown| shown.text),
+        }
+    }
+
+    fn difference(&self) -> FileDiff {
+        FileDiff {
+            root: Root::Project,
+            path: self.change.path().clone(),
+            before: self.before.as_deref().map(Arc::from),
+            after: self.change.content().map(Arc::from),
+            executable: None,
         }
     }
 
