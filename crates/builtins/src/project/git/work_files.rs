@@ -1,8 +1,6 @@
 //! The files of the project as git's comparison sees them: what the caller may see, and nothing else.
 
-use tgp_contract::{
-    ChronicleLayout, Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility, has_chronicle_name,
-};
+use tgp_contract::{ChronicleLayout, Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility};
 use tgp_git::WorkFiles;
 use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
 
@@ -17,7 +15,7 @@ pub(super) struct VisibleWorkFiles<'a> {
 
 /// A chronicle tells of all files, also of those that the caller may not see. It is left to a person.
 fn is_chronicle(path: &RelativePath) -> bool {
-    ChronicleLayout::Tree.reserves(path) || has_chronicle_name(path)
+    ChronicleLayout::Tree.reserves(path)
 }
 
 /// What is out of reach is as if it were not there.

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Actor, Change, Code, Consent, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root,
-    Target, ToolError, Visibility, background, canonical,
+    Access, Change, Code, Consent, Effect, ExecutionPath, FileEffect, FsError, RelativePath, Root, Target,
+    ToolError, Visibility, background, canonical,
 };
 use tgp_router::files::{ProjectFiles, difference};
 use tgp_router::{
@@ -138,8 +138,6 @@ impl Tool for UndoSession {
         args: UndoArgs,
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<UndoResult>, ToolError> {
-        // What was in the files of other sessions is for a person to read.
-        let is_person = matches!(invocation.context.actor, Actor::Person(_));
         let paths = named(&args)?;
         let dry_run = invocation.context.dry_run;
         let judged: BTreeSet<RelativePath> =
@@ -166,7 +164,7 @@ impl Tool for UndoSession {
         background::run_bounded(move || {
             let mut result = UndoResult {
                 session: undo.session.clone(),
-                changes: prepared.iter().map(|file| file.shown(dry_run && is_person)).collect(),
+                changes: prepared.iter().map(|file| file.shown(dry_run)).collect(),
                 unkept: undo.unkept(),
                 truncated: undo.plan.is_cut,
                 not_undone: other_effects(&root, &undo.session)?,
