@@ -139,7 +139,7 @@ fn every_day(sample: &Sample) {
     session(
         &project,
         name,
-        "commit",
+        "commit the work",
         &[
             vec![call("git_commit", json!({ "message": "Label products", "branch": "agent/label" }))],
             vec![call("git_log", json!({ "from": "agent/label" }))],
