@@ -19,7 +19,7 @@ const WORK_TREES: &str = "work-trees";
 
 /// The project that `start` is in: the nearest directory at or above it with a tool repository or a configuration, or a work
 /// tree of a repository that has one. Only directories and files of the same owner on the same file system count, and none
-/// above `home`: whoever may write to a directory above must not choose the configuration.
+/// above `home`: a user who can write to a directory above must not choose the configuration.
 #[must_use]
 pub fn find_project(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let start = start.canonicalize().ok()?;

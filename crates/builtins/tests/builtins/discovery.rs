@@ -57,7 +57,7 @@ fn bug_a_project_of_several_languages_has_a_runner_for_each() {
             ],
             &[CARGO, NODE, "python3 -m pytest -q -p no:cacheprovider", "go test -v ./..."],
         ),
-        // A manifest without tests is no runner beside another one.
+        // A manifest without tests adds no runner beside another one.
         (&[("Cargo.toml", "[package]"), ("package.json", r#"{"private":true}"#)], &[CARGO]),
         (&[("Cargo.toml", "[package]"), ("pyproject.toml", "[tool.ruff]")], &[CARGO]),
         // A folder below the root, which its own runner runs in.
@@ -169,7 +169,7 @@ fn bug_python_tests_run_with_the_interpreter_of_the_project() {
             ],
             line(".venv/bin/python"),
         ),
-        // A folder that is only called so is no environment.
+        // A folder with only that name does not count as an environment.
         (&[("pytest.ini", ""), ("venv/bin/python", "")], line("python3")),
         (&[("pytest.ini", ""), (".venv/pyvenv.cfg", CONFIGURED)], line("python3")),
         // The environment of the root serves the folders below; `venv` below the root is a name like any other.
@@ -299,7 +299,7 @@ fn several_runs_pass_only_together_and_fail_by_file() {
     let failed = Some(vec!["web/src/a.test.js".to_owned()]);
     for (runs, expected) in [
         (vec![&cargo_passed, &pytest_passed, &node_passed], (Some(0), Some(4), Some(0), none.clone())),
-        // A runner that has no tests is no obstacle.
+        // A runner without tests does not stop the others.
         (vec![&cargo_empty, &pytest_none, &node_passed], (Some(0), Some(1), Some(0), none.clone())),
         (vec![&cargo_passed, &node_failed], (Some(1), Some(2), Some(1), failed.clone())),
         // Whatever another runner did not get to, a failure is one.

@@ -40,7 +40,7 @@ fn e2e_5_a_package_json_keeps_order_and_indentation() {
             "{\n    \"dependencies\": { \"@tgp/core\": \"1\" },\n    \"version\": 1.50\n}",
             "{\n    \"dependencies\": {\n        \"@tgp/core\": \"1\"\n    },\n    \"version\": 1.5,\n    \"scripts\": {\n        \"tgp\": \"tgp\"\n    }\n}",
         ),
-        // Without the client there is no program that the script could call.
+        // Without the client the script would have nothing to call.
         ("{ \"name\": \"app\" }", "{ \"name\": \"app\" }"),
         // One that has the script, and one whose scripts are not what they should be, stay as they are.
         ("{ \"scripts\": { \"tgp\": \"mine\" } }", "{ \"scripts\": { \"tgp\": \"mine\" } }"),

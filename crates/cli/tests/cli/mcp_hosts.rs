@@ -98,7 +98,7 @@ fn bug_a_server_was_installed_that_could_not_start() {
         assert!(ran.stderr.contains("EVALIDATION") && ran.stderr.contains(words), "{options:?}: {ran:?}");
         unchanged();
     }
-    // In a folder that is no project.
+    // In a folder outside of any project.
     let folder = project.path("tmp").display().to_string();
     let ran = project.run(&["-C", &folder, "mcp", "install", "--yes"]).expect_code(2);
     assert!(ran.stderr.contains("ECONFIG") && ran.stderr.contains("tgp init"), "{ran:?}");
