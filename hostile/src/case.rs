@@ -2,12 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::entry::Entry;
 use crate::expected::Expected;
+use crate::load;
 use crate::needs::Need;
+
+/// What stands for the port of a case's own server.
+const PORT: &str = "{port}";
+
+/// Below the ports that the system gives to outgoing connections.
+const PORTS: std::ops::Range<u16> = 18_400..28_400;
 
 /// One attack, as its file says it.
 #[derive(Clone, Debug, Deserialize)]
@@ -130,6 +141,8 @@ pub struct After {
 pub struct Case {
     pub family: String,
     pub name: String,
+    /// The file as it was read.
+    pub text: String,
     pub file: CaseFile,
 }
 
@@ -139,6 +152,29 @@ impl Case {
     pub fn path(&self) -> String {
         format!("hostile/cases/{}/{}.yaml", self.family, self.name)
     }
+
+    /// The case as one run takes it: where it has a server of its own, `{port}` becomes a port that no other run uses.
+    ///
+    /// # Errors
+    /// When every port is taken.
+    pub fn for_one_run(&self) -> Result<CaseFile> {
+        if !self.text.contains(PORT) {
+            return Ok(self.file.clone());
+        }
+        load::parse(&self.text.replace(PORT, &free_port()?.to_string()))
+    }
+}
+
+/// A port that no earlier run of this process had, and that nothing else uses.
+fn free_port() -> Result<u16> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    for _ in PORTS {
+        let port = PORTS.start + NEXT.fetch_add(1, Ordering::Relaxed) % (PORTS.end - PORTS.start);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port from {} to {} is free", PORTS.start, PORTS.end - 1)
 }
 
 /// What a step does.

@@ -37,7 +37,9 @@ pub fn all(folder: &Path) -> Result<Vec<Case>> {
                 continue;
             };
             match read(&path) {
-                Ok(file) => cases.push(Case { family: family.clone(), name: name.to_owned(), file }),
+                Ok((text, file)) => {
+                    cases.push(Case { family: family.clone(), name: name.to_owned(), text, file });
+                }
                 Err(error) => wrong.push(format!("{}: {error:#}", path.display())),
             }
         }
@@ -57,8 +59,10 @@ fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn read(path: &Path) -> Result<CaseFile> {
-    parse(&fs::read_to_string(path)?)
+fn read(path: &Path) -> Result<(String, CaseFile)> {
+    let text = fs::read_to_string(path)?;
+    let file = parse(&text)?;
+    Ok((text, file))
 }
 
 /// One case from the text of its file.

@@ -171,7 +171,7 @@ impl Suite {
     }
 
     fn attack(&self, job: &Job<'_>) -> Result<(Vec<String>, Vec<Wrong>)> {
-        let case = &job.case.file;
+        let case = &job.case.for_one_run()?;
         let project = self.project()?;
         let trust = match job.case.family.starts_with("trust-") {
             true => ConfigTrust::Unconfirmed,

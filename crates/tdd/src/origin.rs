@@ -1,5 +1,6 @@
 //! Where the lines of a new file come from: a file that is moved or split off is no new code.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tgp_contract::{RelativePath, Root};
@@ -86,11 +87,11 @@ fn has_known_lines(
     }
     let text = String::from_utf8_lossy(content);
     // A line counts as often as it is there: otherwise one known line, repeated, would cover any amount of new code.
-    let mut wanted: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut wanted: BTreeMap<Cow<'_, str>, usize> = BTreeMap::new();
     // By lines, and by bytes as well: one line can hold any amount of code.
     let (mut lines, mut line_bytes) = (0, 0);
     for line in telling(&text) {
-        *wanted.entry(line).or_default() += 1;
+        *wanted.entry(without_place(line)).or_default() += 1;
         lines += 1;
         line_bytes += line.len();
     }
@@ -115,7 +116,7 @@ fn has_known_lines(
             return false;
         }
         for line in telling(&String::from_utf8_lossy(&bytes)) {
-            if let Some(left) = wanted.get_mut(line)
+            if let Some(left) = wanted.get_mut(without_place(line).as_ref())
                 && *left > 0
             {
                 *left -= 1;
@@ -134,6 +135,19 @@ const MAX_BRACES: usize = 4;
 fn telling(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.split(['\n', '\r']).map(str::trim);
     lines.filter(|line| line.len() > MAX_BRACES || line.chars().any(char::is_alphanumeric))
+}
+
+/// A line that imports from a relative path, without that path: a moved file reaches the same modules by another one.
+fn without_place(line: &str) -> Cow<'_, str> {
+    let place = || {
+        let imports = line.starts_with("import ") || line.starts_with("export ");
+        let (names, from) = line.rsplit_once(" from ").filter(|_| imports)?;
+        let from = from.strip_suffix(';').unwrap_or(from);
+        let quote = from.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+        let path = from.strip_prefix(quote)?.strip_suffix(quote)?;
+        (path.starts_with('.') && !path.contains([quote, '\\'])).then_some(names)
+    };
+    place().map_or(Cow::Borrowed(line), |names| Cow::Owned(format!("{names} from .")))
 }
 
 /// The files of the run, those first that the new one was probably made of.

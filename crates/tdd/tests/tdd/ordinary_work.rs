@@ -97,9 +97,13 @@ fn bug_a_file_could_not_be_moved_while_green() {
         ]
     };
     assert_eq!(rule(&world.judge_all(&moved(MODULE))), "tdd/moved");
-    // With the imports that a move changes.
+    // With the imports that a move changes, which are a large part of a small module.
     let imports = MODULE.replace("'./math'", "'../math'");
     assert_eq!(rule(&world.judge_all(&moved(&imports))), "tdd/known-lines");
+    for other in ["'./math'; steal()", "'math'", "'./math' + '", "`./${steal()}`"] {
+        let short = format!("import {{ round }} from {other};\nlog(gross);\n");
+        assert_eq!(rule(&world.judge_all(&moved(&short))), "tdd/new-while-green", "{other}");
+    }
     assert_eq!(rule(&world.judge_all(&moved("export const other = 1;\n"))), "tdd/new-while-green");
     // A file that no run has seen, because git ignores it, is new in its new place.
     let ignored = "export const unseen = 1;\n";
