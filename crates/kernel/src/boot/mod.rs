@@ -16,7 +16,7 @@ use crate::kernel::{Kernel, KernelInner};
 use crate::knowledge::Knowledge;
 use crate::tool_store::OpenedTools;
 use crate::{approvals, config, records, scaffold, sessions, settings, trust};
-pub(crate) use boot_context::{BootContext, Found};
+pub(crate) use boot_context::BootContext;
 pub use error::BootError;
 pub use options::{BootOptions, Environment, SecretsListener};
 

@@ -2,6 +2,7 @@
 
 mod database;
 mod fields;
+mod found;
 mod gates;
 mod git;
 mod jail;
@@ -23,13 +24,15 @@ use tgp_router::files::{ToolDirectories, UpwardTraversal};
 
 pub use database::DatabaseConfig;
 use fields::Fields;
+pub(crate) use found::Found;
 pub use gates::{AuditConfig, AuditDurability, PolicyConfig, TddConfig};
 pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
 pub use jail::JailConfig;
 pub(crate) use key_variable::check_key_variable;
 pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GuardianConfig};
 pub use llm::{LlmConfig, LlmPatience};
-pub(crate) use load::{ConfigSource, find, kept_files, names};
+use load::{ConfigSource, find};
+pub(crate) use load::{kept_files, names};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
 pub use secrets::{SecretConfig, SecretOrigin};

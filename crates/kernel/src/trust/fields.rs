@@ -31,6 +31,10 @@ pub struct SensitiveField {
     withhold: fn(&mut Config),
 }
 
+/// What stands for the variables of the environment that a configuration reads: their values may be in any of its fields, and
+/// most fields are shown, recorded or sent without a question.
+pub(super) const ENVIRONMENT: &str = "process.env";
+
 /// The field that names a graph server.
 const GRAPH_URL: &str = "graph.url";
 
@@ -53,6 +57,13 @@ pub(super) fn of(
         llm,
     );
     [
+        // Withheld by reading the file again, see `admit`.
+        field(
+            ENVIRONMENT,
+            "gives the configuration these variables of your environment: it can show, record and send what they hold",
+            |_| {},
+            (!variables.is_empty()).then(|| json!(variables)),
+        ),
         field(
             "rootDir",
             "keeps the tools, their rules and the audit in a directory outside the project",

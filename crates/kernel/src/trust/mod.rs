@@ -13,15 +13,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tgp_contract::{Code, ToolError};
 
-use crate::boot::{BootError, BootOptions, Environment, Found};
-use crate::config::{Config, UserConfig};
+use crate::boot::{BootError, BootOptions, Environment};
+use crate::config::{Config, Found, UserConfig};
 use crate::{settings, user_state};
 pub use fields::SensitiveField;
 pub(crate) use fields::check_root;
 pub(crate) use places::{git_places, protected_places};
 pub(crate) use rules::{confirmed_rules, report_changes};
 pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
-pub(crate) use url::is_secret_setting;
+pub(crate) use url::{check_addresses, is_secret_setting};
 
 /// The variable that holds hashes for machines where no person is asked, separated by commas.
 const HASHES_VARIABLE: &str = "TGP_TRUST";
@@ -119,8 +119,10 @@ pub struct TrustRequest {
 /// # Errors
 /// When the configuration cannot be read, or the confirmations cannot be believed.
 pub async fn trust_request(options: &BootOptions) -> Result<TrustRequest, BootError> {
-    let Found { project, config, variables, .. } = Found::read(options).await?;
-    url::check_all(&config)?;
+    let Found { project, config, variables, failed, .. } = Found::read(options).await?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
     let fields = fields::of(&config, &project, home(options).as_deref(), &variables);
     let unconfirmed = match &options.trust {
         Trust::Nothing => fields.clone(),
@@ -137,50 +139,66 @@ pub async fn trust_request(options: &BootOptions) -> Result<TrustRequest, BootEr
 /// warning that says so, unless it was given to the prompt.
 ///
 /// # Errors
-/// When there is no tool repository but one that needs a confirmation.
-pub(crate) async fn admit(
-    config: &mut Config,
-    project: &Path,
-    variables: &[String],
-    options: &BootOptions,
-) -> Result<Option<String>, ToolError> {
+/// When there is no tool repository but one that needs a confirmation, or the file cannot be used without the variables that
+/// it reads.
+pub(crate) async fn admit(found: &mut Found, options: &BootOptions) -> Result<Option<String>, BootError> {
     let trust = &options.trust;
-    url::check_all(config)?;
     let home = home(options);
-    let fields = fields::of(config, project, home.as_deref(), variables);
-    let (mut refused, why) = match trust {
-        Trust::Everything => return Ok(None),
-        Trust::Nothing => (fields, None),
+    let fields_of =
+        |found: &Found| fields::of(&found.config, &found.project, home.as_deref(), &found.variables);
+    let fields = fields_of(found);
+    let (mut refused, mut why) = match trust {
+        Trust::Everything => return found.failed.take().map_or(Ok(None), Err),
+        Trust::Nothing => (fields.clone(), None),
         Trust::Confirmed(known) => {
-            let (mut unconfirmed, mut error) = known.unconfirmed(project, &fields);
+            let (mut unconfirmed, mut error) = known.unconfirmed(&found.project, &fields);
             if let (false, None, Some(prompt), Some(store)) =
                 (unconfirmed.is_empty(), &error, &known.prompt, &known.store)
+                && found.failed.is_none()
                 && prompt.confirm(&unconfirmed).await
             {
-                error = store.confirm_fields(project, &fields).err();
+                error = store.confirm_fields(&found.project, &fields).err();
                 unconfirmed.clear();
             }
-            let reaches_store = |field: &&SensitiveField| {
-                let places = places(field, config, project, home.as_deref());
-                let is_store =
-                    |place: &PathBuf| known.store.as_ref().is_some_and(|store| store.is_below(place));
-                places.iter().any(|place| is_store(place) || holds_settings(place, &options.environment))
-            };
-            unconfirmed.extend(fields.iter().filter(reaches_store).cloned());
             (unconfirmed, error)
         }
     };
+    let is_environment = |field: &SensitiveField| field.name == fields::ENVIRONMENT;
+    if refused.iter().any(is_environment) {
+        found.forget_environment(options).await?;
+        let left = fields_of(found);
+        // What it had by its variables is missing now, and that is worth a word; what it has instead is judged by itself.
+        refused =
+            fields.into_iter().filter(|field| left.iter().all(|other| other.name != field.name)).collect();
+        match trust {
+            Trust::Confirmed(known) => {
+                let (unconfirmed, error) = known.unconfirmed(&found.project, &left);
+                refused.extend(unconfirmed);
+                why = why.or(error);
+            }
+            _ => refused.extend(left),
+        }
+    } else if let Some(error) = found.failed.take() {
+        return Err(error);
+    }
+    if let Trust::Confirmed(Confirmations { store, .. }) = trust {
+        let reaches_store = |field: &SensitiveField| {
+            let places = places(field, &found.config, &found.project, home.as_deref());
+            let is_store = |place: &PathBuf| store.as_ref().is_some_and(|store| store.is_below(place));
+            places.iter().any(|place| is_store(place) || holds_settings(place, &options.environment))
+        };
+        refused.extend(fields_of(found).into_iter().filter(reaches_store));
+    }
     refused.sort_by_key(|field| field.name);
     refused.dedup_by_key(|field| field.name);
-    refused.iter().for_each(|field| field.withhold_from(config));
+    refused.iter().for_each(|field| field.withhold_from(&mut found.config));
     let is_root = |field: &SensitiveField| field.name == ROOT;
-    if refused.iter().any(is_root)
-        && fields::of(config, project, home.as_deref(), variables).iter().any(is_root)
-    {
-        let message = format!("`{}` leads out of the project and is not confirmed", config.root_dir);
+    if refused.iter().any(is_root) && fields_of(found).iter().any(is_root) {
+        let message = format!("`{}` leads out of the project and is not confirmed", found.config.root_dir);
         return Err(ToolError::new(Code::Config, message)
             .detail("field", ROOT)
-            .help("run `tgp trust`, or make it a directory of the project"));
+            .help("run `tgp trust`, or make it a directory of the project")
+            .into());
     }
     let warning = (!refused.is_empty() || why.is_some()).then(|| warning(&refused, why.as_ref()));
     Ok(match (warning, trust) {

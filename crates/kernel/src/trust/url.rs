@@ -9,7 +9,7 @@ use crate::config::Config;
 ///
 /// # Errors
 /// `ECONFIG`, with the field.
-pub(super) fn check_all(config: &Config) -> Result<(), ToolError> {
+pub(crate) fn check_addresses(config: &Config) -> Result<(), ToolError> {
     let git = config.git.as_ref();
     let addresses = [
         ("llm.provider", config.llm.provider.as_deref().filter(|provider| provider.contains(':'))),

@@ -52,6 +52,7 @@ mod tool_library;
 mod tool_tests;
 mod transactions;
 mod trust;
+mod trust_environment;
 mod values;
 mod visibility;
 mod worker_lock;

@@ -17,12 +17,12 @@ const ALLOW_ALL: &str = "version: 1\nrules:\n  - {id: all, effect: allow, tools:
 const DENY_NOTES: &str =
     "version: 1\nrules:\n  - {id: notes, effect: deny, where: {path: \"notes/**\"}, reason: private}\n";
 
-fn confirmed(store: &TrustStore) -> Trust {
+pub fn confirmed(store: &TrustStore) -> Trust {
     Trust::Confirmed(Confirmations { store: Some(store.clone()), hashes: Vec::new(), prompt: None })
 }
 
 /// A store outside of every project.
-fn store() -> (TempDir, TrustStore) {
+pub fn store() -> (TempDir, TrustStore) {
     let home = tempfile::tempdir().unwrap();
     let store = TrustStore::new(home.path().join("trust"));
     (home, store)
@@ -342,7 +342,9 @@ async fn another_variable_is_another_secret() {
     store.confirm_fields(&request.project, &request.fields).unwrap();
     assert!(trust_request(&with("renewed")).await.unwrap().unconfirmed.is_empty());
     configure("AWS_SECRET_ACCESS_KEY");
-    assert_eq!(trust_request(&with("old")).await.unwrap().unconfirmed.len(), 1);
+    let names: Vec<_> =
+        trust_request(&with("old")).await.unwrap().unconfirmed.iter().map(|field| field.name).collect();
+    assert_eq!(names, ["process.env", "git"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
