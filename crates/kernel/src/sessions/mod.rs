@@ -9,6 +9,7 @@ mod prompt;
 mod provider;
 mod recall;
 mod run;
+mod servers;
 mod session_run;
 mod setup;
 mod step;

@@ -132,6 +132,7 @@ impl Kernel {
             created_ms,
         };
         let (head, journal) = self.sessions().create(head)?;
+        self.note_server(&head);
         let work = Work::new(self, &chosen, clock.as_ref(), journal, None);
         let terms = RunSettings { budgets, consent: request.consent, actor: request.actor };
         self.begin(&head, &work, terms, events, stop).await
@@ -180,6 +181,7 @@ impl Kernel {
         let sessions = self.sessions();
         let id = sessions.find(&request.id)?;
         let head = sessions.head(&id)?;
+        self.check_server(&head, &request.model)?;
         // Another provider has other models, and its key is nothing for the server of the old one.
         let is_same = request.model.provider.as_ref().is_none_or(|provider| *provider == head.provider);
         let choice = ModelChoice {

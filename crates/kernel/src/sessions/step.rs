@@ -95,6 +95,7 @@ impl StepRunner {
             created_ms: clock.now_ms(),
         };
         let (head, journal) = self.kernel.sessions().create(head)?;
+        self.kernel.note_server(&head);
         let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)))
             .within(task.allowance.clone());
         self.first_run(task, &head, &work, events, stop).await

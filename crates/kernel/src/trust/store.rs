@@ -25,6 +25,10 @@ const MAX_LISTED: usize = 1000;
 /// The ending of a record about rules.
 const RULES_ENDING: &str = ".rules.json";
 const FIELDS_ENDING: &str = ".json";
+/// The ending of a record about the servers of sessions.
+const SERVERS_ENDING: &str = ".servers.json";
+/// Sessions of one project whose servers are known.
+const MAX_SESSIONS: usize = 1000;
 
 /// Where confirmations are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +51,14 @@ pub struct ConfirmedRules {
     pub project: String,
     pub hash: String,
     pub files: ForeignRules,
+}
+
+/// With which servers the sessions of a project began. Their own files are in the project, which may be a copy from elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct SessionServers {
+    project: String,
+    /// Hashes by the ids of sessions, which begin with the time.
+    sessions: BTreeMap<String, String>,
 }
 
 impl TrustStore {
@@ -119,6 +131,25 @@ impl TrustStore {
         self.write_fields(project, record)
     }
 
+    /// Notes the server with which a session of this user began; those of the oldest sessions are forgotten.
+    pub(crate) fn note_server(&self, project: &Path, session: &str, server: &Value) -> Result<(), ToolError> {
+        let path = self.record(project, SERVERS_ENDING);
+        let mut record: SessionServers = self.read(project, &path)?.unwrap_or_default();
+        record.project = shown(project);
+        record.sessions.insert(session.to_owned(), server_hash(project, session, server));
+        while record.sessions.len() > MAX_SESSIONS {
+            record.sessions.pop_first();
+        }
+        self.write(project, &path, &record)
+    }
+
+    /// Whether a session of this user began with this server. A record that cannot be believed knows none.
+    pub(crate) fn knows_server(&self, project: &Path, session: &str, server: &Value) -> bool {
+        let record = self.read::<SessionServers>(project, &self.record(project, SERVERS_ENDING));
+        let known = record.ok().flatten().and_then(|record| record.sessions.get(session).cloned());
+        known.is_some_and(|hash| hash == server_hash(project, session, server))
+    }
+
     fn write_fields(&self, project: &Path, record: ConfirmedFields) -> Result<(), ToolError> {
         let record = ConfirmedFields { project: shown(project), ..record };
         self.write(project, &self.fields_record(project), &record)
@@ -143,7 +174,8 @@ impl TrustStore {
     /// When a record cannot be removed.
     pub fn revoke(&self, project: &Path) -> Result<bool, ToolError> {
         let mut found = false;
-        for path in [self.fields_record(project), self.rules_record(project)] {
+        let servers = self.record(project, SERVERS_ENDING);
+        for path in [self.fields_record(project), self.rules_record(project), servers] {
             match std::fs::remove_file(&path) {
                 Ok(()) => found = true,
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -171,6 +203,7 @@ impl TrustStore {
                     projects.entry(record.project).or_default().push("rules".to_owned());
                 }
             } else if name.ends_with(FIELDS_ENDING)
+                && !name.ends_with(SERVERS_ENDING)
                 && let Some(record) = believed::<ConfirmedFields>(&path)?
             {
                 projects.entry(record.project).or_default().extend(record.fields.into_keys());
@@ -223,6 +256,10 @@ pub fn rules_hash(project: &Path, files: &ForeignRules) -> String {
 /// The hash of a file of the tool repository.
 pub(super) fn file_hash(project: &Path, path: &str, text: &str) -> String {
     hash(&json!({ "project": shown(project), "file": path, "text": text }))
+}
+
+fn server_hash(project: &Path, session: &str, server: &Value) -> String {
+    hash(&json!({ "project": shown(project), "session": session, "server": server }))
 }
 
 pub(super) fn is_file_confirmed(confirmed: &ConfirmedFields, project: &Path, path: &str, text: &str) -> bool {
