@@ -9,7 +9,7 @@
 //!   is all that its network has.
 //! - A command that an agent has written is started with [`start`]: in its own root, on a private layer over the
 //!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the
-//!   [`OverlayLayer`].
+//!   [`OverlayLayer`]. With [`start_with_listener`] its network has a proxy of the caller.
 //!
 //! The first two take a [`Profile`], and a platform that lacks a part is not an error: the part is named in
 //! [`LockReport::missing`] ([`probe`] reports them without locking). The network of a command with a listener is the
@@ -51,6 +51,7 @@ pub use outcome::{Before, Captured, CommandExit, Exit, LayerChange, LayerChangeK
 pub use platform::{
     ChildLock, JailListener, JailedProcess, KillHandle, OverlayLayer, exceeds, jailed_command,
     jailed_command_with_listener, lock_this_process, probe, process_support, remove_tree, start,
+    start_with_listener,
 };
 pub use profile::{
     FileAccess, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, ResourceLimits, SyscallFilter,

@@ -14,11 +14,11 @@ use url::Host;
 use super::event::UNREACHABLE;
 use super::head::{NoHead, ReceivedHead};
 use super::tunnel::Tunnel;
-use super::{ConnectProxy, ProxyOutcome, ProxyRefusal, ProxyTarget, limits};
-use crate::resolver::{Scope, screen};
+use super::{Admission, ConnectProxy, ProxyOutcome, ProxyRefusal, ProxyTarget, limits};
+use crate::resolver::screen;
 
 /// Why a tunnel to a target is not opened.
-enum NoTunnel {
+pub(super) enum NoTunnel {
     Refused(ProxyRefusal),
     Failed(String),
 }
@@ -61,12 +61,22 @@ impl ConnectProxy {
         tunnels: &Arc<Semaphore>,
         target: &ProxyTarget,
     ) -> Result<(TcpStream, OwnedSemaphorePermit), NoTunnel> {
-        let scope = self.hosts.scope_of(target).ok_or_else(|| ProxyRefusal::Unlisted(target.clone()))?;
+        // An owner may take time to answer. What follows has to be fast.
+        let asked = match &self.admission {
+            Admission::Listed(hosts) => {
+                hosts.scope_of(target).ok_or_else(|| ProxyRefusal::Unlisted(target.clone()))?;
+                None
+            }
+            Admission::Asked(owner) => Some(self.asked(owner, target).await?),
+        };
         let permit = Arc::clone(tunnels)
             .try_acquire_owned()
             .map_err(|_| ProxyRefusal::TooManyTunnels { limit: self.limits.tunnels })?;
         let connecting = async {
-            let addresses = self.addresses(target, scope).await?;
+            let addresses = match asked {
+                Some(addresses) => addresses,
+                None => self.listed(target).await?,
+            };
             let connected = connect(addresses, target.port()).await;
             connected.map_err(|error| NoTunnel::Failed(format!("no connection to `{target}`: {error}")))
         };
@@ -78,23 +88,34 @@ impl ConnectProxy {
         Ok((host, permit))
     }
 
-    /// The addresses that may be connected to. A name is resolved here and nowhere else.
-    async fn addresses(&self, target: &ProxyTarget, scope: Scope) -> Result<Vec<IpAddr>, NoTunnel> {
+    /// The addresses of a listed target that may be connected to.
+    async fn listed(&self, target: &ProxyTarget) -> Result<Vec<IpAddr>, NoTunnel> {
+        let answer = self.resolved(target).await?;
+        let (Admission::Listed(hosts), Host::Domain(name)) = (&self.admission, target.url_host()) else {
+            return Ok(answer);
+        };
+        let scope = hosts.scope_of(target).ok_or_else(|| ProxyRefusal::Unlisted(target.clone()))?;
+        screen(name, scope, &answer).map_err(|refused| {
+            let (address, kind) = (refused.address, refused.kind);
+            ProxyRefusal::Address { target: target.clone(), address, kind }.into()
+        })
+    }
+
+    /// Every address of the target. A name is resolved here and nowhere else.
+    pub(super) async fn resolved(&self, target: &ProxyTarget) -> Result<Vec<IpAddr>, NoTunnel> {
         let name = match target.url_host() {
             Host::Domain(name) => name,
             Host::Ipv4(address) => return Ok(vec![address.into()]),
             Host::Ipv6(address) => return Ok(vec![address.into()]),
         };
-        let answer = self.resolver.resolve(name).await;
+        let resolving = timeout(self.limits.connect_time, self.resolver.resolve(name)).await;
+        let answer = resolving.unwrap_or_else(|late| Err(late.into()));
         let answer = answer
             .map_err(|error| NoTunnel::Failed(format!("the host `{name}` could not be resolved: {error}")))?;
         if answer.is_empty() {
             return Err(NoTunnel::Failed(format!("the host `{name}` has no address")));
         }
-        screen(name, scope, &answer).map_err(|refused| {
-            let (address, kind) = (refused.address, refused.kind);
-            ProxyRefusal::Address { target: target.clone(), address, kind }.into()
-        })
+        Ok(answer)
     }
 }
 

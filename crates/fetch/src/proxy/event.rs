@@ -50,6 +50,14 @@ pub enum ProxyRefusal {
     /// No entry covers the target.
     #[error("`{0}` is not listed: `hosts` of the definition lists what can be reached")]
     Unlisted(ProxyTarget),
+    /// The owner of the proxy was asked, and does not allow it.
+    #[error("`{target}` is not allowed: {why}")]
+    Denied {
+        /// What was asked for.
+        target: ProxyTarget,
+        /// As the owner said it.
+        why: String,
+    },
     /// The target has no address that it may have.
     #[error(
         "`{target}` is at {address}, which is a {kind} address: `hosts` of the definition must list that address itself"
@@ -77,7 +85,7 @@ impl ProxyRefusal {
             Self::Head(_) => "400 Bad Request",
             Self::HeadTime { .. } => "408 Request Timeout",
             Self::Method => "405 Method Not Allowed\r\nAllow: CONNECT",
-            Self::Unlisted(_) | Self::Address { .. } => "403 Forbidden",
+            Self::Unlisted(_) | Self::Denied { .. } | Self::Address { .. } => "403 Forbidden",
             Self::TooManyTunnels { .. } => "503 Service Unavailable",
         }
     }

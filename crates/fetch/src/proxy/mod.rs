@@ -27,6 +27,7 @@ mod event;
 mod head;
 mod hosts;
 mod limits;
+mod question;
 mod target;
 mod tunnel;
 
@@ -35,7 +36,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::{NameResolver, SystemResolver};
@@ -43,11 +44,20 @@ pub use environment::proxy_environment;
 pub use event::{ProxyEvent, ProxyOutcome, ProxyRefusal};
 pub use hosts::{ProxyHosts, ProxyHostsError};
 pub use limits::ProxyLimits;
+pub use question::ProxyQuestion;
 pub use target::ProxyTarget;
 
-/// Opens tunnels to the listed hosts, and to nothing else.
+/// Which hosts a proxy connects to.
+#[derive(Debug)]
+enum Admission {
+    Listed(ProxyHosts),
+    /// Those that the owner allows when it is asked.
+    Asked(mpsc::Sender<ProxyQuestion>),
+}
+
+/// Opens tunnels to the hosts that its owner has listed or allows, and to nothing else.
 pub struct ConnectProxy {
-    hosts: ProxyHosts,
+    admission: Admission,
     limits: ProxyLimits,
     resolver: Arc<dyn NameResolver>,
     observer: Option<Box<dyn Fn(ProxyEvent) + Send + Sync>>,
@@ -57,7 +67,7 @@ impl fmt::Debug for ConnectProxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ConnectProxy")
-            .field("hosts", &self.hosts)
+            .field("admission", &self.admission)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
@@ -66,7 +76,18 @@ impl fmt::Debug for ConnectProxy {
 impl ConnectProxy {
     #[must_use]
     pub fn new(hosts: ProxyHosts) -> Self {
-        Self { hosts, limits: ProxyLimits::default(), resolver: Arc::new(SystemResolver), observer: None }
+        Self::with_admission(Admission::Listed(hosts))
+    }
+
+    /// Asks `owner` about every target. An address that is not on the public internet is a question of its own, and one that no
+    /// server of packages has (link-local, metadata of clouds, multicast) is refused.
+    #[must_use]
+    pub fn asking(owner: mpsc::Sender<ProxyQuestion>) -> Self {
+        Self::with_admission(Admission::Asked(owner))
+    }
+
+    fn with_admission(admission: Admission) -> Self {
+        Self { admission, limits: ProxyLimits::default(), resolver: Arc::new(SystemResolver), observer: None }
     }
 
     #[must_use]

@@ -25,7 +25,9 @@ use crate::{JailError, LockReport, NetworkAccess, Profile, SyscallFilter};
 pub use lock::ChildLock;
 use lock::Lock;
 pub use loopback::JailListener;
-pub use process::{JailedProcess, KillHandle, OverlayLayer, exceeds, process_support, remove_tree, start};
+pub use process::{
+    JailedProcess, KillHandle, OverlayLayer, exceeds, process_support, remove_tree, start, start_with_listener,
+};
 
 /// The kernel refused a step. It carries no allocation, so that it can be made between fork and exec.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,7 @@ use super::super::files::{self, KnownRights};
 use super::super::filter::{self, Program};
 use super::super::limits::RlimitSet;
 use super::super::privileges::{self, Kept};
+use super::super::loopback::ListenerSender;
 use super::super::{Refusal, loopback, namespaces, supervise};
 use super::control_socket::ChildControl;
 use super::group::{self, Group};
@@ -40,6 +41,15 @@ const NICENESS: libc::c_int = 5;
 /// The supervisor and the first process count among the user's processes, beside the program's own.
 pub(crate) const OUR_PROCESSES: u64 = 2;
 
+/// The network of the program, where it has its own.
+#[derive(Debug)]
+enum Loopback {
+    Off,
+    On,
+    /// With a listener that the caller serves.
+    Served(ListenerSender),
+}
+
 /// Everything the child needs, allocated ahead.
 #[derive(Debug)]
 pub(crate) struct ChildSetup {
@@ -53,7 +63,7 @@ pub(crate) struct ChildSetup {
     limits: RlimitSet,
     namespaces: CloneFlags,
     owner: Owner,
-    loopback: bool,
+    loopback: Loopback,
     /// Where the program joins its control group.
     members: Option<OwnedFd>,
     /// Where the caller's command line is in memory.
@@ -68,6 +78,7 @@ impl ChildSetup {
         folder: &Path,
         line: ChildControl,
         group: Option<&Group>,
+        listener: Option<ListenerSender>,
     ) -> Result<Self, JailError> {
         let profile = profile(order, owner);
         let lacks = |part: &str| JailError::Lacks { missing: vec![format!("This kernel has no {part}.")] };
@@ -90,7 +101,11 @@ impl ChildSetup {
             limits: RlimitSet::new(&profile.limits),
             namespaces: namespaces::flags(profile.namespaces),
             owner,
-            loopback: order.network == NetworkAccess::Loopback,
+            loopback: match listener {
+                Some(sender) => Loopback::Served(sender),
+                None if order.network == NetworkAccess::Loopback => Loopback::On,
+                None => Loopback::Off,
+            },
             command_line: command_line(),
             members: group.and_then(|group| group.members().try_clone_to_owned().ok()),
         })
@@ -114,8 +129,10 @@ impl ChildSetup {
         if namespaces::enter(self.namespaces, true)? != self.namespaces {
             return Err(Refusal { step: "enter namespaces", errno: Errno::EPERM });
         }
-        if self.loopback {
-            loopback::switch_on()?;
+        match &self.loopback {
+            Loopback::Off => {}
+            Loopback::On => loopback::switch_on()?,
+            Loopback::Served(sender) => sender.open_and_send()?,
         }
         supervise::move_to_new_pid_namespace(Some(&self.line), None)?;
         if let Some(members) = &self.members {

@@ -15,6 +15,7 @@ mod watch;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -24,7 +25,8 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use crate::{CommandExit, CommandSpec, JailError, MAX_STDIN_BYTES};
+use super::loopback::{self, ListenerSender};
+use crate::{CommandExit, CommandSpec, JailError, MAX_STDIN_BYTES, NetworkAccess};
 use child::ChildSetup;
 pub(crate) use control_socket::ChildControl;
 use control_socket::{ControlSocket, Message};
@@ -51,6 +53,28 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// The caller should call [`JailedProcess::wait`] at once: until then nothing reads what the process writes.
 pub fn start(order: &CommandSpec) -> Result<JailedProcess, JailError> {
+    launch(order, None)
+}
+
+/// The same with a listener on `127.0.0.1:port` in the network of the process, for a proxy of the caller: nothing else can be
+/// reached from there. The listener is in blocking mode.
+///
+/// # Errors
+/// As [`start`], and for an order whose network is not [`NetworkAccess::Loopback`].
+pub fn start_with_listener(
+    order: &CommandSpec,
+    port: u16,
+) -> Result<(JailedProcess, TcpListener), JailError> {
+    if order.network != NetworkAccess::Loopback || port == 0 {
+        let problem = "a listener in the jail needs `NetworkAccess::Loopback` and a port other than 0";
+        return Err(JailError::Order { problem: problem.to_owned() });
+    }
+    let (sender, listener) = loopback::listener_pair(port)?;
+    let process = launch(order, Some(sender))?;
+    Ok((process, listener.receive()?))
+}
+
+fn launch(order: &CommandSpec, listener: Option<ListenerSender>) -> Result<JailedProcess, JailError> {
     let support = process_support();
     if !support.complete() {
         return Err(JailError::Lacks { missing: support.missing });
@@ -64,7 +88,8 @@ pub fn start(order: &CommandSpec) -> Result<JailedProcess, JailError> {
     let layer = OverlayLayer::create(&plan.scratch, &plan.project, owner)?;
     let (line, child_line) = control_socket::pair().map_err(refused("make the line to the supervisor"))?;
     let group = Group::create(&order.limits);
-    let mut departure = ChildSetup::prepare(order, plan, owner, layer.folder(), child_line, group.as_ref())?;
+    let mut departure =
+        ChildSetup::prepare(order, plan, owner, layer.folder(), child_line, group.as_ref(), listener)?;
     let mut command = Command::new(&order.program);
     command
         .args(&order.arguments)
