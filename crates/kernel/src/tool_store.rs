@@ -15,8 +15,17 @@ use crate::boot::{BootContext, BootError, BootOptions};
 use crate::{scaffold, settings};
 
 /// What needs the files of a project on the disk.
-const NEED_A_DISK: [&str; 8] =
-    ["graph_ingest", "graph_query", "log", "reconcile", "review_plan", "shell_exec", "sync", "test_run"];
+const NEED_A_DISK: [&str; 9] = [
+    "graph_ingest",
+    "graph_query",
+    "log",
+    "package_install",
+    "reconcile",
+    "review_plan",
+    "shell_exec",
+    "sync",
+    "test_run",
+];
 
 /// The tools of a kernel.
 pub(crate) struct OpenedTools {

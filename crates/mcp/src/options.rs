@@ -79,7 +79,7 @@ const DIRECT_BASE: [&str; 2] = ["exec_tool", "read_file"];
 const FILES: [&str; 8] =
     ["fs_delete", "fs_edit", "fs_exists", "fs_list", "fs_read", "fs_write", "search_glob", "search_grep"];
 /// The tools that start processes.
-const SHELL: [&str; 2] = ["shell_exec", "test_run"];
+const SHELL: [&str; 3] = ["package_install", "shell_exec", "test_run"];
 
 /// The file extension of a forged tool.
 const EXTENSION: &str = ".ts";

@@ -58,6 +58,15 @@ impl Changes {
             ToolError::new(Code::Runtime, format!("the command's changes cannot be read: {error}"))
                 .help("write build output to a directory of jail.direct in the configuration")
         })?;
+        Self::of(found, yard, files)
+    }
+
+    /// The same of changes that were read before.
+    pub(super) fn of(
+        found: Vec<LayerChange>,
+        yard: &CommandRunner,
+        files: &ProjectFiles,
+    ) -> Result<Self, ToolError> {
         let mut changes =
             Self { files: Vec::new(), made: Vec::new(), removed: Vec::new(), left_out: Vec::new() };
         let mut bytes = 0;
@@ -65,6 +74,27 @@ impl Changes {
             bytes = changes.add(change, bytes, yard, files)?;
         }
         Ok(changes)
+    }
+
+    /// Has a person see the changes of these files, whatever was agreed to beforehand.
+    pub(super) fn insist_on(&mut self, is_shown: impl Fn(&RelativePath) -> bool) {
+        for file in &mut self.files {
+            file.runs_later |= is_shown(file.change.path());
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
+    }
+
+    /// The changed files.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &RelativePath> {
+        self.files.iter().map(|file| file.change.path())
+    }
+
+    /// The files that were written, with what they have now.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (&RelativePath, &[u8])> {
+        self.files.iter().filter_map(|file| Some((file.change.path(), file.after()?)))
     }
 
     /// Takes up one change after those that have `bytes`; answers how many they have together.

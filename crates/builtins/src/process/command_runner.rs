@@ -1,9 +1,11 @@
 //! Where commands run: from an order to an end, bounded in number, and ended with their caller.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError, background};
+use tgp_fetch::proxy_environment;
 use tgp_jail::{CacheMount, CommandExit, CommandSpec, JailError, KillHandle, NetworkAccess, Template};
 use tokio::sync::Semaphore;
 
@@ -49,12 +51,16 @@ pub(super) struct CommandRequest {
     pub(super) cache: Option<CacheMount>,
     /// What the gates let the call see and touch.
     pub(super) filter: Option<FileFilter>,
+    /// Files of the project that the command must not read either, relative to it.
+    pub(super) hidden: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Network {
     OfTemplate,
     Granted,
+    /// A proxy of the kernel on this port, and nothing else.
+    Proxy(u16),
 }
 
 impl CommandRunner {
@@ -82,6 +88,42 @@ impl CommandRunner {
             Err(error) => tracing::warn!(target: "jail", ms, "{}", error.message),
         }
         finished
+    }
+
+    /// The same for a command whose network is a proxy. `serve` is given the listener of the proxy, and what it returns ends the
+    /// command.
+    pub(super) async fn run_served<F>(
+        self: &Arc<Self>,
+        wanted: CommandRequest,
+        port: u16,
+        serve: impl FnOnce(TcpListener) -> F,
+    ) -> Result<CommandExit, ToolError>
+    where
+        F: Future<Output = ToolError>,
+    {
+        let closed = |_| ToolError::new(Code::Internal, "this kernel starts no commands any more");
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(closed)?;
+        let runner = Arc::clone(self);
+        let start = move || {
+            let order = runner.order(wanted)?;
+            tgp_jail::start_with_listener(&order, port).map_err(|error| refused(&error))
+        };
+        let (process, listener) = background::run(start).await?;
+        let guard = KillOnDrop(process.killer());
+        let finished = background::run_bounded(move || {
+            let _place = place;
+            process.wait().map_err(|error| refused(&error))
+        });
+        tokio::pin!(finished);
+        tokio::select! {
+            finished = &mut finished => finished,
+            error = serve(listener) => {
+                drop(guard);
+                // The call has ended when no process of it is left.
+                let _ = finished.await;
+                Err(error)
+            }
+        }
     }
 
     /// Directories for build output that a command may write straight to, `made` ones and those of the configuration. A
@@ -129,17 +171,23 @@ impl CommandRunner {
         order.directory = PathBuf::from(wanted.directory.as_str());
         order.environment.clone_from(&options.environment);
         order.environment.extend(wanted.environment);
-        order.hidden = protected.hidden;
+        order.hidden = protected.hidden.into_iter().chain(wanted.hidden).collect();
         order.read_only = protected.read_only;
         order.direct = wanted.direct;
         order.readable.clone_from(&options.readable);
         order.secrets.clone_from(&options.secrets);
         order.cache = wanted.cache;
-        if wanted.network == Network::Granted {
-            order.network = NetworkAccess::Unrestricted;
-        } else {
-            let offline = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            order.environment.splice(0..0, offline);
+        match wanted.network {
+            Network::Granted => order.network = NetworkAccess::Unrestricted,
+            Network::Proxy(port) => {
+                order.network = NetworkAccess::Loopback;
+                let proxy = proxy_environment(port).map(|(name, value)| (name.to_owned(), value));
+                order.environment.splice(0..0, proxy);
+            }
+            Network::OfTemplate => {
+                let offline = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                order.environment.splice(0..0, offline);
+            }
         }
         order.stdin = wanted.stdin;
         let caps = options.caps;

@@ -2,6 +2,7 @@
 
 mod apply;
 mod command_runner;
+mod packages;
 mod protected_paths;
 mod shell_exec;
 mod test_cache;
@@ -16,6 +17,7 @@ use tgp_contract::ToolError;
 use tgp_policy::Protections;
 
 pub use apply::CommandChange;
+pub use packages::PackageInstallResult;
 pub use shell_exec::{CommandEnd, CommandOutput, CommandResult, StreamBytes};
 pub use test_run::TestRunResult;
 pub use test_runners::RunnerResult;
@@ -47,6 +49,10 @@ pub struct ProcessOptions {
     pub entries: u64,
     /// Where test runs keep caches, outside the project; without it they keep none.
     pub test_caches: Option<PathBuf>,
+    /// Where an installation of packages keeps what it downloads until it ends, outside the project; without it none is made.
+    pub package_downloads: Option<PathBuf>,
+    /// Variables that name the certificates of this machine's own authorities, for programs with the network.
+    pub certificates: Vec<(String, String)>,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,
 }
@@ -62,7 +68,7 @@ pub struct ProcessCaps {
     pub output_bytes: Option<usize>,
 }
 
-/// `shell_exec` and `test_run`.
+/// `shell_exec`, `test_run` and `package_install`.
 ///
 /// # Errors
 /// Never in practice: the names are constants.
@@ -73,6 +79,7 @@ pub fn process_tools(
     let yard = Arc::new(CommandRunner::new(options));
     Ok(vec![
         typed(shell_exec::ShellExec(Arc::clone(&yard)))?,
+        typed(packages::PackageInstall(Arc::clone(&yard)))?,
         typed(test_run::TestRunTool { yard, state: Arc::clone(state) })?,
     ])
 }

@@ -191,6 +191,7 @@ impl ShellExec {
             environment: Vec::new(),
             cache: None,
             filter: invocation.router.file_filter(invocation).await,
+            hidden: Vec::new(),
         };
         let started = SystemTime::now();
         let finished = self.0.run(wanted).await?;
@@ -240,7 +241,7 @@ impl ShellExec {
 }
 
 /// What a refused command printed is still worth knowing.
-fn with_output(error: ToolError, output: &CommandOutput) -> ToolError {
+pub(super) fn with_output(error: ToolError, output: &CommandOutput) -> ToolError {
     error
         .detail("exitCode", output.exit_code)
         .detail("stdout", output.stdout.as_str())

@@ -163,6 +163,7 @@ impl TestRunTool {
             filter,
             environment: selected.runner.environment().iter().map(owned).collect(),
             cache,
+            hidden: Vec::new(),
         })
     }
 

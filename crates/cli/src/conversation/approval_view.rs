@@ -90,7 +90,8 @@ impl ApprovalView {
             _ => None,
         };
         let line = asked.text("command").filter(|_| asked.tool == "shell_exec");
-        let ran = asked.command().or(program).or(line);
+        let packages = (asked.tool == "package_install").then(|| pretty(&asked.arguments));
+        let ran = asked.command().or(program).or(line).or(packages.as_deref());
         if let Some(ran) = ran {
             self.head("It has run, and nothing of it counts yet:");
             self.quote(ran);

@@ -7,10 +7,11 @@ use super::TextStyle;
 use crate::text::short_line;
 
 /// Arguments that say what a call is about, in the order in which they are shown, for tools whose first words do not.
-const KEYS_BY_TOOL: [(&[&str], &[&str]); 4] = [
+const KEYS_BY_TOOL: [(&[&str], &[&str]); 5] = [
     (&["exec_tool"], &["path", "args"]),
     (&["fetch"], &["method", "url"]),
     (&["git_commit", "git.commit"], &["branch", "message"]),
+    (&["package_install", "package.install"], &["packages", "directory"]),
     (&["search_grep", "search.grep", "Grep", "search_glob", "search.glob", "Glob"], &["pattern", "path"]),
 ];
 /// For all other tools: the first of these that a call has.

@@ -23,6 +23,8 @@ struct Sample {
     /// A module that is moved, and the file that names it, if one does.
     moved: (&'static str, &'static str),
     names_it: Option<(&'static str, &'static str, &'static str)>,
+    /// A package that is added: the manager and arguments that find its index, and the arguments of the call.
+    dependency: Option<(&'static str, &'static [&'static str], &'static str)>,
     /// What has to be installed, of the folder of runners, and where it goes.
     packages: Option<(&'static str, &'static str)>,
 }
@@ -97,6 +99,8 @@ fn every_day(sample: &Sample) {
         copied(&runners.join(from), &project.file(to));
     }
     project.run(&["init"]).expect_code(0);
+    // A person has answered for the lists of packages, which `--yes` does not cover.
+    project.write("tgp.policy.yaml", crate::packages::RULES);
     project
         .write(".gitignore", "/.tgp/\n/tmp/\nnode_modules/\n.venv/\ntarget/\n__pycache__/\n.pytest_cache/\n");
     project
@@ -136,6 +140,15 @@ fn every_day(sample: &Sample) {
     assert_eq!(state(&project), "green", "{name}: renamed");
     assert!(project.file(to).is_file() && !project.file(from).exists(), "{name}");
 
+    let with_index = sample.dependency.filter(|(manager, arguments, _)| crate::packages::reaches(manager, arguments));
+    let dependency = with_index.map(|(_, _, wanted)| {
+        let wanted: Value = serde_json::from_str(wanted).unwrap();
+        let install = vec![call("package_install", wanted)];
+        let id = session(&project, name, "add a package", &[install, vec![tests()], vec![say("Added.")]]);
+        assert_eq!(state(&project), "green", "{name}: package added");
+        id
+    });
+
     session(
         &project,
         name,
@@ -151,7 +164,7 @@ fn every_day(sample: &Sample) {
     let listed = project.shell("git ls-tree -r --name-only agent/label").expect_code(0).stdout;
     assert!(listed.lines().any(|file| file == to) && !listed.contains(".tgp"), "{name}: {listed}");
 
-    for id in [&refactoring, &feature, &repair] {
+    for id in dependency.iter().chain([&refactoring, &feature, &repair]) {
         run(&project, &["undo", id]).expect_code(0);
     }
     let undone: Vec<(String, String)> =
@@ -178,6 +191,7 @@ fn vitest() {
         ),
         moved: ("src/util.ts", "src/money/cents.ts"),
         names_it: Some(("src/slug.ts", "'./util.ts'", "'./money/cents.ts'")),
+        dependency: Some(("npm", &["view", "left-pad@1.3.0", "version"], r#"{"packages": ["left-pad@1.3.0"]}"#)),
         packages: Some(("vitest/node_modules", "node_modules")),
     });
 }
@@ -197,6 +211,7 @@ fn jest_with_typescript() {
         ),
         moved: ("src/util.ts", "src/money/cents.ts"),
         names_it: Some(("src/slug.ts", "'./util'", "'./money/cents'")),
+        dependency: Some(("npm", &["view", "left-pad@1.3.0", "version"], r#"{"packages": ["left-pad@1.3.0"]}"#)),
         packages: Some(("jest/node_modules", "node_modules")),
     });
 }
@@ -216,6 +231,11 @@ fn pytest_in_an_environment_of_the_project() {
         ),
         moved: ("shop/util.py", "shop/money.py"),
         names_it: Some(("shop/slug.py", "shop.util", "shop.money")),
+        dependency: Some((
+            "python3",
+            &["-m", "pip", "download", "--no-deps", "--quiet", "six==1.16.0"],
+            r#"{"packages": ["six==1.16.0"], "manager": "pip"}"#,
+        )),
         packages: Some(("venv", ".venv")),
     });
 }
@@ -235,6 +255,7 @@ fn cargo_workspace() {
         ),
         moved: ("crates/core/src/util.rs", "crates/core/src/money.rs"),
         names_it: Some(("crates/core/src/lib.rs", "mod util;", "mod money;\nuse money as util;")),
+        dependency: None,
         packages: None,
     });
 }
@@ -258,6 +279,7 @@ fn go_module() {
         ),
         moved: ("util.go", "money.go"),
         names_it: None,
+        dependency: None,
         packages: None,
     });
 }
@@ -277,6 +299,7 @@ fn rust_and_javascript_together() {
         ),
         moved: ("web/src/util.js", "web/src/money/cents.js"),
         names_it: Some(("web/src/slug.js", "'./util.js'", "'./money/cents.js'")),
+        dependency: None,
         packages: None,
     });
 }

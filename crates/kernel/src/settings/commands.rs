@@ -21,8 +21,8 @@ pub(crate) fn process_options(
     let home = (options.environment)("HOME").map(PathBuf::from);
     let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
     readable.retain(|path| path.exists());
-    let caches =
-        usable_cache(options.cache_directory.clone(), &ground.project).map(|cache| cache.join("tests"));
+    let cache = usable_cache(options.cache_directory.clone(), &ground.project);
+    let (caches, downloads) = (cache.as_ref().map(|cache| cache.join("tests")), cache.map(|cache| cache.join("packages")));
     ProcessOptions {
         project: ground.project.clone(),
         tool_root: ground.root.clone(),
@@ -30,12 +30,15 @@ pub(crate) fn process_options(
         protections: Protections::new(&policy_settings(ground, options, workspace)),
         direct: config.direct.iter().map(PathBuf::from).collect(),
         environment: environment(&options.environment, home.as_deref()),
-        // No other command sees what test runs keep, though a readable directory may contain it.
+        // No other command sees what test runs and installations keep, though a readable directory may contain it.
         secrets: credentials::files(&options.environment, &readable)
             .into_iter()
             .chain(caches.clone())
+            .chain(downloads.clone())
             .collect(),
         test_caches: caches,
+        package_downloads: downloads,
+        certificates: certificates(&options.environment),
         readable,
         caps: ProcessCaps {
             memory_bytes: config.memory_bytes,
@@ -91,4 +94,14 @@ fn environment(of_caller: &Environment, home: Option<&Path>) -> Vec<(String, Str
     environment.push(("NO_COLOR".to_owned(), "1".to_owned()));
     environment.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()));
     environment
+}
+
+/// Variables by which programs find the certificates of authorities, where these are among the files of the system that every
+/// command sees.
+fn certificates(of_caller: &Environment) -> Vec<(String, String)> {
+    const NAMES: [&str; 6] =
+        ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO"];
+    const PLACES: [&str; 4] = ["/etc/ssl/", "/etc/pki/", "/etc/ca-certificates/", "/usr/"];
+    let found = NAMES.iter().filter_map(|name| Some(((*name).to_owned(), of_caller(name)?)));
+    found.filter(|(_, path)| PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..")).collect()
 }

@@ -129,7 +129,8 @@ async fn every_tool_but_a_read_asks_and_a_refusal_leaves_everything_as_it_was() 
             "test_tool" => assert_eq!(shown.preview()["tests"], json!(["tools/one.test.ts"])),
             "test_run" => assert_eq!(shown.preview()["command"], "true"),
             // Their arguments say it all, and nothing of them may run before the answer.
-            "shell_exec" | "fetch" | "call_host" | "call_upstream" | "sync" | "reconcile" => {
+            "shell_exec" | "package_install" | "fetch" | "call_host" | "call_upstream" | "sync"
+            | "reconcile" => {
                 assert_eq!(shown.preview, None, "{tool}")
             }
             "chronicle_append" => assert!(shown.preview()["eventId"].is_string(), "{shown:?}"),

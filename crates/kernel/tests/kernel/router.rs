@@ -54,6 +54,8 @@ pub fn arguments(tool: &str) -> Value {
         "search_glob" => json!({ "pattern": "**/*.md" }),
         "shell_exec" => json!({ "command": "echo new > notes.md" }),
         "test_run" => json!({}),
+        // The project has no manifest, so it runs as far as that.
+        "package_install" => json!({ "packages": ["left-pad"], "manager": "npm" }),
         "test_tool" => json!({ "path": "tools/one.test.ts" }),
         // The call belongs to no agent's session, so it runs as far as that.
         "recall" => json!({ "id": "r1.1" }),

@@ -66,6 +66,7 @@ const TOOLS: &[(&str, Reads, &str)] = &[
     ("graph_query", Reads::Filtered, "nodes of hidden files are left out before matching"),
     ("list_files", Reads::Filtered, "the tool repository as the filter shows it"),
     ("log", Reads::Filtered, "versions without what may not be seen"),
+    ("package_install", Reads::Masked, "the jail masks hidden files; manifests through the filter"),
     ("patch_file", Reads::Named, "a hidden tool is as if it were not there"),
     ("read_file", Reads::Named, "a hidden tool is as if it were not there, and not in meta.json"),
     ("recall", Reads::Nothing, "results of the caller's own session"),
@@ -338,6 +339,7 @@ fn special(tool: &str) -> Vec<Value> {
             json!({ "message": "All again", "branch": "side" }),
         ],
         "log" => vec![json!({ "limit": 1 }), json!({ "limit": 50 }), json!({ "path": "tools/hush/t.ts" })],
+        "package_install" => ["", "src", "vault"].iter().map(|path| json!({ "directory": path })).collect(),
         "shell_exec" => vec![
             json!({ "command": "cat .env server.pem src/secret/k.ts vault/v.ts .git/config .tgp/.state/note.txt 2>&1; true" }),
         ],

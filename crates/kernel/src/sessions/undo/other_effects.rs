@@ -58,6 +58,7 @@ fn kind_of(body: &Value) -> Option<&'static str> {
             (!only_reads).then_some("database")
         }
         "git_commit" => Some("git commits"),
+        "package_install" => Some("installed packages"),
         "write_file" | "patch_file" => Some("tool repository"),
         "sync" | "call_upstream" => Some("network"),
         "call_host" => Some("host program"),
