@@ -9,7 +9,7 @@ use tgp_contract::ToolError;
 use tgp_sandbox::{Sandbox, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, ConfigValue, ToolRuntime};
 
-use super::{Config, ConfigError, ConfigSource, find};
+use super::{Config, ConfigError, ConfigSource, UserConfig, find};
 use crate::boot::{BootError, BootOptions};
 use crate::{project_place, records, settings, trust};
 
@@ -95,6 +95,10 @@ impl Found {
         let used = self.use_script(unit, &|_: &str| None, options).await;
         let variables = std::mem::take(&mut self.variables);
         used.map_err(|error| {
+            // What is wrong with the user's own settings has nothing to do with the variables of a project.
+            if UserConfig::read(&options.environment).is_err() {
+                return error;
+            }
             let error = ToolError::from(error);
             let without = format!(
                 "it was read without the variables that are not confirmed ({}); `tgp trust` shows and confirms them",

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 
-use super::provider::{ModelChoice, NAMED, ResolvedModel};
+use super::provider::{ModelChoice, NAMED, ResolvedModel, SCRIPT};
 use super::store::Head;
 use crate::kernel::Kernel;
 use crate::trust::{Trust, TrustStore};
@@ -14,7 +14,7 @@ use crate::trust::{Trust, TrustStore};
 impl Kernel {
     /// Notes in the user's state with which server a session begins. Where that fails, a person names it again.
     pub(super) fn note_server(&self, head: &Head) {
-        let is_usual = head.base_url.is_none() && has_usual_address(&head.provider);
+        let is_usual = head.base_url.is_none() && sends_to_nobody_else(&head.provider);
         if let (false, Some(store)) = (is_usual, self.trust_store()) {
             let _ = store.note_server(self.project(), &head.id, &server(head));
         }
@@ -24,7 +24,7 @@ impl Kernel {
     /// `ECONFIG` where only the file of the session names the server.
     pub(super) fn check_server(&self, head: &Head, named: &ModelChoice) -> Result<(), ToolError> {
         let is_other = named.provider.as_ref().is_some_and(|provider| *provider != head.provider);
-        let provider_is_known = named.provider.is_some() || has_usual_address(&head.provider);
+        let provider_is_known = named.provider.is_some() || sends_to_nobody_else(&head.provider);
         let address_is_known = head.base_url.is_none() || named.base_url.is_some() || is_other;
         let of_settings = || {
             let usual = ResolvedModel::new(&ModelChoice::default(), self.config(), self.environment());
@@ -58,9 +58,9 @@ impl Kernel {
     }
 }
 
-/// Whether this is the name of a provider, whose address no file says.
-fn has_usual_address(provider: &str) -> bool {
-    NAMED.iter().any(|(name, _)| *name == provider)
+/// Whether this is the name of a provider, whose address no file says, or a script, which sends nothing.
+fn sends_to_nobody_else(provider: &str) -> bool {
+    provider.starts_with(SCRIPT) || NAMED.iter().any(|(name, _)| *name == provider)
 }
 
 fn server(head: &Head) -> Value {
