@@ -364,6 +364,11 @@ fn is_hook(parts: &[Cow<'_, str>]) -> bool {
     matches!(parts, [.., directory, name] if directory == "hooks" && !name.contains('.'))
 }
 
+/// Whether a rule can name the file: it can run later by itself, or a tool says so of its own change of it.
+pub(crate) fn is_listed(path: &RelativePath) -> bool {
+    counted(path).is_some()
+}
+
 /// Whether a file can run later at all, by its name.
 #[must_use]
 pub fn may_run_later(path: &RelativePath) -> bool {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::{call, events, results, say, script, state};
-use crate::project::{Project, Ran};
+use crate::packages::{RULES, reaches, run};
+use crate::project::Project;
 
 /// Names the folder with the runners that `cargo xtask test` installs.
 const RUNNERS: &str = "TGP_TEST_RUNNERS";
@@ -31,15 +32,6 @@ struct Sample {
 
 fn projects() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/projects")
-}
-
-/// Toolchains live in the home of the user who runs the tests; the user's git settings are not used.
-fn run(project: &Project, arguments: &[&str]) -> Ran {
-    let mut command = project.command(arguments);
-    if let Some(home) = std::env::var_os("HOME") {
-        command.env("HOME", home);
-    }
-    command.output().unwrap().into()
 }
 
 /// One session that plays `turns`, in which every call has to succeed. Gives its id.
@@ -100,7 +92,7 @@ fn every_day(sample: &Sample) {
     }
     project.run(&["init"]).expect_code(0);
     // A person has answered for the lists of packages, which `--yes` does not cover.
-    project.write("tgp.policy.yaml", crate::packages::RULES);
+    project.write("tgp.policy.yaml", RULES);
     project
         .write(".gitignore", "/.tgp/\n/tmp/\nnode_modules/\n.venv/\ntarget/\n__pycache__/\n.pytest_cache/\n");
     project
@@ -140,7 +132,7 @@ fn every_day(sample: &Sample) {
     assert_eq!(state(&project), "green", "{name}: renamed");
     assert!(project.file(to).is_file() && !project.file(from).exists(), "{name}");
 
-    let with_index = sample.dependency.filter(|(manager, arguments, _)| crate::packages::reaches(manager, arguments));
+    let with_index = sample.dependency.filter(|(manager, arguments, _)| reaches(manager, arguments));
     let dependency = with_index.map(|(_, _, wanted)| {
         let wanted: Value = serde_json::from_str(wanted).unwrap();
         let install = vec![call("package_install", wanted)];

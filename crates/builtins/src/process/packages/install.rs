@@ -146,6 +146,8 @@ impl PackageInstall {
         for tree in trees {
             let place = RelativePath::new(&tree.place.to_string_lossy())?;
             let router = invocation.router;
+            let whole = Target::File { root: Root::Project, path: place.clone(), access: Access::Write };
+            router.judge_directories(invocation, &[whole]).await?;
             if !router.may_restrict_below(invocation, Root::Project, &place).await {
                 continue;
             }

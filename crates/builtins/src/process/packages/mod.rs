@@ -130,13 +130,10 @@ impl Plan {
     }
 
     fn targets(&self) -> Result<Vec<Target>, ToolError> {
-        let file = |path, access| Target::File { root: Root::Project, path, access };
         let mut targets = vec![Target::Command { command: self.shown_command() }];
         if !self.directory.is_root() {
-            targets.push(file(self.directory.clone(), Access::Read));
-        }
-        if let Some(name) = self.manager.directory() {
-            targets.push(file(self.directory.join(name)?, Access::Write));
+            let path = self.directory.clone();
+            targets.push(Target::File { root: Root::Project, path, access: Access::Read });
         }
         Ok(targets)
     }

@@ -229,15 +229,18 @@ impl PackageTree {
         let inside = |path: &Path| path.strip_prefix(&self.place).map(Path::to_owned).unwrap_or_default();
         for change in self.changes.iter().rev() {
             let path = inside(&change.path);
+            let is_directory = match change.kind {
+                LayerChangeKind::Remove => false,
+                LayerChangeKind::RemoveDirectory => true,
+                _ => continue,
+            };
+            // The tree itself stays, and gets what is new.
             if path.as_os_str().is_empty() {
                 continue;
             }
             refuse_links(fresh, &path)?;
-            match change.kind {
-                LayerChangeKind::Remove => fs::remove_file(fresh.join(path))?,
-                LayerChangeKind::RemoveDirectory => fs::remove_dir(fresh.join(path))?,
-                _ => {}
-            }
+            let gone = fresh.join(path);
+            if is_directory { fs::remove_dir(gone)? } else { fs::remove_file(gone)? }
         }
         for change in &self.changes {
             let path = inside(&change.path);
