@@ -9,6 +9,7 @@ use tgp_contract::{Code, ToolError};
 use crate::fault::Fault;
 use crate::matrix::{Against, Choice, Externals, Provider, combinations};
 use crate::report::{RelayReport, Row, SuiteOutcome};
+use crate::substitutes::Substitutes;
 use crate::suites::{Case, Suite};
 use crate::world::{Fixture, World};
 
@@ -23,6 +24,7 @@ pub struct KitOptions {
     /// The program `tgp`: the command line under test, and the worker of real tools.
     pub tgp: PathBuf,
     pub externals: Externals,
+    pub substitutes: Substitutes,
     /// Suites and cases by name, such as `t1` or `t3.veto`; all of them where there is none.
     pub suites: Vec<String>,
     pub against: Against,
@@ -36,6 +38,7 @@ impl KitOptions {
         Self {
             tgp: tgp.into(),
             externals: Externals::default(),
+            substitutes: Substitutes::default(),
             suites: Vec::new(),
             against: Against::default(),
             timeout: DEFAULT_TIMEOUT,
@@ -74,7 +77,7 @@ impl Planned {
             under_test: self.suite.under_test(),
             real,
             fake: named(|maker| matches!(maker, Provider::Fake(_))),
-            external: named(|maker| matches!(maker, Provider::External(_))),
+            external: named(|maker| matches!(maker, Provider::External(_) | Provider::Substitute)),
             result: SuiteOutcome::Skipped,
             duration_ms: 0,
             fault: None,
@@ -95,7 +98,7 @@ impl Kit {
     /// # Errors
     /// `EVALIDATION` for a suite or case that there is not, and where nothing is left to run.
     pub fn new(options: KitOptions) -> Result<Self, ToolError> {
-        let KitOptions { tgp, externals, suites, against, timeout } = options;
+        let KitOptions { tgp, externals, substitutes, suites, against, timeout } = options;
         for wanted in &suites {
             let is_known = Suite::ALL.iter().any(|suite| {
                 suite.name() == wanted || suite.cases().iter().any(|case| case.id == wanted.as_str())
@@ -112,7 +115,8 @@ impl Kit {
         };
         let mut planned = Vec::new();
         for suite in Suite::ALL {
-            for choices in combinations(suite.roles(), suite.needs_product(), &externals, against) {
+            let all = combinations(suite.roles(), suite.needs_product(), &externals, &substitutes, against);
+            for choices in all {
                 for case in suite.cases().iter().filter(|case| is_wanted(suite, case)) {
                     planned.push(Planned { suite, case, choices: choices.clone() });
                 }
@@ -122,7 +126,7 @@ impl Kit {
             return Err(ToolError::new(Code::Validation, "no row of the matrix is left to run")
                 .help("a program takes a role only in suites that have it; name fewer filters"));
         }
-        Ok(Self { ground: Fixture { tgp, patience: timeout / 2 }, timeout, planned })
+        Ok(Self { ground: Fixture { tgp, substitutes, patience: timeout / 2 }, timeout, planned })
     }
 
     /// Every case there is, in the order of the matrix.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::substitutes::Substitutes;
+
 /// A part that a suite leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -27,6 +29,8 @@ pub(crate) enum Provider {
     Fake(&'static str),
     /// A command line.
     External(String),
+    /// One of the [`Substitutes`].
+    Substitute,
 }
 
 /// A role and who takes it.
@@ -43,13 +47,16 @@ impl Choice {
         match &self.maker {
             Provider::Real("") | Provider::Fake("") => role.to_owned(),
             Provider::Real(word) | Provider::Fake(word) => format!("{role} ({word})"),
-            Provider::External(_) => role.to_owned(),
+            Provider::External(_) | Provider::Substitute => role.to_owned(),
         }
     }
 }
 
 impl Role {
-    fn name(self) -> &'static str {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Tools, Self::Llm, Self::CliLlm, Self::Chronicle, Self::Graph, Self::Valve, Self::Agents];
+
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Llm | Self::CliLlm => "llm",
@@ -70,14 +77,16 @@ impl Role {
         }
     }
 
-    fn external(self, externals: &Externals) -> Option<&String> {
-        match self {
+    /// Who takes it from outside, if anybody does.
+    fn outsider(self, externals: &Externals, substitutes: &Substitutes) -> Option<Provider> {
+        let command = match self {
             Self::Tools => externals.tools.as_ref(),
             Self::Llm | Self::CliLlm => externals.llm.as_ref(),
             Self::Chronicle => externals.chronicle.as_ref(),
             Self::Graph => externals.graph.as_ref(),
             Self::Valve | Self::Agents => None,
-        }
+        };
+        command.cloned().map(Provider::External).or(substitutes.has(self).then_some(Provider::Substitute))
     }
 }
 
@@ -108,16 +117,18 @@ pub enum Against {
     Fakes,
 }
 
-/// Every combination of makers for the roles of a suite. With programs from outside only those in which one of them takes
+/// Every combination of makers for the roles of a suite. With parts from outside only those in which one of them takes
 /// part; with fakes alone none for a suite that needs the product.
 pub(crate) fn combinations(
     roles: &[Role],
     needs_product: bool,
     externals: &Externals,
+    substitutes: &Substitutes,
     against: Against,
 ) -> Vec<Vec<Choice>> {
-    let takes_part = roles.iter().any(|role| role.external(externals).is_some());
-    if !externals.is_empty() && !takes_part {
+    let takes_part = roles.iter().any(|role| role.outsider(externals, substitutes).is_some());
+    let has_outsiders = !externals.is_empty() || !substitutes.is_empty();
+    if has_outsiders && !takes_part {
         return Vec::new();
     }
     if against == Against::Fakes && needs_product {
@@ -125,8 +136,8 @@ pub(crate) fn combinations(
     }
     let mut all: Vec<Vec<Choice>> = vec![Vec::new()];
     for role in roles {
-        let makers = match role.external(externals) {
-            Some(command) => vec![Provider::External(command.clone())],
+        let makers = match role.outsider(externals, substitutes) {
+            Some(outsider) => vec![outsider],
             None => role
                 .makers()
                 .into_iter()

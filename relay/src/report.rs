@@ -40,7 +40,7 @@ pub struct Row {
     /// Parts of this product that take a role.
     pub real: Vec<String>,
     pub fake: Vec<String>,
-    /// Programs that were given from outside.
+    /// Programs and substitutes that were given from outside.
     pub external: Vec<String>,
     pub result: SuiteOutcome,
     pub duration_ms: u64,

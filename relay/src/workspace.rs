@@ -54,6 +54,21 @@ impl Workspace {
         std::fs::write(path, content).expecting("a file of the project")
     }
 
+    /// Puts a file in its place at once, as editors do: no one sees a part of it.
+    pub(crate) fn place(&self, name: &str, content: &str) -> Result<(), Fault> {
+        let whole = self.beside("whole");
+        std::fs::write(&whole, content).expecting("a file beside the project")?;
+        let path = self.project.join(name);
+        let folder = path.parent().unwrap_or(&self.project);
+        std::fs::create_dir_all(folder).expecting("a folder of the project")?;
+        std::fs::rename(whole, path).expecting("a file that can be put in its place")
+    }
+
+    /// Makes a symbolic link in the project.
+    pub(crate) fn link(&self, name: &str, target: &Path) -> Result<(), Fault> {
+        std::os::unix::fs::symlink(target, self.project.join(name)).expecting("a link in the project")
+    }
+
     pub(crate) fn remove(&self, name: &str) -> Result<(), Fault> {
         std::fs::remove_file(self.project.join(name)).expecting("a file that can be removed")
     }
@@ -68,7 +83,7 @@ impl Workspace {
         std::fs::read_to_string(self.project.join(name)).ok()
     }
 
-    /// Every file with its bytes, but for what parts keep for themselves.
+    /// Every file with its bytes and every link with its target, but for what parts keep for themselves.
     pub(crate) fn picture(&self) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.project.clone()];
@@ -78,11 +93,21 @@ impl Workspace {
                 if entry.file_name().to_str().is_some_and(|name| STATE.contains(&name)) {
                     continue;
                 }
-                if entry.file_type().expecting("an entry with a type")?.is_dir() {
+                let kind = entry.file_type().expecting("an entry with a type")?;
+                if kind.is_dir() {
                     folders.push(entry.path());
                 } else {
                     let path = entry.path();
-                    let bytes = std::fs::read(&path).expecting("a file that can be read")?;
+                    let bytes = if kind.is_symlink() {
+                        let target = std::fs::read_link(&path).expecting("a link that can be read")?;
+                        target.into_os_string().into_encoded_bytes()
+                    } else {
+                        match std::fs::read(&path) {
+                            // A part that works meanwhile may have removed a file of its own.
+                            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                            read => read.expecting("a file that can be read")?,
+                        }
+                    };
                     let name = path.strip_prefix(&self.project).unwrap_or(&path);
                     files.insert(name.display().to_string(), bytes);
                 }
@@ -99,6 +124,14 @@ impl Workspace {
         self.git(&["add", "--all"]).await?;
         self.git(&["commit", "--quiet", "--allow-empty", "--message", message]).await?;
         Ok(self.git(&["rev-parse", "HEAD"]).await?.trim().to_owned())
+    }
+
+    /// Enters in the repository who commits, for programs that do not have the environment of the kit.
+    pub(crate) async fn name_author(&self) -> Result<(), Fault> {
+        for (name, value) in [("user.name", "relay"), ("user.email", "relay@localhost")] {
+            self.git(&["config", name, value]).await?;
+        }
+        Ok(())
     }
 
     async fn git(&self, arguments: &[&str]) -> Result<String, Fault> {

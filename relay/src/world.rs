@@ -1,13 +1,13 @@
 //! What a case works with: a folder, and one part for each role that the row gives away.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tgp_contract::{
-    AgentRunner, Chronicle, ChronicleLayout, Graph, ModelProvider, StreamEvent, ToolCaller, ToolError,
+    AgentRunner, Chronicle, ChronicleLayout, Code, Graph, ModelProvider, StreamEvent, ToolCaller, ToolError,
 };
-use tgp_relay_fakes::{FakeModel, FakeRunner, MemoryChronicle, MemoryGraph};
+use tgp_relay_fakes::{FakeChronicle, FakeModel, FakeRunner, MemoryGraph};
 
 use crate::conversation::LoopRunner;
 use crate::fault::{Expecting, Fault};
@@ -16,7 +16,8 @@ use crate::protocol::{
     PartKind, Peer, PeerOptions, connect_chronicle, connect_graph, connect_model, connect_tools,
 };
 use crate::real::{self, HttpModels, KernelTools, ModelServer, ModelSource, OneModel, ScriptedModels};
-use crate::valves::{FakeValves, RealValves, ValveSource};
+use crate::substitutes::{RunnerGround, Substitutes};
+use crate::valves::{FakeValves, RealValves, ValveGround, ValvePart};
 use crate::workspace::Workspace;
 
 /// How the command line under test reaches its model.
@@ -32,6 +33,7 @@ pub(crate) enum CliModel {
 pub(crate) struct Fixture {
     /// The program `tgp`.
     pub(crate) tgp: PathBuf,
+    pub(crate) substitutes: Substitutes,
     /// For one answer of a program from outside.
     pub(crate) patience: Duration,
 }
@@ -45,14 +47,17 @@ pub(crate) struct World {
     tools: Option<Arc<dyn ToolCaller>>,
     models: Option<Box<dyn ModelSource>>,
     chronicle: Option<Arc<dyn Chronicle>>,
+    /// Who makes it, for a case that starts it again.
+    chronicle_maker: Option<Provider>,
+    chronicle_peer: Option<Arc<Peer>>,
     /// Where the files of its chronicle are.
     layout: ChronicleLayout,
     graph: Option<Arc<dyn Graph>>,
-    valve: Option<Box<dyn ValveSource>>,
+    valve: Option<Arc<dyn ValvePart>>,
     agents: Option<Provider>,
     cli_model: Option<CliModel>,
     kernel: Option<KernelTools>,
-    peers: Vec<Arc<Peer>>,
+    peers: Mutex<Vec<Arc<Peer>>>,
 }
 
 impl World {
@@ -65,13 +70,15 @@ impl World {
             tools: None,
             models: None,
             chronicle: None,
+            chronicle_maker: None,
+            chronicle_peer: None,
             layout: ChronicleLayout::default(),
             graph: None,
             valve: None,
             agents: None,
             cli_model: None,
             kernel: None,
-            peers: Vec::new(),
+            peers: Mutex::default(),
         };
         for choice in choices {
             if let Err(error) = world.take(choice).await {
@@ -91,18 +98,12 @@ impl World {
             Role::CliLlm => self.cli_model = Some(self.make_cli_model(&choice.maker, &project).await?),
             Role::Agents => self.agents = Some(choice.maker.clone()),
             Role::Chronicle => {
-                self.chronicle = Some(match &choice.maker {
-                    Provider::Real(word) => {
-                        if *word == BESIDE {
-                            self.layout = ChronicleLayout::Beside;
-                        }
-                        real::file_chronicle(&project, self.layout)?
-                    }
-                    Provider::Fake(_) => Arc::new(MemoryChronicle::new()),
-                    Provider::External(command) => {
-                        connect_chronicle(&self.peer(PartKind::Chronicle, command, &project).await?)
-                    }
-                });
+                if choice.maker == Provider::Real(BESIDE) {
+                    self.layout = ChronicleLayout::Beside;
+                }
+                let (chronicle, peer) = self.make_chronicle(&choice.maker).await?;
+                (self.chronicle, self.chronicle_peer) = (Some(chronicle), peer);
+                self.chronicle_maker = Some(choice.maker.clone());
             }
             Role::Graph => {
                 self.graph = Some(match &choice.maker {
@@ -113,20 +114,44 @@ impl World {
                     Provider::External(command) => {
                         connect_graph(&self.peer(PartKind::Graph, command, &project).await?)
                     }
+                    Provider::Substitute => substitute(&self.ground.substitutes.graph)?(&project)?,
                 });
             }
             Role::Valve => {
-                let chronicle = self.chronicle.clone().ok_or_else(|| {
-                    ToolError::new(tgp_contract::Code::Internal, "a valve needs a chronicle before it")
-                })?;
+                let chronicle = self
+                    .chronicle
+                    .clone()
+                    .ok_or_else(|| ToolError::new(Code::Internal, "a valve needs a chronicle before it"))?;
                 let memory = self.workspace.beside("valve");
                 self.valve = Some(match &choice.maker {
-                    Provider::Real(_) => Box::new(RealValves::new(project, &memory, chronicle, self.layout)?),
-                    _ => Box::new(FakeValves::new(project, &memory, chronicle)),
+                    Provider::Real(_) => Arc::new(RealValves::new(project, &memory, chronicle, self.layout)?),
+                    Provider::Substitute => substitute(&self.ground.substitutes.valve)?(ValveGround {
+                        project,
+                        memory,
+                        chronicle,
+                    })?,
+                    _ => Arc::new(FakeValves::new(ValveGround { project, memory, chronicle })),
                 });
             }
         }
         Ok(())
+    }
+
+    /// A chronicle on the project, and the program that it is.
+    async fn make_chronicle(
+        &self,
+        maker: &Provider,
+    ) -> Result<(Arc<dyn Chronicle>, Option<Arc<Peer>>), ToolError> {
+        let project = self.workspace.project();
+        Ok(match maker {
+            Provider::Real(_) => (real::file_chronicle(project, self.layout)?, None),
+            Provider::Fake(_) => (Arc::new(FakeChronicle::new(project)), None),
+            Provider::External(command) => {
+                let peer = self.peer(PartKind::Chronicle, command, project).await?;
+                (connect_chronicle(&peer), Some(peer))
+            }
+            Provider::Substitute => (substitute(&self.ground.substitutes.chronicle)?(project)?, None),
+        })
     }
 
     async fn make_tools(
@@ -146,6 +171,7 @@ impl World {
             Provider::External(command) => {
                 connect_tools(&self.peer(PartKind::Tools, command, project).await?).await
             }
+            Provider::Substitute => substitute(&self.ground.substitutes.tools)?(project),
         }
     }
 
@@ -164,6 +190,7 @@ impl World {
                 let peer = self.peer(PartKind::Llm, command, project).await?;
                 Box::new(OneModel(connect_model(&peer)))
             }
+            Provider::Substitute => Box::new(OneModel(substitute(&self.ground.substitutes.llm)?(project)?)),
         })
     }
 
@@ -175,10 +202,11 @@ impl World {
                 let peer = self.peer(PartKind::Llm, command, project).await?;
                 CliModel::Http(ModelServer::start(connect_model(&peer)).await?)
             }
+            Provider::Substitute => return Err(missing("the model of the command line")),
         })
     }
 
-    async fn peer(&mut self, part: PartKind, command: &str, project: &Path) -> Result<Arc<Peer>, ToolError> {
+    async fn peer(&self, part: PartKind, command: &str, project: &Path) -> Result<Arc<Peer>, ToolError> {
         let options = PeerOptions {
             command: command.to_owned(),
             part,
@@ -186,7 +214,7 @@ impl World {
             patience: self.ground.patience,
         };
         let peer = Arc::new(Peer::start(options).await?);
-        self.peers.push(Arc::clone(&peer));
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&peer));
         Ok(peer)
     }
 
@@ -203,11 +231,22 @@ impl World {
         given(self.chronicle.clone(), "chronicle")
     }
 
+    /// The chronicle after its end and another start: a program is ended and started again, and everything else is made
+    /// once more for the same project.
+    pub(crate) async fn restarted_chronicle(&self) -> Result<Arc<dyn Chronicle>, Fault> {
+        if let Some(peer) = &self.chronicle_peer {
+            peer.close().await;
+        }
+        let maker = given(self.chronicle_maker.as_ref(), "chronicle")?;
+        let (chronicle, _) = self.make_chronicle(maker).await.expecting("a chronicle that starts again")?;
+        Ok(chronicle)
+    }
+
     pub(crate) fn graph(&self) -> Result<Arc<dyn Graph>, Fault> {
         given(self.graph.clone(), "graph")
     }
 
-    pub(crate) fn valve(&self) -> Result<&dyn ValveSource, Fault> {
+    pub(crate) fn valve(&self) -> Result<&dyn ValvePart, Fault> {
         given(self.valve.as_deref(), "valve")
     }
 
@@ -216,6 +255,10 @@ impl World {
         let tools = self.tools()?;
         Ok(match given(self.agents.as_ref(), "agents")? {
             Provider::Real(_) => Arc::new(LoopRunner { model, tools }),
+            Provider::Substitute => {
+                let make = substitute(&self.ground.substitutes.agents).expecting("a substitute")?;
+                make(RunnerGround { model, tools }).expecting("agents that can be made")?
+            }
             _ => Arc::new(FakeRunner::new(model, tools)),
         })
     }
@@ -231,7 +274,7 @@ impl World {
         if let Some(kernel) = kernel {
             kernel.shutdown().await;
         }
-        for peer in peers {
+        for peer in peers.into_inner().unwrap_or_else(PoisonError::into_inner) {
             peer.close().await;
         }
     }
@@ -241,4 +284,13 @@ fn given<T>(part: Option<T>, role: &str) -> Result<T, Fault> {
     part.ok_or_else(|| {
         Fault::new(format!("a part for {role}"), "a row without one, which is a bug of the kit")
     })
+}
+
+/// A substitute that a row was planned with.
+fn substitute<T>(make: &Option<T>) -> Result<&T, ToolError> {
+    make.as_ref().ok_or_else(|| missing("a substitute"))
+}
+
+fn missing(what: &str) -> ToolError {
+    ToolError::new(Code::Internal, format!("{what} is missing, which is a bug of the kit"))
 }

@@ -9,6 +9,9 @@ import re
 
 from relay_part import Part, PartError, loads
 
+# Bytes of a line with its end, and levels of the value of a field.
+MAX_LINE_BYTES = 1 << 20
+MAX_LEVELS = 64
 SCOPE = re.compile(r"^(\.sage/[^/]+|src/(?:.*/)?[^/]+)\.sage$")
 
 
@@ -80,6 +83,18 @@ def is_time(text):
     return True
 
 
+def depth(value):
+    """How many lists and objects are inside of each other, as far as it matters."""
+    levels, values = 0, [value]
+    while levels <= MAX_LEVELS:
+        inner = [list(one.values()) if isinstance(one, dict) else one for one in values if isinstance(one, (list, dict))]
+        if not inner:
+            break
+        values = [item for items in inner for item in items]
+        levels += 1
+    return levels
+
+
 def event_id(event):
     """The event's own id, when it is an event at all."""
     actor = event.get("actor")
@@ -89,6 +104,8 @@ def event_id(event):
         raise PartError("EVALIDATION", "an event has type, timestamp and an actor with agent and id")
     if not is_time(event["timestamp"]):
         raise PartError("EVALIDATION", f"`{event['timestamp']}` is no time of RFC 3339")
+    if max(depth(value) for value in event.values()) > MAX_LEVELS:
+        raise PartError("EVALIDATION", f"a value has more than {MAX_LEVELS} levels")
     bare = {name: value for name, value in event.items() if name != "eventId"}
     own = hashlib.sha256(canonical(bare).encode()).hexdigest()
     if event.get("eventId") not in (None, own):
@@ -124,6 +141,8 @@ class Chronicle(Part):
         event = params["event"]
         own = event_id(event)
         line = canonical({**event, "eventId": own})
+        if len(line.encode()) >= MAX_LINE_BYTES:
+            raise PartError("EVALIDATION", f"the event needs more than {MAX_LINE_BYTES} bytes")
         appended = line not in self.lines(params["file"])
         if appended:
             self.keep(place, line)

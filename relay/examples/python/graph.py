@@ -1,26 +1,18 @@
 #!/usr/bin/env python3
-"""A graph in Python that knows no Cypher: it recognises the questions of relay/fixtures/graph-questions."""
+"""A graph in Python that knows the part of Cypher of relay/fixtures/graph-questions/README.md."""
 
 import os
 import posixpath
 import re
 import subprocess
 
+import cypher
 from relay_part import Part, PartError
 
 WORK_TREE = "WORKTREE"
-QUESTIONS = {
-    "MATCH (f:File) RETURN f.path AS path": "files",
-    "MATCH (f:File {path: $path}) RETURN f.path AS path": "by_path",
-    "MATCH (f:File {name: $name}) RETURN f.path AS path": "by_name",
-    "MATCH (f:File) WHERE f.path IN $paths RETURN f.path AS path": "known",
-    "MATCH (new:File)-[:WAS_RENAMED_FROM]->(old:File) RETURN new.path AS path, old.path AS earlier": "renames",
-    "MATCH (f:File {path: $path})-[:WAS_RENAMED_FROM*]->(old:File) RETURN old.path AS path": "chain",
-    "MATCH (a:File)-[:IMPORTS]->(b:File) WHERE b.path IN $paths "
-    "RETURN DISTINCT b.path AS imported, a.path AS importer": "importers",
-}
-COLUMNS = {"renames": ["path", "earlier"], "importers": ["imported", "importer"]}
 IMPORT = re.compile(r"""^\s*(?:import|export)\b.*?['"](\.[^'"]*)['"]""", re.MULTILINE)
+EXPORT = re.compile(r"^export (?:function|const) (\w+)", re.MULTILINE)
+SOURCES = (".ts", ".tsx", ".js")
 ENDINGS = ("", ".ts", ".tsx", ".js", "/index.ts")
 # Seconds that one run of git may take.
 GIT_PATIENCE = 30
@@ -87,46 +79,42 @@ class Graph(Part):
         return self.commits[found], {"ref": commit or found, "commit": found, "draft": False, "behind": False}
 
     def ask(self, snapshot, standing, question):
-        kind = QUESTIONS.get(" ".join(question["query"].split()))
-        if kind is None:
-            raise PartError("EVALIDATION", "this graph knows no Cypher but the questions of the relay")
-        params = question.get("params") or {}
-        rows = getattr(self, "ask_" + kind)(snapshot, params)
-        return {"columns": COLUMNS.get(kind, ["path"]), "rows": [list(row) for row in rows], "truncated": False, **standing}
+        chain = cypher.Chain(question["query"], question.get("params") or {})
+        rows = chain.rows(*self.facts(snapshot))
+        return {"columns": chain.columns, "rows": rows, "truncated": False, **standing}
 
-    def ask_files(self, snapshot, _params):
-        return [(path,) for path in snapshot["files"]]
+    def facts(self, snapshot):
+        """Nodes, and relationships as (start, type, end) with numbers of nodes."""
+        nodes, links, number = [], [], {}
 
-    def ask_by_path(self, snapshot, params):
-        return [(path,) for path in snapshot["files"] if path == params["path"]]
+        def file(path):
+            if path not in number:
+                number[path] = len(nodes)
+                # What is an end of a rename and no file any more is seen over that rename alone.
+                nodes.append({"label": "File", "gone": path not in snapshot["files"], "path": path,
+                              "name": posixpath.basename(path)})
+            return number[path]
 
-    def ask_by_name(self, snapshot, params):
-        return [(path,) for path in snapshot["files"] if posixpath.basename(path) == params["name"]]
+        for path in snapshot["files"]:
+            file(path)
+        for new, old in sorted(snapshot["renames"]):
+            links.append((file(new), "WAS_RENAMED_FROM", file(old)))
+        for path, text in snapshot["files"].items():
+            if not path.endswith(SOURCES):
+                continue
+            links += [(file(path), "IMPORTS", file(target)) for target in sorted(set(self.imported(snapshot, path, text)))]
+            for name in sorted(set(self.defined(text))):
+                links.append((file(path), "DEFINES", len(nodes)))
+                nodes.append({"label": "Symbol", "gone": False, "path": path, "name": name})
+        return nodes, links
 
-    def ask_known(self, snapshot, params):
-        return [(path,) for path in snapshot["files"] if path in params["paths"]]
+    def imported(self, snapshot, path, text):
+        for target in IMPORT.findall(text):
+            found = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+            yield from [found + ending for ending in ENDINGS if found + ending in snapshot["files"]][:1]
 
-    def ask_renames(self, snapshot, _params):
-        return sorted(snapshot["renames"])
-
-    def ask_chain(self, snapshot, params):
-        names, path = [], params["path"]
-        while True:
-            older = [old for new, old in snapshot["renames"] if new == path and old not in names]
-            if not older:
-                return [(name,) for name in names]
-            path = older[0]
-            names.append(path)
-
-    def ask_importers(self, snapshot, params):
-        pairs = set()
-        for importer, text in snapshot["files"].items():
-            for target in IMPORT.findall(text):
-                path = posixpath.normpath(posixpath.join(posixpath.dirname(importer), target))
-                found = [path + ending for ending in ENDINGS if path + ending in snapshot["files"]]
-                if found and found[0] in params["paths"]:
-                    pairs.add((found[0], importer))
-        return sorted(pairs)
+    def defined(self, text):
+        return EXPORT.findall(text)
 
     def on_ingest(self, _request, params):
         name = params["commit"]

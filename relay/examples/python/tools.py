@@ -32,6 +32,8 @@ def schema(properties, required, **more):
 EDITS = {"type": "array", "minItems": 1, "items": schema(EDIT, ["search", "replace"])}
 TOOLS = [
     ("Echo", [], "Say the text again.", "read", schema({"text": TEXT}, ["text"])),
+    ("exec_tool", [], "Run the forged tool, which gives twice a number.", "execute",
+     schema({"path": NAME, "args": {}}, ["path"])),
     ("fs_delete", [], "Delete a file.", "write", schema({"path": NAME, "expected_sha256": HASH}, ["path"])),
     ("fs_edit", ["Edit"], "Replace pieces of text in a file.", "write",
      schema({"path": NAME, "expected_sha256": HASH, "edits": EDITS, **EDIT}, ["path"],
@@ -41,14 +43,16 @@ TOOLS = [
      schema({"path": NAME, "content": TEXT, "expected_sha256": HASH}, ["path", "content"])),
     ("shell_exec", ["Bash"], "Run a command line.", "execute", schema({"command": NAME}, ["command"])),
 ]
-TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
+# The forged tool that is there from the beginning, with what it takes.
+FORGED = {"tools/relay/twice.ts": schema({"count": {"type": "number"}, "label": TEXT}, ["count"])}
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list}
 
 
 def problem(value, rule, where="arguments"):
     """Why a value does not fit the few words of JSON Schema that are used above; nothing when it does."""
     if "type" in rule:
         fits = isinstance(value, TYPES[rule["type"]])
-        if not fits or (rule["type"] == "integer" and isinstance(value, bool)):
+        if not fits or (rule["type"] in ("integer", "number") and isinstance(value, bool)):
             return f"{where} is not of type {rule['type']}"
     if isinstance(value, str):
         if len(value) < rule.get("minLength", 0):
@@ -168,6 +172,8 @@ class Tools(Part):
         """What a tool answers, and the new content of each file that it would change."""
         if name == "Echo":
             return {"echoed": arguments["text"]}, {}
+        if name == "exec_tool":
+            return {"result": self.forged(arguments["path"], arguments.get("args"))}, {}
         if name == "shell_exec":
             return self.shell(arguments["command"])
         path = arguments["path"]
@@ -200,6 +206,15 @@ class Tools(Part):
             text = text.replace(edit["search"], edit["replace"])
         after = text.encode()
         return {"path": path, "bytes": len(after), "sha256": sha256(after)}, {path: after}
+
+    def forged(self, path, arguments):
+        rule = FORGED.get(path)
+        if rule is None:
+            raise PartError("ENOTFOUND", f"there is no forged tool `{path}`")
+        wrong = problem(arguments, rule)
+        if wrong:
+            raise PartError("EVALIDATION", f"`{path}`: {wrong}")
+        return arguments["count"] * 2
 
     def shell(self, command):
         """Runs a command on a copy of the project, and finds out what it would change. This is no sandbox."""

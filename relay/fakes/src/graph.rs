@@ -1,23 +1,21 @@
-//! A graph in memory: a set of files for each commit, and which file imports which.
+//! A graph in memory: for each commit the set of its files, what they export, and which file imports which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
 use tgp_contract::{Change, Code, Graph, GraphQuery, GraphRows, IngestSummary, SnapshotInfo, ToolError};
 use tokio::sync::Mutex;
 
-use crate::imports;
-use crate::questions::{Question, text, texts};
-use crate::repository::{Repository, Snapshot, imports_of};
+use crate::cypher::ChainQuery;
+use crate::imports::is_source;
+use crate::matching::Facts;
+use crate::repository::{Repository, Snapshot, Source};
 
 /// The files as they are, as a name of a commit.
 const WORK_TREE: &str = "WORKTREE";
-/// Steps from a path to what it was called before; a longer way goes round in a circle.
-const MAX_RENAMES: usize = 1_000;
 
-/// Answers the normative questions about the commits of a repository on disk, which it reads with the program `git`.
+/// Answers questions in a part of Cypher about the commits of a repository on disk, which it reads with the program `git`.
 pub struct MemoryGraph {
     repository: Repository,
     commits: Mutex<Commits>,
@@ -109,11 +107,14 @@ impl Graph for MemoryGraph {
             let path = change.path().as_str().to_owned();
             match change {
                 Change::Write { content, .. } => {
-                    after.imports.insert(path.clone(), imports_of(&String::from_utf8_lossy(content)));
+                    if is_source(&path) {
+                        let source = Source::of(&String::from_utf8_lossy(content));
+                        after.sources.insert(path.clone(), source);
+                    }
                     after.files.insert(path);
                 }
                 Change::Remove { .. } => {
-                    after.imports.remove(&path);
+                    after.sources.remove(&path);
                     after.files.remove(&path);
                 }
             }
@@ -148,61 +149,8 @@ fn answer(
     question: &GraphQuery,
     standing: SnapshotInfo,
 ) -> Result<GraphRows, ToolError> {
-    let asked = Question::recognise(&question.query)?;
-    let params = &question.params;
-    let files = || snapshot.files.iter();
-    let one = |path: &String| vec![json!(path)];
-    let rows: Vec<Vec<Value>> = match asked {
-        Question::Files => files().map(one).collect(),
-        Question::FileByPath => {
-            let path = text(params, "path")?;
-            files().filter(|known| **known == path).map(one).collect()
-        }
-        Question::FileByName => {
-            let name = text(params, "name")?;
-            let is_named = |path: &&String| path.rsplit('/').next() == Some(name.as_str());
-            files().filter(is_named).map(one).collect()
-        }
-        Question::KnownFiles => {
-            let paths = texts(params, "paths")?;
-            files().filter(|path| paths.contains(path)).map(one).collect()
-        }
-        Question::Renames => snapshot.renames.iter().map(|(new, old)| vec![json!(new), json!(old)]).collect(),
-        Question::RenameChain => chain(snapshot, text(params, "path")?).iter().map(one).collect(),
-        Question::Importers => {
-            let paths = texts(params, "paths")?;
-            let imported = imported(snapshot);
-            let wanted = imported.iter().filter(|(imported, _)| paths.contains(imported));
-            wanted.map(|(imported, importer)| vec![json!(imported), json!(importer)]).collect()
-        }
-    };
-    let columns = asked.columns().iter().map(|column| (*column).to_owned()).collect();
+    let asked = ChainQuery::parse(&question.query, &question.params)?;
+    let rows = Facts::new(snapshot).rows(&asked)?;
+    let columns = asked.columns.into_iter().map(|column| column.name).collect();
     Ok(GraphRows { columns, rows, truncated: false, standing })
-}
-
-/// What a path was called before, the youngest name first.
-fn chain(snapshot: &Snapshot, mut path: String) -> Vec<String> {
-    let mut names = Vec::new();
-    for _ in 0..MAX_RENAMES {
-        let Some((_, old)) = snapshot.renames.iter().find(|(new, _)| *new == path) else { break };
-        if names.contains(old) {
-            break;
-        }
-        names.push(old.clone());
-        path.clone_from(old);
-    }
-    names
-}
-
-/// Pairs of a file and one that imports it.
-fn imported(snapshot: &Snapshot) -> BTreeSet<(String, String)> {
-    let mut pairs = BTreeSet::new();
-    for (importer, texts) in &snapshot.imports {
-        for text in texts {
-            if let Some(path) = imports::resolve(importer, text, &snapshot.files) {
-                pairs.insert((path, importer.clone()));
-            }
-        }
-    }
-    pairs
 }

@@ -1,4 +1,4 @@
-//! Which files a source imports by a relative path, found line by line.
+//! Which files a source imports by a relative path and what it exports, found line by line.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,14 @@ pub(crate) fn named(line: &str) -> Vec<&str> {
         return Vec::new();
     }
     line.split(['\'', '"']).skip(1).step_by(2).filter(|text| text.starts_with('.')).collect()
+}
+
+/// The function or constant of a line such as `export const b = 1;`.
+pub(crate) fn defined(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("export ")?;
+    let rest = rest.strip_prefix("function ").or_else(|| rest.strip_prefix("const "))?;
+    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_')?;
+    rest.get(..end).filter(|name| !name.is_empty())
 }
 
 /// The file that `text` means in a source, of those that there are.

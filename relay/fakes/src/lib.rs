@@ -6,8 +6,10 @@
 
 mod chronicle;
 mod commands;
+mod cypher;
 mod graph;
 mod imports;
+mod matching;
 mod model;
 mod questions;
 mod repository;
@@ -15,7 +17,7 @@ mod runner;
 mod tools;
 mod valve;
 
-pub use chronicle::MemoryChronicle;
+pub use chronicle::FakeChronicle;
 pub use graph::MemoryGraph;
 pub use model::{FakeModel, ScriptedModel};
 pub use questions::Question;

@@ -20,12 +20,30 @@ const MAX_COMMITS: usize = 1_000;
 /// Bytes of a source that imports are looked for in.
 const MAX_SOURCE: u64 = 1 << 20;
 
-/// The files of one commit, or of the work tree, and which file imports which.
+/// What a source says, found line by line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    /// The texts of its imports, as they are written.
+    pub(crate) imports: BTreeSet<String>,
+    /// The names of its exported functions and constants.
+    pub(crate) symbols: BTreeSet<String>,
+}
+
+impl Source {
+    pub(crate) fn of(text: &str) -> Self {
+        Self {
+            imports: text.lines().flat_map(imports::named).map(str::to_owned).collect(),
+            symbols: text.lines().filter_map(imports::defined).map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// The files of one commit, or of the work tree, with what the sources among them say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) files: BTreeSet<String>,
-    /// From the file that imports to the texts of its imports, as they are written.
-    pub(crate) imports: BTreeMap<String, BTreeSet<String>>,
+    /// What the sources among them import and define.
+    pub(crate) sources: BTreeMap<String, Source>,
     /// From the new path to the old one.
     pub(crate) renames: BTreeSet<(String, String)>,
 }
@@ -62,13 +80,13 @@ impl Repository {
         Ok(listed.split_whitespace().nth(1).map(str::to_owned))
     }
 
-    /// Files and imports of a commit, and the renames that it made itself.
+    /// Files and sources of a commit, and the renames that it made itself.
     pub(crate) async fn snapshot(&self, commit: &str, parent: Option<&str>) -> Result<Snapshot, ToolError> {
         let files = names(&self.git(&["ls-tree", "-r", "-z", "--name-only", commit]).await?);
-        let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut sources = BTreeMap::new();
         for path in files.iter().filter(|path| imports::is_source(path)) {
             let text = self.git(&["show", &format!("{commit}:{path}")]).await?;
-            imports.insert(path.clone(), imports_of(&text));
+            sources.insert(path.clone(), Source::of(&text));
         }
         let mut renames = BTreeSet::new();
         if let Some(parent) = parent {
@@ -80,7 +98,7 @@ impl Repository {
                 renames.insert((new.to_owned(), old.to_owned()));
             }
         }
-        Ok(Snapshot { files, imports, renames })
+        Ok(Snapshot { files, sources, renames })
     }
 
     /// The files as they are, but for those that git ignores.
@@ -95,7 +113,7 @@ impl Repository {
             }
             if imports::is_source(&path) && metadata.len() <= MAX_SOURCE {
                 let text = std::fs::read(&place).unwrap_or_default();
-                snapshot.imports.insert(path.clone(), imports_of(&String::from_utf8_lossy(&text)));
+                snapshot.sources.insert(path.clone(), Source::of(&String::from_utf8_lossy(&text)));
             }
             snapshot.files.insert(path);
         }
@@ -135,11 +153,6 @@ impl Repository {
             Some(status) => Err(failed(status.to_string())),
         }
     }
-}
-
-/// The imports of a text, as they are written.
-pub(crate) fn imports_of(text: &str) -> BTreeSet<String> {
-    text.lines().flat_map(imports::named).map(str::to_owned).collect()
 }
 
 fn names(listed: &str) -> BTreeSet<String> {

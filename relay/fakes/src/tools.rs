@@ -14,6 +14,8 @@ use tgp_contract::{
 
 use crate::commands;
 
+/// The forged tool that every fake has.
+const FORGED: &str = "tools/relay/twice.ts";
 /// Problems with arguments that one error names.
 const MAX_PROBLEMS: usize = 5;
 
@@ -90,6 +92,10 @@ impl FakeTools {
         let word = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         if tool == "Echo" {
             return Ok(Done { data: fields(json!({ "echoed": word("text") })), ..Done::default() });
+        }
+        if tool == "exec_tool" {
+            let result = forged(word("path"), arguments.get("args").unwrap_or(&Value::Null))?;
+            return Ok(Done { data: fields(json!({ "result": result })), ..Done::default() });
         }
         if tool == "shell_exec" {
             let ran = commands::run(word("command"), self.files.as_ref())?;
@@ -202,16 +208,39 @@ impl ToolCaller for FakeTools {
     }
 }
 
+/// The forged tool that every fake has: twice the number `count`.
+fn forged(path: &str, arguments: &Value) -> Result<Value, ToolError> {
+    if path != FORGED {
+        return Err(ToolError::new(Code::NotFound, format!("there is no forged tool `{path}`"))
+            .help(format!("the fake tools have `{FORGED}` only")));
+    }
+    let properties = json!({ "count": { "type": "number" }, "label": { "type": "string" } });
+    fits(path, &schema(&properties, &["count"]), arguments)?;
+    Ok(json!(arguments.get("count").and_then(Value::as_f64).map(|number| number * 2.0)))
+}
+
 fn check(definition: &ToolDefinition, arguments: &Value) -> Result<(), ToolError> {
-    let validator = jsonschema::validator_for(&definition.input_schema)
+    fits(definition.name.as_str(), &definition.input_schema, arguments)
+}
+
+fn fits(tool: &str, schema: &Value, arguments: &Value) -> Result<(), ToolError> {
+    let validator = jsonschema::validator_for(schema)
         .map_err(|error| ToolError::new(Code::Internal, format!("a schema is not a schema: {error}")))?;
     let problems: Vec<String> =
-        validator.iter_errors(arguments).take(MAX_PROBLEMS).map(|error| error.to_string()).collect();
+        validator.iter_errors(arguments).take(MAX_PROBLEMS).map(|error| at(&error)).collect();
     if problems.is_empty() {
         return Ok(());
     }
-    let message = format!("the arguments of `{}` do not fit: {}", definition.name, problems.join("; "));
+    let message = format!("the arguments of `{tool}` do not fit: {}", problems.join("; "));
     Err(ToolError::new(Code::Validation, message).help("compare them with the tool's input schema"))
+}
+
+/// A problem with its place in the arguments.
+fn at(error: &jsonschema::ValidationError<'_>) -> String {
+    match error.instance_path().to_string() {
+        place if place.is_empty() => error.to_string(),
+        place => format!("`{}`: {error}", place.trim_start_matches('/')),
+    }
 }
 
 /// The lines that were asked for, each with its end.
@@ -319,6 +348,13 @@ fn definitions() -> Result<Vec<ToolDefinition>, ToolError> {
             "Delete a file.",
             Effect::Write,
             schema(&json!({ "path": path, "expected_sha256": hash }), &["path"]),
+        ),
+        (
+            "exec_tool",
+            None,
+            "Run the forged tool, which gives twice a number.",
+            Effect::Execute,
+            schema(&json!({ "path": path, "args": {} }), &["path"]),
         ),
         (
             "shell_exec",

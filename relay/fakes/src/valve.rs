@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use tgp_contract::{
@@ -12,9 +12,12 @@ use tgp_contract::{
 };
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use tokio::sync::oneshot;
 
 /// Files that one scan takes; more were not meant for a fake.
 const MAX_FILES: usize = 10_000;
+/// How often a watch scans.
+const SCAN_EVERY: Duration = Duration::from_millis(20);
 /// Folders whose files never trigger anything.
 const IGNORED: [&str; 3] = [".git", CHRONICLE_DIRECTORY, ".tgp"];
 
@@ -77,6 +80,20 @@ impl FakeValve {
         Ok(skipped)
     }
 
+    /// Scans again and again until `stopped` completes or its sender is gone, and once more then.
+    ///
+    /// # Errors
+    /// As [`FakeValve::scan`].
+    pub async fn watch(&self, mut stopped: oneshot::Receiver<()>) -> Result<(), ToolError> {
+        loop {
+            let is_stopped = tokio::time::timeout(SCAN_EVERY, &mut stopped).await.is_ok();
+            self.scan().await?;
+            if is_stopped {
+                return Ok(());
+            }
+        }
+    }
+
     async fn tell(
         &self,
         persona: &Persona,
@@ -119,12 +136,13 @@ impl FakeValve {
             for entry in listed {
                 let entry = entry.map_err(|error| internal(&error))?;
                 let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-                let metadata = entry.metadata().map_err(|error| internal(&error))?;
+                // A file that is gone by now is one that the next scan does not find.
+                let Some(metadata) = there(entry.metadata())? else { continue };
                 let path = folder.join(&name)?;
                 if metadata.is_dir() && !IGNORED.contains(&name.as_str()) {
                     folders.push(path);
                 } else if metadata.is_file() {
-                    let bytes = std::fs::read(entry.path()).map_err(|error| internal(&error))?;
+                    let Some(bytes) = there(std::fs::read(entry.path()))? else { continue };
                     // In some layouts chronicles are beside the files that they are about.
                     if has_chronicle_name(&path) && is_chronicle_content(&bytes) {
                         continue;
@@ -181,6 +199,15 @@ fn differences(
     }
     found.sort_by(|one, other| (one.written, &one.path).cmp(&(other.written, &other.path)));
     found
+}
+
+/// What was read of something; none where it is gone.
+fn there<T>(read: std::io::Result<T>) -> Result<Option<T>, ToolError> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(internal(&error)),
+    }
 }
 
 fn internal(error: &dyn std::fmt::Display) -> ToolError {

@@ -205,7 +205,7 @@ async fn make(options: &RelayServeOptions, directory: &Path) -> Result<(Arc<Serv
         PartKind::Chronicle if is_real => {
             Served::Chronicle(real::file_chronicle(directory, ChronicleLayout::default())?)
         }
-        PartKind::Chronicle => Served::Chronicle(Arc::new(tgp_relay_fakes::MemoryChronicle::new())),
+        PartKind::Chronicle => Served::Chronicle(Arc::new(tgp_relay_fakes::FakeChronicle::new(directory))),
         PartKind::Graph if is_real => {
             let folder = tempfile::tempdir().map_err(|error| {
                 ToolError::new(Code::Internal, format!("no temporary directory for the graph: {error}"))

@@ -1,11 +1,16 @@
 //! The suites: each case is written once, over parts of which it knows nothing but the contract.
 
 mod fixtures;
+mod t1_files;
 mod t1_tools_llm;
+mod t2_composed;
 mod t2_graph;
 mod t3_agents;
 mod t4_aql;
+mod t4_forged;
 mod t5_cli;
+mod t5_tools;
+mod t6_rapid;
 mod t6_valve;
 
 use std::pin::Pin;

@@ -8,7 +8,7 @@ use tgp_contract::{
     ToolName, ToolResult,
 };
 
-use super::{Case, Running};
+use super::{Case, Running, t1_files};
 use crate::conversation::{Reader, call, context, converse, end, say, wants};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;
@@ -24,6 +24,16 @@ pub(super) const CASES: &[Case] = &[
         id: "t1.dry-run-mutators",
         title: "Write, Edit and Bash preview the same twice and change nothing",
         run: dry_run_mutators,
+    },
+    Case {
+        id: "t1.expected-hash",
+        title: "a file that has not the expected SHA-256 is ECONFLICT and stays as it is",
+        run: t1_files::expected_hash,
+    },
+    Case {
+        id: "t1.inside-the-project",
+        title: "no path and no link leads a file tool out of the project",
+        run: t1_files::inside_the_project,
     },
     Case { id: "t1.backpressure", title: "a slow reader gets every event in its order", run: backpressure },
 ];

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use tgp_contract::{Code, Graph, GraphQuery};
+use tgp_contract::{Change, Code, Graph, GraphQuery, GraphRows, RelativePath};
 use tgp_relay_fakes::Question;
 
-use super::{Case, Running};
+use super::{Case, Running, t2_composed};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;
 
@@ -26,13 +26,33 @@ pub(super) const CASES: &[Case] = &[
         title: "a file renamed twice leads back to both its names",
         run: rename_chain,
     },
+    Case {
+        id: "t2.propose",
+        title: "a proposal is answered with and without its changes, and makes none of them",
+        run: propose,
+    },
+    Case {
+        id: "t2.composed-questions",
+        title: "questions that are composed at run time are answered about names made at run time",
+        run: t2_composed::composed_questions,
+    },
     Case { id: "t2.idempotent-ingest", title: "ingesting again adds nothing", run: idempotent_ingest },
 ];
 
-/// Rows of texts, sorted. A row that comes twice is a fault.
-async fn rows(graph: &dyn Graph, question: GraphQuery) -> Result<Vec<Vec<String>>, Fault> {
-    let asked = format!("`{}` at {:?} with {:?}", question.query, question.commit, question.params);
+/// The rows of the answer to a question.
+pub(super) async fn rows(graph: &dyn Graph, question: GraphQuery) -> Result<Vec<Vec<String>>, Fault> {
+    let asked = asked(&question);
     let answer = graph.query(question).await.expecting(&format!("an answer to {asked}"))?;
+    sorted(&answer, &asked)
+}
+
+/// A question as a fault names it.
+pub(super) fn asked(question: &GraphQuery) -> String {
+    format!("`{}` at {:?} with {}", question.query, question.commit, Value::Object(question.params.clone()))
+}
+
+/// The rows of an answer as texts, sorted. A row that comes twice is a fault.
+pub(super) fn sorted(answer: &GraphRows, asked: &str) -> Result<Vec<Vec<String>>, Fault> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let rows: Vec<Vec<String>> = answer.rows.iter().map(|row| row.iter().map(text).collect()).collect();
     let each: BTreeSet<Vec<String>> = rows.iter().cloned().collect();
@@ -51,7 +71,7 @@ async fn by_path(graph: &dyn Graph, commit: &str, path: &str) -> Result<usize, F
     Ok(rows(graph, question).await?.len())
 }
 
-async fn ingest(graph: &dyn Graph, commit: &str) -> Result<tgp_contract::IngestSummary, Fault> {
+pub(super) async fn ingest(graph: &dyn Graph, commit: &str) -> Result<tgp_contract::IngestSummary, Fault> {
     graph.ingest(commit).await.expecting(&format!("an ingest of {commit}"))
 }
 
@@ -129,6 +149,63 @@ fn rename_chain(world: &World) -> Running<'_> {
         let chain = rows(graph.as_ref(), chain).await?.concat();
         same("what C.ts was called before", &chain, &pair("A.ts", "B.ts"))?;
         same("the files after both renames", &files(graph.as_ref(), &third).await?, &vec!["C.ts".to_owned()])
+    })
+}
+
+fn propose(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        let graph = world.graph()?;
+        world.workspace.write("src/a.ts", "export const a = 1;\n")?;
+        world.workspace.write("src/b.ts", "import { a } from './a';\nexport const b = a;\n")?;
+        world.workspace.write("src/c.ts", "export const c = 1;\n")?;
+        let head = world.workspace.commit("project").await?;
+        ingest(graph.as_ref(), &head).await?;
+        // The files as they are are not those of the commit.
+        world.workspace.write("src/d.ts", "import { c } from './c';\nexport const d = c;\n")?;
+        let before = world.workspace.picture()?;
+        let path = |text: &str| {
+            RelativePath::new(text).map_err(|error| Fault::new("a path of the project", error.to_string()))
+        };
+        let changes = [
+            Change::Write { path: path("src/a.ts")?, content: b"export const other = 1;\n".to_vec().into() },
+            Change::Write {
+                path: path("src/e.ts")?,
+                content: b"import { a } from './a';\nexport const e = a;\n".to_vec().into(),
+            },
+            Change::Remove { path: path("src/d.ts")? },
+        ];
+        let questions = [
+            GraphQuery::new(Question::Importers.text()).param("paths", vec!["src/a.ts", "src/c.ts"]),
+            GraphQuery::new(Question::Files.text()),
+            GraphQuery::new("MATCH (s:Symbol) WHERE s.path = $path RETURN DISTINCT s.name AS name")
+                .param("path", "src/a.ts"),
+        ];
+        let row = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
+        let names = |names: &[&str]| names.iter().map(|name| row(&[name])).collect::<Vec<_>>();
+        let expected = [
+            (
+                vec![row(&["src/a.ts", "src/b.ts"]), row(&["src/c.ts", "src/d.ts"])],
+                vec![row(&["src/a.ts", "src/b.ts"]), row(&["src/a.ts", "src/e.ts"])],
+            ),
+            (
+                names(&["src/a.ts", "src/b.ts", "src/c.ts", "src/d.ts"]),
+                names(&["src/a.ts", "src/b.ts", "src/c.ts", "src/e.ts"]),
+            ),
+            (names(&["a"]), names(&["other"])),
+        ];
+        // What was proposed is not remembered: the same proposal has the same answers.
+        for _ in 0..2 {
+            let answers = graph.propose(&changes, &questions).await.expecting("answers to a proposal")?;
+            same("how many questions have two answers", &answers.len(), &questions.len())?;
+            for ((question, (without, with)), (now, then)) in questions.iter().zip(&answers).zip(&expected) {
+                let asked = asked(question);
+                same(&format!("{asked} without the changes"), &sorted(without, &asked)?, now)?;
+                same(&format!("{asked} with the changes"), &sorted(with, &asked)?, then)?;
+            }
+            holds(world.workspace.picture()? == before, "no change to be made by a proposal", "other files")?;
+        }
+        let known = files(graph.as_ref(), &head).await?;
+        same("the files of the commit afterwards", &known, &row(&["src/a.ts", "src/b.ts", "src/c.ts"]))
     })
 }
 

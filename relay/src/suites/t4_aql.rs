@@ -15,7 +15,7 @@ use tgp_contract::{
 };
 use tokio::sync::{Barrier, mpsc};
 
-use super::{Case, Running};
+use super::{Case, Running, t4_forged};
 use crate::conversation::{Counted, end, say};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;
@@ -37,6 +37,11 @@ pub(super) const CASES: &[Case] = &[
         title: "a tool's arguments that do not fit are EVALIDATION before anything runs",
         run: tool_schema,
     },
+    Case {
+        id: "t4.forged-schema",
+        title: "a forged tool's arguments that do not fit are EVALIDATION at the check and at the run",
+        run: t4_forged::forged_schema,
+    },
 ];
 
 /// How long two steps that should meet wait for each other.
@@ -45,9 +50,11 @@ const MEETING: Duration = Duration::from_secs(20);
 const WAITING_EVENTS: usize = 64;
 const NOTES: &str = "notes.md";
 
-/// What a query needs in addition: the tools of the row.
+/// What a query needs in addition: the tools of the row, and a forged one.
 struct ToolSet {
     tools: Vec<ToolDefinition>,
+    /// Its path, and the schema of its arguments.
+    forged: Option<(String, Value)>,
 }
 
 impl QueryCatalogue for ToolSet {
@@ -55,12 +62,13 @@ impl QueryCatalogue for ToolSet {
         &self.tools
     }
 
-    fn forged(&self, _path: &str) -> Option<ForgedToolSchema> {
-        None
+    fn forged(&self, path: &str) -> Option<ForgedToolSchema> {
+        let (_, parameters) = self.forged.as_ref().filter(|(known, _)| known == path)?;
+        Some(ForgedToolSchema { parameters: parameters.clone(), result: Value::Bool(true) })
     }
 
     fn forged_paths(&self) -> Vec<String> {
-        Vec::new()
+        self.forged.iter().map(|(path, _)| path.clone()).collect()
     }
 
     fn source(&self, path: &str) -> Result<String, ToolError> {
@@ -116,13 +124,23 @@ impl tgp_aql::QueryHost for StubPorts {
 
 /// The only query of a text.
 fn planned(tools: &dyn ToolCaller, text: &str) -> Result<Arc<QueryPlan>, ToolError> {
-    let shelf = ToolSet { tools: tools.definitions() };
+    planned_with(tools, text, None)
+}
+
+/// The same where there is a forged tool, with the schema of its arguments.
+pub(super) fn planned_with(
+    tools: &dyn ToolCaller,
+    text: &str,
+    forged: Option<(&str, Value)>,
+) -> Result<Arc<QueryPlan>, ToolError> {
+    let forged = forged.map(|(path, schema)| (path.to_owned(), schema));
+    let shelf = ToolSet { tools: tools.definitions(), forged };
     let compiled = compile("relay.aql", text, &shelf).map_err(|problems| problems.to_error())?;
     let only = compiled.queries.into_iter().next();
     only.ok_or_else(|| ToolError::new(Code::Validation, "there is no query in the text"))
 }
 
-async fn carried_out(
+pub(super) async fn carried_out(
     plan: &QueryPlan,
     tools: Arc<dyn ToolCaller>,
     agents: Arc<dyn AgentRunner>,

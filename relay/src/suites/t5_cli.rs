@@ -1,10 +1,10 @@
 //! T5: the command line shows what a model says, and asks before it lets it change anything.
 
 use serde_json::{Value, json};
-use tgp_contract::StreamEvent;
+use tgp_contract::{Effect, StreamEvent};
 use tgp_relay_fakes::ScriptedModel;
 
-use super::{Case, Running};
+use super::{Case, Running, t5_tools};
 use crate::conversation::{end, say, wants};
 use crate::fault::{Fault, holds, same};
 use crate::program::{Ran, run, run_at_terminal};
@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "t5.safe-defaults",
-        title: "reads run unasked, and everything else needs a yes",
+        title: "reads run unasked, and every other tool that is offered needs a yes",
         run: safe_defaults,
     },
 ];
@@ -34,6 +34,8 @@ const SNAPSHOT: &str = include_str!("../../fixtures/cli-snapshot/output.txt");
 /// How the command line asks.
 const QUESTION: &str = "Allow it? [y/N]";
 const NOTES: &str = "notes.md";
+/// Calls that the model makes in one turn.
+const CALLS_OF_A_TURN: usize = 8;
 
 /// An initialised project with a note in it.
 async fn begin(world: &World) -> Result<(), Fault> {
@@ -57,10 +59,21 @@ fn session(world: &World, turns: &[Vec<StreamEvent>]) -> Result<Vec<String>, Fau
     Ok([ScriptedModel::task(turns)].into_iter().chain(model).collect())
 }
 
+/// Runs a session, with options of `tgp` itself and of `tgp run`.
 async fn start(world: &World, options: &[&str], turns: &[Vec<StreamEvent>]) -> Result<Ran, Fault> {
+    start_with(world, options, &[], turns).await
+}
+
+async fn start_with(
+    world: &World,
+    options: &[&str],
+    run_options: &[&str],
+    turns: &[Vec<StreamEvent>],
+) -> Result<Ran, Fault> {
     let session = session(world, turns)?;
+    let run_options = ["run"].iter().chain(run_options).copied();
     let arguments: Vec<&str> =
-        options.iter().copied().chain(["run"]).chain(session.iter().map(String::as_str)).collect();
+        options.iter().copied().chain(run_options).chain(session.iter().map(String::as_str)).collect();
     run(world, &arguments).await
 }
 
@@ -159,45 +172,83 @@ fn without_id(line: &str) -> String {
     }
 }
 
+/// Makes what calls of all tools could change: an author, a test, a forged tool, and a session that has written a file.
+/// What cannot be done at all is not asked for. Gives the id of the session.
+async fn something_to_change(world: &World) -> Result<String, Fault> {
+    world.workspace.name_author().await?;
+    world.workspace.write("package.json", r#"{ "private": true, "scripts": { "test": "true" } }"#)?;
+    let source = "/** The answer. */\nexport default function relay(): number {\n  return 42;\n}\n";
+    run(world, &["write", t5_tools::FORGED, "--content", source]).await?.ended_well("write")?;
+    let write = wants("Write", "c", json!({ "path": "other.md", "content": "new\n" }));
+    let turns = [vec![write, end()], vec![say("Done."), end()]];
+    let ran = start_with(world, &["--json"], &["--yes"], &turns).await?;
+    ran.ended_well("run --yes")?;
+    let events = ran.events()?;
+    let begun = events.iter().find(|event| event.get("type") == Some(&json!("session")));
+    let id = begun.and_then(|event| event.get("id")).and_then(Value::as_str);
+    id.map(str::to_owned).ok_or_else(|| Fault::new("a session that names its id", format!("{events:?}")))
+}
+
 fn safe_defaults(world: &World) -> Running<'_> {
     Box::pin(async move {
         begin(world).await?;
+        let session = something_to_change(world).await?;
         world.workspace.commit("project").await?;
-        let before = world.workspace.picture()?;
-        let turns = [
-            vec![
-                wants("Read", "c1", json!({ "path": NOTES })),
-                wants(
-                    "GraphQuery",
-                    "c2",
-                    json!({ "query": "MATCH (f:File) RETURN f.path AS path", "commit": "WORKTREE" }),
-                ),
-                end(),
-            ],
-            vec![
-                wants("Write", "c3", json!({ "path": NOTES, "content": "gone" })),
-                wants("Edit", "c4", json!({ "path": NOTES, "search": "42", "replace": "43" })),
-                wants("Bash", "c5", json!({ "command": "rm notes.md" })),
-                wants("fs_delete", "c6", json!({ "path": NOTES })),
-                end(),
-            ],
-            vec![say("I was not allowed to."), end()],
-        ];
-        let ran = start(world, &["--json"], &turns).await?;
-        let expected: Vec<(String, String, String)> = [
-            ("Read", "allowed", ""),
-            ("GraphQuery", "allowed", ""),
-            ("Write", "refused", "EAPPROVAL"),
-            ("Edit", "refused", "EAPPROVAL"),
-            ("Bash", "refused", "EAPPROVAL"),
-            ("fs_delete", "refused", "EAPPROVAL"),
+        world.workspace.write("draft.md", "what is not committed yet\n")?;
+        let tools = t5_tools::offered(world).await?;
+        let mut before = world.workspace.picture()?;
+        // What is promised by name comes first, and then every tool that there is.
+        let named = [
+            ("Read", json!({ "path": NOTES }), Effect::Read),
+            (
+                "GraphQuery",
+                json!({ "query": "MATCH (f:File) RETURN f.path AS path", "commit": "WORKTREE" }),
+                Effect::Read,
+            ),
+            ("Write", json!({ "path": NOTES, "content": "gone" }), Effect::Write),
+            ("Edit", json!({ "path": NOTES, "search": "42", "replace": "43" }), Effect::Write),
+            ("Bash", json!({ "command": "rm notes.md" }), Effect::Execute),
         ]
-        .map(|(tool, verdict, code)| (tool.to_owned(), verdict.to_owned(), code.to_owned()))
-        .into();
-        same("tool, verdict and code of each call", &results(&ran.events()?), &expected)?;
+        .map(|(name, arguments, effect)| (name.to_owned(), arguments, effect));
+        let all =
+            tools.iter().map(|tool| (tool.name.to_string(), t5_tools::fitting(tool, &session), tool.effect));
+        let calls: Vec<(String, Value, Effect)> = named.into_iter().chain(all).collect();
+        let mut turns: Vec<Vec<StreamEvent>> = Vec::new();
+        for (turn, calls) in calls.chunks(CALLS_OF_A_TURN).enumerate() {
+            let wanted = calls.iter().enumerate().map(|(number, (tool, arguments, _))| {
+                wants(tool, &format!("c{turn}-{number}"), arguments.clone())
+            });
+            turns.push(wanted.chain([end()]).collect());
+        }
+        turns.push(vec![say("I was not allowed to."), end()]);
+        // In `explore`, because what a gate denies is not asked for.
+        let ran = start_with(world, &["--json"], &["--mode", "explore"], &turns).await?;
+        let results = results(&ran.events()?);
+        let asked: Vec<&str> = calls.iter().map(|(tool, ..)| tool.as_str()).collect();
+        let answered: Vec<&str> = results.iter().map(|(tool, ..)| tool.as_str()).collect();
+        same("the tools that have answered", &answered, &asked)?;
+        for ((tool, arguments, effect), (_, verdict, code)) in calls.iter().zip(&results) {
+            let came = (verdict.as_str(), code.as_str());
+            let asked = format!("{tool} {arguments}, which is of the effect {},", effect.as_str());
+            if *effect == Effect::Read {
+                let is_unasked = came.0 == "allowed" || came.1 != "EAPPROVAL";
+                holds(is_unasked, format!("{asked} to run unasked"), came)?;
+            } else {
+                same(&format!("verdict and code of {asked}"), &came, &("refused", "EAPPROVAL"))?;
+            }
+        }
+        // The two reads that are promised by name do answer.
+        for (tool, verdict, code) in results.iter().take(2) {
+            same(
+                &format!("verdict and code of {tool}"),
+                &(verdict.as_str(), code.as_str()),
+                &("allowed", ""),
+            )?;
+        }
         let mut after = world.workspace.picture()?;
         // The script of the model is the kit's own.
         after.remove("model.json");
+        before.remove("model.json");
         holds(after == before, "not one byte to change", after.keys().collect::<Vec<_>>())
     })
 }

@@ -7,7 +7,7 @@ use tgp_contract::{ChronicleEvent, Code, EventActor, RelativePath};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::{Case, Running};
+use super::{Case, Running, t6_rapid};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::valves::{PERSONAS, PERSONAS_FILE};
 use crate::world::World;
@@ -29,6 +29,16 @@ pub(super) const CASES: &[Case] = &[
         run: append_only,
     },
     Case {
+        id: "t6.rapid-changes",
+        title: "what changed several times between two scans is told once, as it is now",
+        run: t6_rapid::rapid_changes,
+    },
+    Case {
+        id: "t6.watch",
+        title: "a watch tells rapid changes by itself, each state at most once and none too late",
+        run: t6_rapid::watched_changes,
+    },
+    Case {
         id: "t6.scope-guard",
         title: "nothing is written outside the chronicle's scope",
         run: scope_guard,
@@ -36,7 +46,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// Events that are read of a chronicle's end: more than a case makes.
-const MOST: usize = 100;
+const MOST: usize = 1_000;
 const SECRETS: &str = "src/core/secrets.txt";
 
 fn path(text: &str) -> Result<RelativePath, Fault> {
@@ -44,7 +54,7 @@ fn path(text: &str) -> Result<RelativePath, Fault> {
 }
 
 /// A project with personas, which a valve has scanned once.
-async fn begin(world: &World) -> Result<(), Fault> {
+pub(super) async fn begin(world: &World) -> Result<(), Fault> {
     world.workspace.write(PERSONAS_FILE, PERSONAS)?;
     world.workspace.write("src/main.ts", "export {};\n")?;
     world.workspace.write("src/old_secrets.txt", "OLD=1\n")?;
@@ -53,22 +63,22 @@ async fn begin(world: &World) -> Result<(), Fault> {
     same("the chronicles after a first look, which only remembers", &files, &Vec::new())
 }
 
-async fn scan(world: &World) -> Result<Vec<String>, Fault> {
+pub(super) async fn scan(world: &World) -> Result<Vec<String>, Fault> {
     world.valve()?.scan().await.expecting("a look of the valve")
 }
 
-async fn events(world: &World, file: &str) -> Result<Vec<Value>, Fault> {
+pub(super) async fn events(world: &World, file: &str) -> Result<Vec<Value>, Fault> {
     let chronicle = path(&format!("{file}.sage"))?;
     let events = world.chronicle()?.tail(&chronicle, MOST).await.expecting("a chronicle that can be read")?;
     Ok(events.iter().map(|event| serde_json::to_value(event).unwrap_or_default()).collect())
 }
 
 /// The `change` of each event.
-fn changes(events: &[Value]) -> Vec<&str> {
+pub(super) fn changes(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event.get("change").and_then(Value::as_str).unwrap_or_default()).collect()
 }
 
-fn time(event: &Value) -> Option<OffsetDateTime> {
+pub(super) fn time(event: &Value) -> Option<OffsetDateTime> {
     OffsetDateTime::parse(event.get("timestamp")?.as_str()?, &Rfc3339).ok()
 }
 

@@ -4,6 +4,7 @@
 mod examples;
 mod fakes;
 mod hostility;
+mod mutants;
 mod serving;
 mod support;
 mod wrong;

@@ -162,7 +162,7 @@ async fn tools_are_served_with_their_definitions() {
     let definitions = asker.ask(2, "definitions", json!({})).await;
     let names: Vec<&str> =
         definitions["result"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["Echo", "fs_delete", "fs_edit", "fs_read", "fs_write", "shell_exec"]);
+    assert_eq!(names, ["Echo", "exec_tool", "fs_delete", "fs_edit", "fs_read", "fs_write", "shell_exec"]);
     let context = json!({
         "actor": { "kind": "agent", "id": "a" }, "session": "s", "consent": "given", "dry_run": true, "depth": 0,
     });

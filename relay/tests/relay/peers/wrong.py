@@ -56,19 +56,18 @@ class CountsTwice(graph.Graph):
         self.times += 1
         return super().on_ingest(request, params)
 
-    def ask_files(self, snapshot, params):
-        return super().ask_files(snapshot, params) * self.times
+    def ask(self, snapshot, standing, question):
+        answer = super().ask(snapshot, standing, question)
+        return {**answer, "rows": answer["rows"] * self.times}
 
 
 class KnowsNoRenames(graph.Graph):
-    def ask_renames(self, snapshot, params):
-        return []
-
-    ask_chain = ask_renames
+    def facts(self, snapshot):
+        return super().facts({**snapshot, "renames": set()})
 
 
 class SeesNoImports(graph.Graph):
-    def ask_importers(self, snapshot, params):
+    def imported(self, snapshot, path, text):
         return []
 
 
