@@ -9,6 +9,7 @@ pub(crate) mod language;
 pub(crate) mod link;
 mod manifest;
 mod parse;
+pub(crate) mod past;
 pub(crate) mod repository;
 pub(crate) mod shallow;
 pub(crate) mod state;

@@ -149,22 +149,42 @@ impl Repo {
     }
 
     /// The commit and all its ancestors that are not `known`, ancestors first, each line of history in one piece.
-    /// Only the last `cap` of them, and whether there were more.
+    /// Only the last `cap` of them, and whether there were more. The ancestors of `base` are read elsewhere.
     pub(crate) fn missing(
         &self,
         id: Oid,
         known: &HashSet<Oid>,
+        base: Option<Oid>,
         cap: usize,
     ) -> Result<(Vec<Oid>, bool), GraphError> {
         let mut hide = |id: Oid| known.contains(&id);
         let mut walk = self.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
         walk.push(id)?;
+        if let Some(base) = base {
+            walk.hide(base)?;
+        }
         let walk = walk.with_hide_callback(&mut hide)?;
         let mut missing = walk.collect::<Result<Vec<Oid>, _>>()?;
         let beyond = missing.len().saturating_sub(cap);
         missing.drain(..beyond);
         Ok((missing, beyond > 0))
+    }
+
+    /// The commit and all its ancestors, descendants first, each line of history in one piece. Only the first `cap` of
+    /// them, and whether there are more.
+    pub(crate) fn history(&self, id: Oid, cap: usize) -> Result<(Vec<Oid>, bool), GraphError> {
+        let mut walk = self.git.revwalk()?;
+        walk.set_sorting(Sort::TOPOLOGICAL)?;
+        walk.push(id)?;
+        let mut history = Vec::new();
+        for id in walk {
+            if history.len() == cap {
+                return Ok((history, true));
+            }
+            history.push(id?);
+        }
+        Ok((history, false))
     }
 
     /// Commits that are reached from `to` and not from `from`.

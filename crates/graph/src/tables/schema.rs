@@ -5,9 +5,19 @@
 //! fact that holds in commits of two branches, with a commit of a third numbered in between, has two rows. So whatever
 //! the shape of the history is, "holds at this commit" is one comparison of numbers, and it is the same one for nodes and
 //! for relationships.
+//!
+//! The first commit that is ingested has the number [`BASE`]. Its history is read from there backwards, with smaller and
+//! smaller numbers, and what is ingested later has larger ones. So the row of a fact that holds now and did not change
+//! is written once, whatever is read first: at both ends a row is open until the moment is read at which it is not true.
 
 /// The form of what parsing writes into the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 4;
+pub(crate) const FORMAT: i64 = 5;
+
+/// The number of the first moment that is ingested: more commits than that are in no history.
+pub(crate) const BASE: i64 = 1 << 32;
+
+/// `since` of a row that holds at the oldest moment that was read. Smaller than all numbers of moments.
+pub(crate) const FIRST: i64 = 1;
 
 /// `until` of a row that still holds at the last moment.
 pub const OPEN: i64 = i64::MAX;
@@ -66,7 +76,7 @@ CREATE INDEX edge_stretch ON edge (id, since, until);
 ";
 
 /// The number of the tables' form; a store with another one is rebuilt.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "
@@ -83,9 +93,24 @@ CREATE TABLE now (
 );
 -- Which files looked at what when they were linked, so that they are linked again when it changes.
 CREATE TABLE now_key (
-    key  INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    PRIMARY KEY (key, name)
+    key INTEGER NOT NULL,
+    -- The row of the file in `now`.
+    row INTEGER NOT NULL,
+    PRIMARY KEY (key, row)
+) WITHOUT ROWID;
+-- The same for the oldest moment, while its history is still to be read.
+CREATE TABLE past (
+    row_id INTEGER PRIMARY KEY,
+    owner  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    file   BLOB,
+    facts  BLOB NOT NULL,
+    UNIQUE (owner, name)
+);
+CREATE TABLE past_key (
+    key INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    PRIMARY KEY (key, row)
 ) WITHOUT ROWID;
 -- The rows of `now` that the draft has replaced, as they were; `facts` is null where there was none.
 CREATE TABLE undo (

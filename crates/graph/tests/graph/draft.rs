@@ -58,7 +58,7 @@ fn tables(project: &Project) -> Vec<String> {
         ("node", "id || props || since || '-' || until || ghost"),
         ("edge", "id || type || source || '-' || target || props || since || '-' || until"),
         ("label", "name || node"),
-        ("now_key", "key || name"),
+        ("now_key JOIN now ON now.row_id = now_key.row", "key || name"),
     ] {
         let sql = format!("SELECT {columns} FROM {table} ORDER BY 1");
         let mut statement = connection.prepare(&sql).unwrap();

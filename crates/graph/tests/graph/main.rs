@@ -24,6 +24,7 @@ mod own;
 mod page;
 mod property;
 mod queries;
+mod steps;
 mod support;
 mod tck;
 mod tck_values;

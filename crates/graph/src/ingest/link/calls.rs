@@ -297,7 +297,7 @@ impl Finder<'_, '_> {
         };
         add(self.link.path, self.parse);
         for file in files.iter().filter(|file| **file != self.link.path).take(MAX_METHOD_FILES) {
-            if let Some(parse) = self.link.parse(file)? {
+            if let Some(parse) = self.link.methods(file)? {
                 add(file, &parse);
             }
         }

@@ -1,12 +1,14 @@
 //! From parsed files to facts: a file's nodes, and its links to others.
 //!
 //! INVARIANT: what is made of a file depends on its own parse, on the tests for existence that were made on the way, on
-//! the parses that were read, on the manifests, and for Java on where packages begin. Each of them but the last two
-//! leaves a key, and a file is linked again exactly when one of its keys is touched or one of these two changes.
+//! what was asked of other parses (see [`interface`]), on the manifests, and for Java on where packages begin. Each of
+//! them but the last two leaves a key, and a file is linked again exactly when one of its keys is touched or one of these
+//! two changes.
 
 mod calls;
 mod go;
 mod imports;
+pub(crate) mod interface;
 mod java;
 mod javascript;
 mod lookup;
@@ -64,11 +66,6 @@ pub(crate) fn listing_key(directory: &str) -> i64 {
     identity::key(&["directory", directory])
 }
 
-/// The key of what others can see of a file.
-pub(crate) fn interface_key(path: &str) -> i64 {
-    identity::key(&["interface", path])
-}
-
 /// The key of a package outside the tree.
 pub(crate) fn package_key(package: &str) -> i64 {
     identity::key(&["package", package])
@@ -92,8 +89,45 @@ impl<'w> Link<'w> {
         self.world.state.list(directory).collect()
     }
 
+    /// For what a name of a file leads to.
+    fn name(&self, path: &str, name: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        let key = interface::name_key(path, interface::head(self.language(path), name));
+        self.keep(path, key);
+        self.parse(path)
+    }
+
+    /// For what a file gives on as a whole.
+    fn stars(&self, path: &str) {
+        self.keep(path, interface::stars_key(path));
+    }
+
+    /// For the methods of a file.
+    fn methods(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keep(path, interface::methods_key(path));
+        self.parse(path)
+    }
+
+    /// For the names that are anywhere in a file.
+    fn words(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keep(path, interface::words_key(path));
+        self.parse(path)
+    }
+
+    /// The package clause of a file.
+    fn clause(&self, path: &str) -> Result<Option<String>, GraphError> {
+        self.keep(path, interface::clause_key(path));
+        Ok(self.parse(path)?.and_then(|parse| parse.package.clone()))
+    }
+
+    /// A file is linked again anyway when it changes itself.
+    fn keep(&self, path: &str, key: i64) {
+        if path != self.path {
+            self.keys.borrow_mut().insert(key);
+        }
+    }
+
+    /// A parse without a key: for one of which a part was asked for already.
     fn parse(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
-        self.keys.borrow_mut().insert(interface_key(path));
         let Some(file) = self.world.state.file(path) else { return Ok(None) };
         let mut parses = self.world.parses.borrow_mut();
         parses.get(self.world.connection, file.blob, file.language).map(Some)

@@ -54,7 +54,7 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
 
 /// Whether a name that begins a path is something of the file itself: `use Kind::*` after `enum Kind`.
 fn is_local(link: &Link<'_>, file: &str, name: &str) -> Result<bool, GraphError> {
-    let Some(parse) = link.parse(file)? else { return Ok(false) };
+    let Some(parse) = link.words(file)? else { return Ok(false) };
     Ok(parse.symbols.iter().any(|symbol| symbol.name == name)
         || parse.imports.iter().flat_map(|import| &import.names).any(|bound| bound.here == name))
 }
@@ -226,9 +226,9 @@ fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
 /// A module right below another: one that is written out, or a file that is declared.
 fn below(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Module>, GraphError> {
     let Some(file) = module.files.first() else { return Ok(None) };
-    let Some(parse) = link.parse(file)? else { return Ok(None) };
     let qualified =
         if module.inner.is_empty() { name.to_owned() } else { format!("{}::{name}", module.inner) };
+    let Some(parse) = link.name(file, &qualified)? else { return Ok(None) };
     let written =
         parse.symbols.iter().any(|symbol| symbol.kind == Kind::Module && symbol.qualified == qualified);
     if written {
