@@ -171,6 +171,19 @@ impl Repo {
         Ok((missing, beyond > 0))
     }
 
+    /// Whether a commit and its ancestors are more than so many commits.
+    pub(crate) fn has_more_than(&self, id: Oid, count: usize) -> Result<bool, GraphError> {
+        let mut seen = HashSet::from([id]);
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            if seen.len() > count {
+                return Ok(true);
+            }
+            open.extend(self.parents(id)?.into_iter().filter(|parent| seen.insert(*parent)));
+        }
+        Ok(seen.len() > count)
+    }
+
     /// The commit and all its ancestors, descendants first, each line of history in one piece. Only the first `cap` of
     /// them, and whether there are more.
     pub(crate) fn history(&self, id: Oid, cap: usize) -> Result<(Vec<Oid>, bool), GraphError> {

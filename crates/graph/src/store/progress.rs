@@ -71,7 +71,7 @@ impl Progress {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

@@ -70,6 +70,15 @@ fn generation(connection: &Connection) -> Result<u64, GraphError> {
     Ok(meta(connection, "generation")?.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
+/// Whether more of the history can be had than was read, or git has dropped the commit whose history is being read.
+fn is_outdated(connection: &Connection, repo: &Repo, cap: usize) -> Result<bool, GraphError> {
+    let is_dropped = match past::pending(connection)? {
+        Some(pending) => !repo.has(pending.base()?),
+        None => false,
+    };
+    Ok(is_dropped || shallow::is_lifted(connection, repo, cap)?)
+}
+
 impl WriteSession {
     pub(crate) fn new(connection: Connection) -> Self {
         Self { connection, parses: ParseCache::default(), state: None, past: None }
@@ -110,10 +119,10 @@ impl WriteSession {
         run: &IngestRun<'_>,
     ) -> Result<IngestSummary, GraphError> {
         self.parses.read_from(run.project)?;
-        if shallow::is_lifted(&self.connection, repo, run.cap)? {
+        if is_outdated(&self.connection, repo, run.cap)? {
             self.transact(|connection, state, _| {
                 // Another process may have been faster.
-                if shallow::is_lifted(connection, repo, run.cap)? {
+                if is_outdated(connection, repo, run.cap)? {
                     start_anew(connection)?;
                     *state = State::default();
                 }
@@ -121,10 +130,11 @@ impl WriteSession {
             })?;
         }
         let mut ingested = IngestSummary { commit: id.to_string(), ..IngestSummary::default() };
-        if !commits::is_known(&self.connection, id)? {
+        let is_known = commits::is_known(&self.connection, id)?;
+        if !is_known {
             self.ingest_new(repo, id, scope, run, &mut ingested)?;
         }
-        if self.is_history_short(repo, run)? {
+        if !is_known && self.is_history_short(repo, run)? {
             while self.read_history(repo, BATCH, run, &mut ingested)? {}
         }
         let asked = id.to_string();
@@ -136,6 +146,9 @@ impl WriteSession {
             self.connection.execute_batch("PRAGMA analysis_limit = 1000; PRAGMA optimize")?;
         }
         (ingested.files, ingested.broken) = self.count(id)?;
+        if let Some(progress) = run.progress {
+            progress.end();
+        }
         Ok(ingested)
     }
 
@@ -272,12 +285,9 @@ impl WriteSession {
     /// Whether the history that is still to be read is read with less work than asking about it.
     fn is_history_short(&self, repo: &Repo, run: &IngestRun<'_>) -> Result<bool, GraphError> {
         let Some(pending) = past::pending(&self.connection)? else { return Ok(false) };
-        if pending.total > 0 {
-            return Ok(pending.total.saturating_sub(pending.read) <= run.short as u64);
-        }
         // One commit is all there is, or all that may be read.
-        let (_, is_more) = repo.history(pending.base()?, run.cap.min(run.short.max(1)))?;
-        Ok(!is_more || run.cap <= run.short.max(1))
+        let short = run.short.max(1);
+        Ok(run.cap <= short || !repo.has_more_than(pending.base()?, short)?)
     }
 
     /// Reads the next commits of the history. Returns whether there are more.

@@ -8,6 +8,7 @@
 )]
 
 mod bombs;
+mod content;
 mod current;
 mod draft;
 mod fuzz;

@@ -70,10 +70,13 @@ fn the_work_tree_does_not_wait_for_the_history() {
     let answers = run(store.propose(&[change], &[question])).unwrap();
     assert_eq!(answers[0].1.rows.len(), answers[0].0.rows.len() + 1);
     assert_eq!(run(store.stats(None)).unwrap().commits, 1);
-    // The draft stays while the history is read below it.
     let draft = picture(&store, "WORKTREE");
     assert!(run(store.read_history(10)).unwrap());
+    ingest(&store, "WORKTREE");
     assert_eq!(without_history(picture(&store, "WORKTREE")), without_history(draft));
+    // The draft stays while the history is read below it.
+    assert!(run(store.read_history(10)).unwrap());
+    picture(&store, "WORKTREE");
     ingest(&store, "HEAD");
     let whole = project.fresh("whole.sqlite");
     ingest(&whole, "HEAD");

@@ -35,6 +35,29 @@ pub(crate) fn words_key(path: &str) -> i64 {
     identity::key(&["words", path])
 }
 
+/// The key of the names that a file gives to others.
+pub(crate) fn exports_key(path: &str) -> i64 {
+    identity::key(&["exports", path])
+}
+
+/// The names that a file gives to others, but for those of `export *`.
+pub(crate) fn public_names(parse: &Parse) -> BTreeSet<&str> {
+    let mut names: BTreeSet<&str> = parse.exports.iter().map(|(theirs, _)| theirs.as_str()).collect();
+    let renamed: BTreeSet<&str> = parse.exports.iter().map(|(_, ours)| ours.as_str()).collect();
+    let own = parse.symbols.iter().filter(|symbol| symbol.exported && symbol.container.is_none());
+    names.extend(own.map(|symbol| symbol.name.as_str()).filter(|name| !renamed.contains(name)));
+    let given = parse.imports.iter().filter(|import| import.kind == ImportKind::ReExport);
+    names.extend(given.flat_map(|import| &import.names).map(|name| name.here.as_str()));
+    names.remove("");
+    names
+}
+
+/// Whether files of a language say one by one what they give to others.
+pub(crate) fn has_exports(language: Language) -> bool {
+    use Language::{Component, JavaScript, Tsx, TypeScript};
+    matches!(language, TypeScript | Tsx | JavaScript | Component)
+}
+
 /// What is between the parts of a qualified name.
 pub(crate) fn separator(language: Language) -> &'static str {
     if language == Language::Rust { "::" } else { "." }
@@ -102,6 +125,11 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
     }
     if let Some(clause) = &parse.package {
         parts.insert(clause_key(path), hash(clause)?);
+    }
+    if has_exports(language) {
+        let all: (_, Vec<_>) =
+            (public_names(parse), stars.iter().map(|(_, specifier, ..)| specifier).collect());
+        parts.insert(exports_key(path), hash(&all)?);
     }
     if language == Language::Rust {
         parts.insert(words_key(path), hash(&words)?);

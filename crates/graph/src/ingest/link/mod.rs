@@ -6,7 +6,9 @@
 //! two changes.
 
 mod calls;
+mod exports;
 mod go;
+mod heritage;
 mod imports;
 pub(crate) mod interface;
 mod java;
@@ -99,6 +101,12 @@ impl<'w> Link<'w> {
     /// For what a file gives on as a whole.
     fn stars(&self, path: &str) {
         self.keep(path, interface::stars_key(path));
+    }
+
+    /// For the names that a file gives to others.
+    fn exports(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keep(path, interface::exports_key(path));
+        self.parse(path)
     }
 
     /// For the methods of a file.
@@ -195,8 +203,11 @@ pub(crate) fn link(
         facts.push(Fact::edge("CONTAINS", id, file_id, 0, empty()));
     }
     let mut packages = BTreeSet::new();
-    if !parse.imports.is_empty() || !parse.calls.is_empty() {
+    facts.extend(exports::exports(&link, ids, &parse, file_id)?);
+    if !parse.imports.is_empty() || !parse.calls.is_empty() || !parse.heritage.is_empty() {
         let imported = imports::imports(&link, &parse)?;
+        let finder = calls::Finder::new(&link, &parse, &imported);
+        facts.extend(heritage::heritage(&link, ids, &parse, &finder, &symbols)?);
         facts.extend(imported.facts(ids, file_id));
         packages.extend(imported.packages());
         facts.extend(calls::calls(&link, ids, &parse, &imported, file_id, &symbols)?);
