@@ -205,15 +205,17 @@ impl Inner {
         let run = self.run();
         let done = self.writing().ingest(repo, id, scope, &run);
         let mut ingested = done.map_err(|error| repo.explain(error))?;
-        while scope == IngestScope::Whole {
+        if scope == IngestScope::Head {
+            return Ok(ingested);
+        }
+        loop {
             let more = self.writing().read_history(repo, BATCH, &run, &mut ingested);
             if !more.map_err(|error| repo.explain(error))? {
-                break;
+                return Ok(ingested);
             }
             // Who waits for the lock gets it between two steps.
             std::thread::sleep(PAUSE);
         }
-        Ok(ingested)
     }
 
     pub(crate) fn run(&self) -> IngestRun<'_> {

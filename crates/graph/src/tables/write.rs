@@ -382,7 +382,7 @@ fn held(
         .prepare_cached(&sql)?
         .query_row(params![owner as i64, name], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    Ok(row.map(|(row, bytes)| Ok::<_, GraphError>((row, postcard::from_bytes(&bytes)?))).transpose()?)
+    row.map(|(row, bytes)| Ok((row, postcard::from_bytes(&bytes)?))).transpose()
 }
 
 /// Replaces the keys of a row of the ledger. Both lists are in order.

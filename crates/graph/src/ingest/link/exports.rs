@@ -42,10 +42,10 @@ pub(super) fn exports(
     }
     for import in stars(parse) {
         let resolved = resolve(link, link.path, import)?;
-        if resolved.module.files.is_empty() {
-            if let Some(target) = outside(ids, import, &resolved) {
-                facts.add(target, "*");
-            }
+        if resolved.module.files.is_empty()
+            && let Some(target) = outside(ids, import, &resolved)
+        {
+            facts.add(target, "*");
         }
         for file in &resolved.module.files {
             for name in names_of(link, file)? {

@@ -64,7 +64,7 @@ pub(crate) fn separator(language: Language) -> &'static str {
 }
 
 /// The first part of a name.
-pub(crate) fn head<'n>(language: Language, name: &'n str) -> &'n str {
+pub(crate) fn head(language: Language, name: &str) -> &str {
     name.split_once(separator(language)).map_or(name, |(head, _)| head)
 }
 
