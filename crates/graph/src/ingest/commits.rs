@@ -16,7 +16,7 @@ use super::repository::{Changed, Repo};
 use super::state::State;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
-use crate::tables::schema::{BASE, OPEN};
+use crate::tables::schema::{BASE, INDEXES, OPEN, WITHOUT_INDEXES};
 use crate::tables::write::Writer;
 
 /// What was ingested last.
@@ -102,7 +102,9 @@ pub(crate) fn ingest_first(
     let new = repo.tree(id)?;
     let changes = repo.changed(None, new.as_ref())?;
     let mut writer = Writer::base(connection, &mut ids);
+    connection.execute_batch(WITHOUT_INDEXES)?;
     apply_changes(&mut writer, state, parses, tests, &changes)?;
+    connection.execute_batch(INDEXES)?;
     let note = history::record(&mut writer, repo, id)?;
     let tree = new.map(|tree| tree.id().to_string()).unwrap_or_default();
     connection

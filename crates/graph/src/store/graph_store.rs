@@ -20,6 +20,7 @@ use crate::ingest::repository::Repo;
 use crate::tables::connect;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
+use crate::tables::schema::MAX_HISTORY;
 
 /// Between two steps of reading history.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -222,7 +223,7 @@ impl Inner {
         let GraphOptions { project, history, short_history, .. } = &self.options;
         IngestRun {
             project,
-            cap: *history,
+            cap: (*history).min(MAX_HISTORY),
             short: *short_history,
             tests: &self.tests,
             progress: Some(&self.progress),

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, pa
 
 use super::failure::GraphError;
 use super::forged;
-use super::schema::{FORMAT, LEDGER, SCHEMA, VERSION};
+use super::schema::{FORMAT, INDEXES, LEDGER, SCHEMA, VERSION};
 
 /// Another process may be writing a batch of commits.
 const BUSY: Duration = Duration::from_secs(60);
@@ -68,6 +68,7 @@ fn prepare(connection: &Connection, about: &str) -> Result<(), GraphError> {
             connection.execute_batch(&format!("DROP TABLE \"{}\"", name.replace('"', "\"\"")))?;
         }
         connection.execute_batch(SCHEMA)?;
+        connection.execute_batch(INDEXES)?;
         connection.execute_batch(LEDGER)?;
         connection.pragma_update(None, "user_version", VERSION)?;
         if version != 0 {

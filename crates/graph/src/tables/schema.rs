@@ -14,13 +14,17 @@
 pub(crate) const FORMAT: i64 = 5;
 
 /// The number of the first moment that is ingested: more commits than that are in no history.
-pub(crate) const BASE: i64 = 1 << 32;
+pub(crate) const BASE: i64 = 1 << 24;
+
+/// Commits of one history that are read at most, so that all of them have a number.
+pub(crate) const MAX_HISTORY: usize = 1 << 23;
 
 /// `since` of a row that holds at the oldest moment that was read. Smaller than all numbers of moments.
 pub(crate) const FIRST: i64 = 1;
 
-/// `until` of a row that still holds at the last moment.
-pub const OPEN: i64 = i64::MAX;
+/// `until` of a row that still holds at the last moment. Larger than all numbers of moments, and no larger than what takes
+/// four bytes in a row.
+pub const OPEN: i64 = (1 << 31) - 1;
 
 /// The relationship whose ends may be files that are gone.
 pub const RENAME: &str = "WAS_RENAMED_FROM";
@@ -47,9 +51,6 @@ CREATE TABLE node (
     -- is visible otherwise. Its stretch is [0, OPEN).
     ghost  INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX node_stretch ON node (id, since, until);
-CREATE INDEX node_path ON node (json_extract(props, '$.path'));
-CREATE INDEX node_name ON node (json_extract(props, '$.name'));
 -- Labels belong to a node for ever.
 CREATE TABLE label (
     name   TEXT NOT NULL,
@@ -70,9 +71,22 @@ CREATE TABLE edge (
     since  INTEGER NOT NULL,
     until  INTEGER NOT NULL
 );
+";
+
+/// The indexes of nodes and relationships, which are made faster at once than row by row.
+pub(crate) const INDEXES: &str = "
+CREATE INDEX node_stretch ON node (id, since, until);
+CREATE INDEX node_path ON node (json_extract(props, '$.path'));
+CREATE INDEX node_name ON node (json_extract(props, '$.name'));
 CREATE INDEX edge_out ON edge (source, type, since, until, target);
 CREATE INDEX edge_in ON edge (target, type, since, until, source);
 CREATE INDEX edge_stretch ON edge (id, since, until);
+";
+
+/// Removes them, within the transaction that makes them again.
+pub(crate) const WITHOUT_INDEXES: &str = "
+DROP INDEX node_stretch; DROP INDEX node_path; DROP INDEX node_name;
+DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
 ";
 
 /// The number of the tables' form; a store with another one is rebuilt.
