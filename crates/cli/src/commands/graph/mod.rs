@@ -156,7 +156,10 @@ async fn query(
     if let Ok(Some(unread)) = kernel.knowledge().unread_history().await
         && unread.running
     {
-        printer.note(&format!("an ingest is running; {}", read_so_far(unread.read, unread.total, &unread.oldest)));
+        printer.note(&format!(
+            "an ingest is running; {}",
+            read_so_far(unread.read, unread.total, &unread.oldest)
+        ));
     }
     Ok(())
 }
