@@ -11,6 +11,7 @@ mod counts;
 mod exec;
 mod gates;
 mod graph;
+mod graph_history;
 mod growth;
 mod hydrate;
 mod machine;
@@ -116,6 +117,8 @@ enum Measurement {
     Std,
     /// the code graph on a real package: ingest, a one-file commit, queries
     Graph,
+    /// the code graph on projects with a history: the newest commit, each older one, a proposed change
+    GraphHistory,
     /// search by meaning on a labelled set, with 100 and with 10,000 tools
     Reuse,
     /// time over the number of tools, of parallel sessions, and of audit entries
@@ -144,6 +147,7 @@ impl Measurement {
             Self::Sql => runtime.block_on(sql::measure(to, settings)),
             Self::Std => runtime.block_on(standard::measure(to, settings)),
             Self::Graph => runtime.block_on(graph::measure(to, settings)),
+            Self::GraphHistory => runtime.block_on(graph_history::measure(to, settings)),
             Self::Reuse => runtime.block_on(reuse::measure(to, settings)),
             Self::Growth => runtime.block_on(growth::measure(to, settings)),
         }

@@ -132,6 +132,72 @@ impl Peers {
         Ok(Ok(Installed { path, name: package.to_owned() }))
     }
 
+    /// The sources of a package of PyPI (`name==version`), as it was published.
+    pub fn pypi_sources(self, package: &str) -> Result<SearchOutcome> {
+        let folder = folder(&package.replace("==", "-"))?;
+        let sources = folder.join("sources");
+        if !sources.is_dir() {
+            let options = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", "archive"];
+            let arguments = [&options[..], &[package]].concat();
+            if let Err(missing) = self.fetch(&folder, "pip", &arguments) {
+                return Ok(Err(missing));
+            }
+            let archive = fs::read_dir(folder.join("archive"))?.flatten().next();
+            let Some(archive) = archive.map(|entry| entry.path()) else {
+                return Ok(Err(Missing("pip has left no archive".to_owned())));
+            };
+            let new = folder.join("new");
+            fs::create_dir_all(&new)?;
+            let archive = archive.to_string_lossy().into_owned();
+            if let Err(missing) = self.fetch(&new, "tar", &["xf", &archive, "--strip-components=1"]) {
+                return Ok(Err(missing));
+            }
+            fs::rename(new, &sources)?;
+        }
+        Ok(Ok(Installed { path: sources, name: package.to_owned() }))
+    }
+
+    /// The sources of a crate (`name@version`) and of all that it depends on.
+    pub fn crate_sources(self, package: &str) -> Result<SearchOutcome> {
+        let folder = folder(&package.replace('@', "-"))?;
+        let sources = folder.join("vendor");
+        if !sources.is_dir() {
+            let (name, version) = package.rsplit_once('@').unwrap_or((package, "*"));
+            let manifest = format!(
+                "[package]\nname = \"sources\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
+                 [dependencies]\n{name} = \"={version}\"\n"
+            );
+            fs::create_dir_all(folder.join("src"))?;
+            fs::write(folder.join("src/lib.rs"), "")?;
+            fs::write(folder.join("Cargo.toml"), manifest)?;
+            if let Err(missing) = self.fetch(&folder, "cargo", &["vendor", "--quiet", "new"]) {
+                return Ok(Err(missing));
+            }
+            fs::rename(folder.join("new"), &sources)?;
+        }
+        Ok(Ok(Installed { path: sources, name: package.to_owned() }))
+    }
+
+    /// Runs a program that brings a package.
+    fn fetch(self, folder: &Path, program: &str, arguments: &[&str]) -> std::result::Result<(), Missing> {
+        if self == Self::FindInstalled {
+            return Err(Missing("not installed".to_owned()));
+        }
+        eprintln!("bench: {program} {}", arguments.join(" "));
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Missing(format!("{program} cannot be started: {error}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let reason = String::from_utf8_lossy(&output.stderr);
+        let reason = reason.lines().last().unwrap_or_default();
+        Err(Missing(format!("{program} has failed: {reason}")))
+    }
+
     /// Installs a package into a folder of its own. `scripted` is the package whose install scripts may run.
     fn install(
         self,

@@ -9,8 +9,8 @@ mod tables;
 pub use cypher::query_columns;
 pub use ingest::tracked;
 pub use store::{
-    Export, ExportNode, ExportRelationship, FactLimits, GraphOptions, GraphStore, RevisionRange, Stats,
-    TestGraph, ToolFact,
+    Export, ExportNode, ExportRelationship, FactLimits, GraphOptions, GraphStore, IngestPhase,
+    IngestProgress, RevisionRange, Stats, TestGraph, ToolFact, UnreadHistory,
 };
 
 /// What a copy of the graph on another server works with (`tgp-graph-bolt`): the rows of the store, the names of commits,

@@ -1,13 +1,13 @@
 //! From one state of the tree to the next: changed files are read, and linked together with those they concern.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use globset::GlobSet;
 
 use super::blobs::ParseCache;
 use super::language::{Language, parent};
-use super::link::{self, LinkContext, Linked};
+use super::link::{self, LinkContext, Linked, interface};
 use super::repository::Changed;
 use super::state::{FileState, State};
 use crate::tables::failure::GraphError;
@@ -28,24 +28,24 @@ pub(crate) fn apply_changes(
     let mut again: BTreeSet<String> = BTreeSet::new();
     let mut packages: BTreeSet<String> = BTreeSet::new();
     let mut manifests = false;
+    // Where all files are new, none of them needs to be found by what it reads.
+    let is_first = state.files().is_empty();
     let java_roots: Vec<String> = state.java_roots().cloned().collect();
     for change in changes {
         let language = Language::of(&change.path);
         manifests |= language.is_manifest();
-        let before = state.file(&change.path).map(|file| file.interface);
+        let before = state.file(&change.path).cloned();
+        let mut after = None;
         match change.blob {
             Some(blob) => {
                 let parse = parses.get(writer.connection, blob, language)?;
                 let file = FileState::new(blob, language, &parse)?;
-                if before != Some(file.interface) {
-                    touched.insert(link::interface_key(&change.path));
-                }
                 link::claim(writer.connection, writer.ids, &change.path, &parse)?;
-                state.insert(change.path.clone(), file);
+                state.insert(change.path.clone(), file.clone());
                 again.insert(change.path.clone());
+                after = Some(file);
             }
             None => {
-                touched.insert(link::interface_key(&change.path));
                 state.remove(&change.path);
                 again.remove(&change.path);
                 if let Some(held) = writer.clear(FactSource::File, &change.path)? {
@@ -53,9 +53,22 @@ pub(crate) fn apply_changes(
                 }
             }
         }
-        if before.is_none() || change.blob.is_none() {
+        if is_first {
+            continue;
+        }
+        if before.is_none() || after.is_none() {
             touched.insert(link::existence_key(&change.path));
             touched.insert(link::listing_key(parent(&change.path)));
+        }
+        if before.as_ref().map(|file| file.interface) != after.as_ref().map(|file| file.interface) {
+            let mut parts = |file: Option<FileState>| match file {
+                Some(file) => {
+                    let parse = parses.get(writer.connection, file.blob, file.language)?;
+                    interface::parts(&change.path, file.language, &parse)
+                }
+                None => Ok(BTreeMap::new()),
+            };
+            touched.extend(interface::differing(&parts(before)?, &parts(after)?));
         }
     }
     if manifests && state.read_manifests(writer.connection, parses)? {
@@ -74,12 +87,8 @@ pub(crate) fn apply_changes(
 /// Files whose links depend on something that has changed.
 fn concerned(writer: &Writer<'_>, touched: &HashSet<i64>) -> Result<Vec<String>, GraphError> {
     let mut names = Vec::new();
-    let mut statement = writer.connection.prepare_cached("SELECT name FROM now_key WHERE key = ?1")?;
     for key in touched {
-        let rows = statement.query_map([key], |row| row.get(0))?;
-        for row in rows {
-            names.push(row?);
-        }
+        writer.readers(*key, &mut names)?;
     }
     Ok(names)
 }
@@ -113,10 +122,7 @@ fn relink(
 /// A package outside the tree, and an import that leads nowhere, is there as long as a file names it.
 fn settle_packages(writer: &mut Writer<'_>, packages: &BTreeSet<String>) -> Result<(), GraphError> {
     for package in packages {
-        let named = writer
-            .connection
-            .prepare_cached("SELECT 1 FROM now_key WHERE key = ?1")?
-            .exists([link::package_key(package)])?;
+        let named = writer.is_read(link::package_key(package))?;
         let held = writer.held(FactSource::Package, package)?.is_some();
         if named && !held {
             let fact = link::Outside::parse(package).node(writer.connection, writer.ids)?;

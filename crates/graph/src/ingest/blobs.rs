@@ -1,13 +1,16 @@
 //! What was read from blobs, each one once for all; new ones are read on all cores.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::language::Language;
 use super::parse::Parse;
+use super::repository::Repo;
 use super::state::Blob;
 use crate::tables::failure::GraphError;
 
@@ -27,16 +30,35 @@ const STACK_BYTES: usize = 16 << 20;
 /// A blob as one reader reads it.
 pub(crate) type BlobKey = (Blob, Language);
 
+/// Where what was read from blobs stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// In the store: for what is current, which is asked for again and again.
+    InStore,
+    /// In memory alone: for history, in which a blob is there for some commits. It is read from git again.
+    InMemory,
+}
+
 #[derive(Default)]
 pub(crate) struct ParseCache {
     young: HashMap<BlobKey, Arc<Parse>>,
     old: HashMap<BlobKey, Arc<Parse>>,
+    /// Where blobs are read again that are neither in memory nor in the store.
+    objects: Option<Repo>,
     /// What was read since the last transaction ended. Where it is undone, they are not in the store.
     fresh: Vec<BlobKey>,
 }
 
 impl ParseCache {
-    /// What was read from a blob. It must have been read: what is not there is an empty file.
+    /// Gives the repository from which blobs are read again.
+    pub(crate) fn read_from(&mut self, project: &Path) -> Result<(), GraphError> {
+        if self.objects.is_none() {
+            self.objects = Repo::open(project)?;
+        }
+        Ok(())
+    }
+
+    /// What was read from a blob. It must have been read: what is nowhere is an empty file.
     pub(crate) fn get(
         &mut self,
         connection: &Connection,
@@ -55,7 +77,11 @@ impl ParseCache {
                     .query_row(params![blob, language as i64], |row| row.get(0))
                     .optional()?;
                 let parse = data.map(|data| postcard::from_bytes(&data)).transpose()?;
-                Arc::new(parse.unwrap_or_default())
+                let again = || match &self.objects {
+                    Some(repo) => Ok(read_all(&[(language, repo.content(blob)?)]).pop()),
+                    None => Ok::<_, GraphError>(None),
+                };
+                Arc::new(parse.map_or_else(again, |parse| Ok(Some(parse)))?.unwrap_or_default())
             }
         };
         self.keep(key, Arc::clone(&parse));
@@ -88,35 +114,45 @@ impl ParseCache {
         &mut self,
         connection: &Connection,
         wanted: impl IntoIterator<Item = BlobKey>,
+        keep: Keep,
         mut content: impl FnMut(Blob) -> Result<Content, GraphError>,
     ) -> Result<u64, GraphError> {
         let mut seen = HashSet::new();
         let mut missing = Vec::new();
         for key in wanted {
-            if seen.insert(key) && !self.young.contains_key(&key) && !self.old.contains_key(&key) {
-                let known = connection
-                    .prepare_cached("SELECT 1 FROM parse WHERE blob = ?1 AND language = ?2")?
-                    .exists(params![key.0, key.1 as i64])?;
-                if !known {
-                    missing.push(key);
-                }
+            if !seen.insert(key) {
+                continue;
+            }
+            let held = self.young.get(&key).or_else(|| self.old.get(&key)).map(Arc::clone);
+            if held.is_some() && keep == Keep::InMemory {
+                continue;
+            }
+            let known = connection
+                .prepare_cached("SELECT 1 FROM parse WHERE blob = ?1 AND language = ?2")?
+                .exists(params![key.0, key.1 as i64])?;
+            match held {
+                _ if known => {}
+                Some(parse) => self.store(connection, key, &parse)?,
+                None => missing.push(key),
             }
         }
-        for chunk in missing.chunks(MAX_AT_ONCE) {
-            let mut contents = Vec::with_capacity(chunk.len());
-            for (blob, language) in chunk {
-                contents.push((*language, content(*blob)?));
+        read_each(&missing, &mut content, |key, parse| {
+            let parse = Arc::new(parse);
+            if keep == Keep::InStore {
+                self.store(connection, key, &parse)?;
             }
-            let parses = read_all(&contents);
-            for (key, parse) in chunk.iter().zip(parses) {
-                connection
-                    .prepare_cached("INSERT OR IGNORE INTO parse (blob, language, data) VALUES (?1, ?2, ?3)")?
-                    .execute(params![key.0, key.1 as i64, postcard::to_stdvec(&parse)?])?;
-                self.fresh.push(*key);
-                self.keep(*key, Arc::new(parse));
-            }
-        }
+            self.keep(key, parse);
+            Ok(())
+        })?;
         Ok(missing.len() as u64)
+    }
+
+    fn store(&mut self, connection: &Connection, key: BlobKey, parse: &Parse) -> Result<(), GraphError> {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO parse (blob, language, data) VALUES (?1, ?2, ?3)")?
+            .execute(params![key.0, key.1 as i64, postcard::to_stdvec(parse)?])?;
+        self.fresh.push(key);
+        Ok(())
     }
 }
 
@@ -142,47 +178,80 @@ fn read_one(language: Language, content: &Content) -> Parse {
     }
 }
 
+/// One that fails over a file leaves it marked.
+fn read_safely(language: Language, content: &Content) -> Parse {
+    let unread = |_| Parse { broken: true, unparsed: true, ..read_one(Language::Plain, content) };
+    catch_unwind(AssertUnwindSafe(|| read_one(language, content))).unwrap_or_else(unread)
+}
+
 fn read_all(contents: &[(Language, Content)]) -> Vec<Parse> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = cores.min(MAX_THREADS).min(contents.len());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some((index, (language, content))) = {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            contents.get(index).map(|item| (index, item))
-        } {
-            done.push((index, read_one(*language, content)));
-        }
-        done
-    };
-    let mut parses: Vec<Option<Parse>> = contents.iter().map(|_| None).collect();
-    let mut place = |done: Vec<(usize, Parse)>| {
-        for (index, parse) in done {
-            if let Some(slot) = parses.get_mut(index) {
-                *slot = Some(parse);
-            }
-        }
-    };
+    let mut parses = Vec::new();
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .filter_map(|_| {
-                std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work).ok()
-            })
-            .collect();
-        for handle in handles {
-            if let Ok(done) = handle.join() {
-                place(done);
-            }
+        for (language, content) in contents {
+            let read = move || read_safely(*language, content);
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, read);
+            let parse = thread.ok().and_then(|thread| thread.join().ok());
+            // Without a thread there is no room for code, which is deep.
+            parses.push(parse.unwrap_or_else(|| Parse { unparsed: true, ..Parse::unread(*language, 0) }));
         }
     });
-    // A thread that could not be started, or a grammar that fell over one file: the file is kept and marked.
     parses
-        .into_iter()
-        .zip(contents)
-        .map(|(parse, (_, content))| {
-            let unread = || Parse { broken: true, unparsed: true, ..read_one(Language::Plain, content) };
-            parse.unwrap_or_else(unread)
-        })
-        .collect()
+}
+
+/// A blob to be read, and its place among the others.
+type Job = (BlobKey, Content);
+
+/// Reads blobs on all cores, while this thread brings their bytes and takes what was read.
+fn read_each(
+    keys: &[BlobKey],
+    content: &mut impl FnMut(Blob) -> Result<Content, GraphError>,
+    mut take: impl FnMut(BlobKey, Parse) -> Result<(), GraphError>,
+) -> Result<(), GraphError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = cores.min(MAX_THREADS).min(keys.len());
+    let (send, jobs): (SyncSender<Job>, Receiver<Job>) = sync_channel(MAX_AT_ONCE);
+    let jobs = Mutex::new(jobs);
+    let (done, results) = channel();
+    std::thread::scope(|scope| {
+        let mut started = 0;
+        for _ in 0..threads {
+            let (jobs, done) = (&jobs, done.clone());
+            let work = move || {
+                loop {
+                    let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok((key, content)) = job else { break };
+                    if done.send((key, read_safely(key.1, &content))).is_err() {
+                        break;
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+            started += usize::from(thread.is_ok());
+        }
+        drop(done);
+        // The threads end when there is no one to send, whatever happens here.
+        let send = send;
+        let (mut keys, mut flying) = (keys.iter(), 0);
+        loop {
+            while flying < MAX_AT_ONCE
+                && let Some(key) = keys.next()
+            {
+                let content = content(key.0)?;
+                if started == 0 {
+                    take(*key, Parse::unread(key.1, 0))?;
+                } else if send.send((*key, content)).is_ok() {
+                    flying += 1;
+                }
+            }
+            if flying == 0 {
+                return Ok(());
+            }
+            let Ok((key, parse)) = results.recv() else { return Ok(()) };
+            flying -= 1;
+            take(key, parse)?;
+        }
+    })
 }

@@ -1,4 +1,5 @@
-//! Ingests commits, ancestors first, a bounded number in each transaction.
+//! Ingests commits: the first one of a store, and what comes after it, ancestors first, a bounded number in each
+//! transaction. What comes before it is read by `past.rs`.
 
 use std::collections::HashSet;
 
@@ -7,13 +8,15 @@ use globset::GlobSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::apply_changes::apply_changes;
-use super::blobs::ParseCache;
+use super::blobs::{Keep, ParseCache};
 use super::history;
 use super::language::Language;
+use super::past;
 use super::repository::{Changed, Repo};
 use super::state::State;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
+use crate::tables::schema::{BASE, INDEXES, OPEN, WITHOUT_INDEXES};
 use crate::tables::write::Writer;
 
 /// What was ingested last.
@@ -37,6 +40,12 @@ pub(crate) fn last(connection: &Connection) -> Result<Last, GraphError> {
         Some((number, commit, tree)) => Ok(Last { number, commit: Some(Oid::from_str(&commit)?), tree }),
         None => Ok(Last::default()),
     }
+}
+
+/// Whether a commit was ingested.
+pub(crate) fn is_known(connection: &Connection, id: Oid) -> Result<bool, GraphError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM moment WHERE commit_id = ?1")?;
+    Ok(statement.exists([id.to_string()])?)
 }
 
 /// All commits that were ingested.
@@ -65,9 +74,9 @@ pub(crate) fn ingest(
     for id in commits {
         let new = repo.tree(*id)?;
         let changes = changes(repo, state, &last.tree, new.as_ref())?;
-        parsed += read(connection, repo, parses, &changes)?;
+        parsed += read(connection, repo, parses, Keep::InStore, &changes)?;
         let number = last.number + 1;
-        let mut writer = Writer { connection, moment: number, draft: false, ids: &mut ids };
+        let mut writer = Writer::after(connection, &mut ids, number);
         apply_changes(&mut writer, state, parses, tests, &changes)?;
         history::record(&mut writer, repo, *id)?;
         history::show(&mut writer, repo, last.commit, Some(*id))?;
@@ -80,8 +89,33 @@ pub(crate) fn ingest(
     Ok(parsed)
 }
 
+/// Ingests the first commit of a store, within the transaction that is open. Its blobs must have been read.
+pub(crate) fn ingest_first(
+    connection: &Connection,
+    repo: &Repo,
+    state: &mut State,
+    parses: &mut ParseCache,
+    tests: &GlobSet,
+    id: Oid,
+) -> Result<(), GraphError> {
+    let mut ids = Identities::load(connection)?;
+    let new = repo.tree(id)?;
+    let changes = repo.changed(None, new.as_ref())?;
+    let mut writer = Writer::base(connection, &mut ids);
+    connection.execute_batch(WITHOUT_INDEXES)?;
+    apply_changes(&mut writer, state, parses, tests, &changes)?;
+    connection.execute_batch(INDEXES)?;
+    let note = history::record(&mut writer, repo, id)?;
+    let tree = new.map(|tree| tree.id().to_string()).unwrap_or_default();
+    connection
+        .prepare_cached("INSERT INTO moment (number, commit_id, tree) VALUES (?1, ?2, ?3)")?
+        .execute(params![BASE, id.to_string(), tree])?;
+    history::show_from(&mut writer, id, note, &vec![(BASE, OPEN)])?;
+    past::begin(connection, id)
+}
+
 /// What is other than at the last moment. Where git has dropped that tree since, the state knows what was in it.
-fn changes(
+pub(crate) fn changes(
     repo: &Repo,
     state: &State,
     last: &str,
@@ -101,12 +135,14 @@ fn changes(
     Ok(changes)
 }
 
-fn read(
+/// Reads the blobs that were never read. Returns how many there were.
+pub(crate) fn read(
     connection: &Connection,
     repo: &Repo,
     parses: &mut ParseCache,
+    keep: Keep,
     changes: &[Changed],
 ) -> Result<u64, GraphError> {
     let wanted = changes.iter().filter_map(|change| Some((change.blob?, Language::of(&change.path))));
-    parses.read(connection, wanted, |blob| repo.content(blob))
+    parses.read(connection, wanted, keep, |blob| repo.content(blob))
 }

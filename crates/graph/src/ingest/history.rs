@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::link::path_props;
+use super::past::without;
 use super::repository::Repo;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
 use crate::tables::schema::{OPEN, RENAME};
-use crate::tables::write::{Fact, FactSource, NextFacts, Writer};
+use crate::tables::write::{Fact, FactSource, NextFacts, Stretches, Writer};
 
 /// The first line of a message is cut after this many characters.
 const MAX_MESSAGE: usize = 200;
 
 /// What is kept of a commit so that it can be shown and hidden without reading it again.
 #[derive(Serialize, Deserialize)]
-struct Note {
-    id: i64,
+pub(crate) struct Note {
+    pub(crate) id: i64,
     props: String,
     /// Ids of files: the new name's, the old name's.
     renames: Vec<(i64, i64)>,
@@ -30,11 +31,10 @@ struct Note {
 
 /// Writes down what a commit says of itself. What hangs on both its own node and another one needs no stretch: it is
 /// seen where both are.
-pub(crate) fn record(writer: &mut Writer<'_>, repo: &Repo, id: Oid) -> Result<(), GraphError> {
+pub(crate) fn record(writer: &mut Writer<'_>, repo: &Repo, id: Oid) -> Result<Note, GraphError> {
     let sha = id.to_string();
-    let known = writer.connection.prepare_cached("SELECT 1 FROM change WHERE sha = ?1")?.exists([&sha])?;
-    if known {
-        return Ok(());
+    if let Some(note) = note(writer, &sha)? {
+        return Ok(note);
     }
     let node = writer.ids.claim(writer.connection, "Commit", &[&sha])?;
     for (order, parent) in repo.parents(id)?.into_iter().enumerate() {
@@ -61,7 +61,7 @@ pub(crate) fn record(writer: &mut Writer<'_>, repo: &Repo, id: Oid) -> Result<()
         .connection
         .prepare_cached("INSERT INTO change (sha, data) VALUES (?1, ?2)")?
         .execute(params![sha, postcard::to_stdvec(&note)?])?;
-    Ok(())
+    Ok(note)
 }
 
 fn props(repo: &Repo, id: Oid) -> Result<String, GraphError> {
@@ -100,6 +100,57 @@ fn ghost(writer: &Writer<'_>, id: i64, path: &str) -> Result<(), GraphError> {
         )?
         .execute(params![id, props, OPEN])?;
     Ok(())
+}
+
+/// Shows a commit, that was just read, where it is seen from: later moments are there already. A rename is over where
+/// its newer file was deleted since.
+pub(crate) fn show_from(
+    writer: &mut Writer<'_>,
+    id: Oid,
+    note: Note,
+    seen: &Stretches,
+) -> Result<(), GraphError> {
+    let sha = id.to_string();
+    let mut facts = vec![(Fact::Node { id: note.id, props: note.props }, seen.clone())];
+    for (file, older) in note.renames {
+        let mut stretches = seen.clone();
+        for (number, node) in deleting(writer, file)? {
+            if number != writer.moment
+                && seen.iter().any(|(since, until)| *since <= number && number < *until)
+            {
+                stretches = without(&stretches, &stretches_of(writer, node)?);
+            }
+        }
+        facts.push((rename(&sha, file, older), stretches));
+    }
+    writer.place(FactSource::Commit, &sha, &facts)
+}
+
+/// The commits that deleted a file: their moments and nodes.
+fn deleting(writer: &Writer<'_>, file: i64) -> Result<Vec<(i64, i64)>, GraphError> {
+    let mut statement = writer.connection.prepare_cached(
+        "SELECT DISTINCT m.number, e.target FROM edge AS e \
+         JOIN node AS n ON n.id = e.target AND n.ghost = 0 \
+         JOIN moment AS m ON m.commit_id = json_extract(n.props, '$.sha') \
+         WHERE e.source = ?1 AND e.type = 'CHANGED_IN' AND json_extract(e.props, '$.change') = 'deleted'",
+    )?;
+    let rows = statement.query_map([file], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn stretches_of(writer: &Writer<'_>, node: i64) -> Result<Stretches, GraphError> {
+    let mut statement =
+        writer.connection.prepare_cached("SELECT since, until FROM node WHERE id = ?1 AND ghost = 0")?;
+    let rows = statement.query_map([node], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The same rename in two commits is two facts.
+fn rename(sha: &str, file: i64, older: i64) -> Fact {
+    let digest = identity::digest(&[RENAME, sha, &file.to_string(), &older.to_string()]);
+    let id = (identity::number(&digest) >> 12).cast_signed();
+    let props = json!({ "commit": sha }).to_string();
+    Fact::Edge { id, kind: RENAME, source: file, target: older, props }
 }
 
 /// Shows the commits that are ancestors of `to`, and no others, where those of `from` were shown.
@@ -197,11 +248,7 @@ fn show_renames(writer: &mut Writer<'_>, repo: &Repo, sha: &str) -> Result<(), G
         if is_over {
             continue;
         }
-        // The same rename in two commits is two facts.
-        let digest = identity::digest(&[RENAME, sha, &file.to_string(), &older.to_string()]);
-        let id = (identity::number(&digest) >> 12).cast_signed();
-        let props = json!({ "commit": sha }).to_string();
-        facts.push(Fact::Edge { id, kind: RENAME, source: file, target: older, props });
+        facts.push(rename(sha, file, older));
     }
     writer.set(FactSource::Commit, sha, NextFacts { facts, ..NextFacts::default() })?;
     Ok(())

@@ -29,6 +29,8 @@ pub(crate) struct Manifest {
     pub(crate) imports: Vec<(String, Vec<String>)>,
     pub(crate) base_url: Option<String>,
     pub(crate) extends: Option<String>,
+    /// Whether a crate is of the edition of 2015, in which the paths of `use` begin at the root of the crate.
+    pub(crate) of_2015: bool,
     /// Patterns of the directories that are members of its workspace; `!` before those that are not, `.` for its own.
     pub(crate) members: Vec<String>,
     /// Dependencies that are in the tree, and where; the empty path for one that is a member of the workspace.
@@ -279,6 +281,7 @@ fn cargo_toml(text: &str) -> Option<Manifest> {
     );
     entries.extend(field(table.get("lib"), "path").map(|path| (".".to_owned(), path)));
     entries.extend(field(table.get("lib"), "name").map(|name| ("name".to_owned(), name)));
+    let edition = package.and_then(|package| package.get("edition"));
     let inherits = package
         .and_then(|package| package.get("version"))
         .and_then(|version| version.get("workspace"))
@@ -289,6 +292,7 @@ fn cargo_toml(text: &str) -> Option<Manifest> {
         version: field(package, "version"),
         workspace_version: field(workspace.and_then(|workspace| workspace.get("package")), "version"),
         inherits_version: inherits.unwrap_or(false),
+        of_2015: package.is_some() && edition.is_none_or(|edition| edition.as_str() == Some("2015")),
         entries,
         aliases,
         members,

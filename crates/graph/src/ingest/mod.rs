@@ -3,12 +3,15 @@
 pub(crate) mod apply_changes;
 pub(crate) mod blobs;
 pub(crate) mod commits;
+mod deltas;
 pub(crate) mod history;
 pub(crate) mod ignores;
 pub(crate) mod language;
 pub(crate) mod link;
 mod manifest;
 mod parse;
+pub(crate) mod past;
+mod renames;
 pub(crate) mod repository;
 pub(crate) mod shallow;
 pub(crate) mod state;

@@ -4,23 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use git2::{
-    Delta, Diff, DiffFindOptions, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository,
-    Sort, Tree,
+    Delta, Diff, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Sort, Tree,
 };
 use tgp_contract::{Code, ToolError, is_chronicle_content};
 
 use super::blobs::Content;
+use super::deltas::{Entry, TreeDelta, deltas};
 use super::language::{is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
+use super::renames::find_renames;
 use super::state::Blob;
 use super::weight::{Weights, find_tree};
 use crate::tables::failure::GraphError;
 
 /// No commit has a longer name.
 const MAX_REVISION_BYTES: usize = 256;
-
-/// Git compares each added file with each removed one; beyond this many only identical files are taken for renamed.
-const RENAME_LIMIT: usize = 300;
 
 /// What happened to a path between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,22 +147,55 @@ impl Repo {
     }
 
     /// The commit and all its ancestors that are not `known`, ancestors first, each line of history in one piece.
-    /// Only the last `cap` of them, and whether there were more.
+    /// Only the last `cap` of them, and whether there were more. The ancestors of `base` are read elsewhere.
     pub(crate) fn missing(
         &self,
         id: Oid,
         known: &HashSet<Oid>,
+        base: Option<Oid>,
         cap: usize,
     ) -> Result<(Vec<Oid>, bool), GraphError> {
         let mut hide = |id: Oid| known.contains(&id);
         let mut walk = self.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
         walk.push(id)?;
+        if let Some(base) = base {
+            walk.hide(base)?;
+        }
         let walk = walk.with_hide_callback(&mut hide)?;
         let mut missing = walk.collect::<Result<Vec<Oid>, _>>()?;
         let beyond = missing.len().saturating_sub(cap);
         missing.drain(..beyond);
         Ok((missing, beyond > 0))
+    }
+
+    /// Whether a commit and its ancestors are more than so many commits.
+    pub(crate) fn has_more_than(&self, id: Oid, count: usize) -> Result<bool, GraphError> {
+        let mut seen = HashSet::from([id]);
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            if seen.len() > count {
+                return Ok(true);
+            }
+            open.extend(self.parents(id)?.into_iter().filter(|parent| seen.insert(*parent)));
+        }
+        Ok(seen.len() > count)
+    }
+
+    /// The commit and all its ancestors, descendants first, each line of history in one piece. Only the first `cap` of
+    /// them, and whether there are more.
+    pub(crate) fn history(&self, id: Oid, cap: usize) -> Result<(Vec<Oid>, bool), GraphError> {
+        let mut walk = self.git.revwalk()?;
+        walk.set_sorting(Sort::TOPOLOGICAL)?;
+        walk.push(id)?;
+        let mut history = Vec::new();
+        for id in walk {
+            if history.len() == cap {
+                return Ok((history, true));
+            }
+            history.push(id?);
+        }
+        Ok((history, false))
     }
 
     /// Commits that are reached from `to` and not from `from`.
@@ -219,20 +250,25 @@ impl Repo {
         Ok(self.git.diff_tree_to_tree(old, new, Some(&mut options))?)
     }
 
+    fn deltas(&self, old: Option<&Tree<'_>>, new: Option<&Tree<'_>>) -> Result<Vec<TreeDelta>, GraphError> {
+        for tree in [old, new].into_iter().flatten() {
+            self.weights.check(&self.git, tree)?;
+        }
+        deltas(&self.git, old, new)
+    }
+
     /// What differs between two trees: regular files only, links and submodules are nothing.
     pub(crate) fn changed(
         &self,
         old: Option<&Tree<'_>>,
         new: Option<&Tree<'_>>,
     ) -> Result<Vec<Changed>, GraphError> {
-        let diff = self.diff(old, new)?;
         let mut changed = Vec::new();
-        for delta in diff.deltas() {
-            let (old, new) = (delta.old_file(), delta.new_file());
-            let was = is_file(old.mode()).then(|| self.path_of(&old)).flatten();
-            let is = is_file(new.mode()).then(|| self.path_of(&new)).flatten();
-            if let Some(path) = is {
-                changed.push(Changed { path, blob: Some(blob_of(new.id())) });
+        for delta in self.deltas(old, new)? {
+            let was = delta.old.and_then(|entry| self.file_at(&delta.path, entry));
+            let is = delta.new.and_then(|entry| self.file_at(&delta.path, entry));
+            if let (Some(path), Some((_, id))) = (is, delta.new) {
+                changed.push(Changed { path, blob: Some(blob_of(id)) });
             } else if let Some(path) = was {
                 changed.push(Changed { path, blob: None });
             }
@@ -332,6 +368,12 @@ impl Repo {
         let parents = self.parents(id)?;
         if let [] | [_] = parents.as_slice() {
             let old = parents.first().map(|parent| self.tree(*parent)).transpose()?.flatten();
+            let deltas = self.deltas(old.as_ref(), tree.as_ref())?;
+            let has = |is_that: fn(&TreeDelta) -> bool| deltas.iter().any(is_that);
+            if !has(|delta| delta.old.is_none()) || !has(|delta| delta.new.is_none()) {
+                return Ok(deltas.iter().filter_map(|delta| self.touched_at(delta)).collect());
+            }
+            // Something is gone and something is new: git says what was renamed.
             let mut diff = self.diff(old.as_ref(), tree.as_ref())?;
             find_renames(&self.git, &mut diff)?;
             return Ok(diff.deltas().filter_map(|delta| self.touched_by(&delta)).collect());
@@ -339,14 +381,33 @@ impl Repo {
         let mut common: Option<Vec<Touched>> = None;
         for parent in parents {
             let old = self.tree(parent)?;
-            let diff = self.diff(old.as_ref(), tree.as_ref())?;
-            let here: Vec<Touched> = diff.deltas().filter_map(|delta| self.touched_by(&delta)).collect();
+            let deltas = self.deltas(old.as_ref(), tree.as_ref())?;
+            let here: Vec<Touched> = deltas.iter().filter_map(|delta| self.touched_at(delta)).collect();
             common = Some(match common {
                 None => here,
                 Some(common) => in_both(common, &here),
             });
         }
         Ok(common.unwrap_or_default())
+    }
+
+    /// The path of a regular file that is not a chronicle.
+    fn file_at(&self, path: &[u8], (mode, blob): Entry) -> Option<String> {
+        let path = std::str::from_utf8(path).ok()?;
+        let is_file = is_file_mode(u32::try_from(mode).unwrap_or_default());
+        (is_file && !self.is_chronicle(path, blob)).then(|| path.to_owned())
+    }
+
+    fn touched_at(&self, delta: &TreeDelta) -> Option<Touched> {
+        let was = delta.old.and_then(|entry| self.file_at(&delta.path, entry));
+        let is = delta.new.and_then(|entry| self.file_at(&delta.path, entry));
+        let (path, change) = match (was, is) {
+            (None, Some(path)) => (path, "added"),
+            (Some(path), None) => (path, "deleted"),
+            (Some(_), Some(path)) => (path, "modified"),
+            (None, None) => return None,
+        };
+        Some(Touched { path, change, from: None })
     }
 
     /// A path that is not UTF-8 is nothing, and a chronicle is not part of the code.
@@ -404,7 +465,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn is_file(mode: FileMode) -> bool {
+pub(super) fn is_file(mode: FileMode) -> bool {
     matches!(mode, FileMode::Blob | FileMode::BlobExecutable | FileMode::BlobGroupWritable)
 }
 
@@ -419,41 +480,6 @@ pub(crate) fn blob_of(id: Oid) -> Blob {
         *to = *from;
     }
     blob
-}
-
-/// Renames are only looked for where something is gone and something is new. To compare files git reads them whole, so
-/// where one of them is too large only identical files are taken for renamed.
-fn find_renames(git: &Repository, diff: &mut Diff<'_>) -> Result<(), GraphError> {
-    let count =
-        |diff: &Diff<'_>, wanted: Delta| diff.deltas().filter(|delta| delta.status() == wanted).count();
-    let (added, deleted) = (count(diff, Delta::Added), count(diff, Delta::Deleted));
-    if added == 0 || deleted == 0 {
-        return Ok(());
-    }
-    let mut options = DiffFindOptions::new();
-    options.renames(true).copies(false).rewrites(false).rename_limit(RENAME_LIMIT);
-    if added.saturating_mul(deleted) > RENAME_LIMIT * RENAME_LIMIT || has_large_file(git, diff)? {
-        options.exact_match_only(true);
-    }
-    diff.find_similar(Some(&mut options))?;
-    Ok(())
-}
-
-/// Whether a file that is gone or new is too large to be compared.
-fn has_large_file(git: &Repository, diff: &Diff<'_>) -> Result<bool, GraphError> {
-    let odb = git.odb()?;
-    for delta in diff.deltas() {
-        let file = match delta.status() {
-            Delta::Added => delta.new_file(),
-            Delta::Deleted => delta.old_file(),
-            _ => continue,
-        };
-        // One that a partial clone does not have is not read either.
-        if is_file(file.mode()) && odb.read_header(file.id()).is_ok_and(|(size, _)| size > MAX_BLOB_BYTES) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Paths that both have; what they do not agree on is a modification.

@@ -12,7 +12,7 @@ use super::manifest::Manifest;
 use super::parse::Parse;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
-use crate::tables::write::FactSource;
+use crate::tables::write::{FactSource, Frontier};
 
 /// The id of a blob.
 pub(crate) type Blob = [u8; 20];
@@ -49,8 +49,7 @@ fn interface(parse: &Parse) -> Result<u64, GraphError> {
         .map(|import| (import.kind, &import.specifier, &import.names, &import.module, &import.scope))
         .collect();
     let bytes = postcard::to_stdvec(&(symbols, imports, &parse.exports, &parse.package))?;
-    let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
-    Ok(identity::number(&identity::digest(&[&text])))
+    Ok(identity::number(&identity::digest_bytes(&bytes)))
 }
 
 /// One package of the tree.
@@ -215,9 +214,15 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn load(connection: &Connection, parses: &mut ParseCache) -> Result<Self, GraphError> {
+    /// The state at one end of the moments.
+    pub(crate) fn load(
+        connection: &Connection,
+        frontier: Frontier,
+        parses: &mut ParseCache,
+    ) -> Result<Self, GraphError> {
         let mut state = Self::default();
-        let mut statement = connection.prepare_cached("SELECT name, file FROM now WHERE owner = ?1")?;
+        let sql = format!("SELECT name, file FROM {} WHERE owner = ?1", frontier.ledger());
+        let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([FactSource::File as i64])?;
         while let Some(row) = rows.next()? {
             let name: String = row.get(0)?;

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use tgp_contract::{Code, RelativePath, ToolError};
 use tgp_fs::{Directory, HardLinks, Stamp};
 
-use super::blobs::{Content, ParseCache};
+use super::blobs::{Content, Keep, ParseCache};
 use super::ignores::Ignores;
 use super::language::{Language, file_name, has_chronicle_content, is_chronicle, join, parent};
 use super::parse::MAX_BLOB_BYTES;
@@ -286,8 +286,9 @@ fn read_chunk(
         };
         connection.prepare_cached(sql)?.execute(params![file.path, sight(&file.stamp), blob])?;
     }
-    parses
-        .read(connection, wanted, |blob| Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share)))
+    parses.read(connection, wanted, Keep::InStore, |blob| {
+        Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share))
+    })
 }
 
 /// The id of a file's content, and the content; none when the file is gone meanwhile.

@@ -84,8 +84,7 @@ impl Inner {
             if let Some(answer) = answer {
                 return Ok(answer);
             }
-            let (project, history) = (&self.options.project, self.options.history);
-            self.writing().draft(repo, project, history, &self.tests)?;
+            self.writing().draft(repo, &self.run())?;
             is_new = true;
         }
         Err(ToolError::new(Code::Conflict, "other processes keep changing the graph's store")

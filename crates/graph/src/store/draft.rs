@@ -1,10 +1,8 @@
 //! The work tree as the last moment, and changes that are only tried.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
 use std::sync::Arc;
 
-use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
@@ -13,10 +11,10 @@ use tgp_contract::{Change, Code, GraphQuery, GraphRows, IngestSummary, ToolError
 use super::graph_store::Inner;
 use super::query;
 use super::revisions::{self, WORKTREE};
-use super::write_session::WriteSession;
+use super::write_session::{IngestRun, IngestScope, WriteSession};
 use crate::cypher;
 use crate::ingest::apply_changes::apply_changes;
-use crate::ingest::blobs::{Content, ParseCache};
+use crate::ingest::blobs::{Content, Keep, ParseCache};
 use crate::ingest::commits;
 use crate::ingest::history;
 use crate::ingest::ignores::{Ignores, is_at_or_below, is_rule_file};
@@ -28,7 +26,7 @@ use crate::tables::connect::{meta, set_meta};
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::schema::OPEN;
-use crate::tables::write::{Writer, take_back};
+use crate::tables::write::{Frontier, Writer, take_back};
 
 /// How often a proposal starts again because another process wrote in between.
 const MAX_TRIES: usize = 5;
@@ -53,14 +51,13 @@ impl WriteSession {
     pub(crate) fn draft(
         &mut self,
         repo: Option<&Repo>,
-        project: &Path,
-        cap: usize,
-        tests: &GlobSet,
+        run: &IngestRun<'_>,
     ) -> Result<IngestSummary, GraphError> {
+        let (project, tests) = (run.project, run.tests);
         let head = repo.and_then(Repo::head).map(|(_, id)| id);
         let mut ingested = IngestSummary::default();
         if let (Some(repo), Some(head)) = (repo, head) {
-            ingested = self.ingest(repo, head, cap, tests)?;
+            ingested = self.ingest(repo, head, IngestScope::Head, run)?;
         }
         let (files, broken, parsed) = self.transact(|connection, state, parses| {
             let base = head.map(|head| head.to_string());
@@ -70,7 +67,7 @@ impl WriteSession {
                     number = Some(held);
                 } else {
                     take_back(connection)?;
-                    *state = State::load(connection, parses)?;
+                    *state = State::load(connection, Frontier::Newest, parses)?;
                 }
             }
             let tracked = repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
@@ -78,7 +75,7 @@ impl WriteSession {
             let mut unseen = 0;
             if let Some(repo) = repo {
                 let wanted = absent.iter().map(|(path, blob)| (*blob, Language::of(path)));
-                unseen = parses.read(connection, wanted, |blob| repo.content(blob))?;
+                unseen = parses.read(connection, wanted, Keep::InStore, |blob| repo.content(blob))?;
             }
             let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
             let Differences { changes, parsed, skipped } = tree.changes(connection, state, parses)?;
@@ -87,7 +84,7 @@ impl WriteSession {
             let last = commits::last(connection)?;
             let mut ids = Identities::load(connection)?;
             let moment = number.unwrap_or(last.number + 1);
-            let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
+            let mut writer = Writer::draft(connection, &mut ids, moment);
             apply_changes(&mut writer, state, parses, tests, &changes)?;
             if number.is_none() {
                 if let Some(repo) = repo {
@@ -115,7 +112,7 @@ impl WriteSession {
         questions: &[GraphQuery],
     ) -> Result<Vec<(GraphRows, GraphRows)>, GraphError> {
         for _ in 0..MAX_TRIES {
-            self.draft(repo, &inner.options.project, inner.options.history, &inner.tests)?;
+            self.draft(repo, &inner.run())?;
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
             let answers = self.tried(inner, repo, changes, questions);
             unguard(&mut self.connection)?;
@@ -240,7 +237,7 @@ impl Place<'_> {
                 .collect();
             uncover(connection, state, parses, &tree, &removed, &mut files)?;
         }
-        parses.read(connection, wanted, |blob| {
+        parses.read(connection, wanted, Keep::InStore, |blob| {
             Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share))
         })?;
         let changes: Vec<Changed> = files
@@ -249,7 +246,7 @@ impl Place<'_> {
             .map(|(path, blob)| Changed { path, blob })
             .collect();
         let mut ids = Identities::load(connection)?;
-        let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
+        let mut writer = Writer::draft(connection, &mut ids, moment);
         apply_changes(&mut writer, state, parses, &self.inner.tests, &changes)?;
         let written: Vec<String> =
             changes.iter().filter(|change| change.blob.is_some()).map(|change| change.path.clone()).collect();
@@ -292,7 +289,7 @@ impl Place<'_> {
             let found: Vec<Changed> =
                 blobs.into_iter().map(|(path, blob)| Changed { path, blob: Some(blob) }).collect();
             open.extend(found.iter().map(|file| file.path.clone()));
-            let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
+            let mut writer = Writer::draft(connection, &mut ids, moment);
             apply_changes(&mut writer, state, parses, &self.inner.tests, &found)?;
             wanted.clear();
             for path in std::mem::take(&mut open) {

@@ -1,6 +1,7 @@
 //! The store as others see it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -12,12 +13,17 @@ use tgp_contract::{
 use super::current::HeldFiles;
 use super::hidden::HiddenCache;
 use super::options::GraphOptions;
+use super::progress::Progress;
 use super::revisions::WORKTREE;
-use super::write_session::WriteSession;
+use super::write_session::{BATCH, IngestRun, IngestScope, WriteSession};
 use crate::ingest::repository::Repo;
 use crate::tables::connect;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
+use crate::tables::schema::MAX_HISTORY;
+
+/// Between two steps of reading history.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Connections that are kept for the next question.
 const MAX_IDLE: usize = 4;
@@ -37,6 +43,7 @@ pub(crate) struct Inner {
     /// What callers may not see, as it was found out for the questions before.
     pub(crate) hidden: HiddenCache,
     pub(crate) held_files: HeldFiles,
+    pub(crate) progress: Progress,
 }
 
 /// A lock whose holder fell over guards nothing that a transaction does not guard.
@@ -71,6 +78,10 @@ impl GraphStore {
     /// As [`GraphStore::query_worktree`].
     pub async fn query_beside_worktree(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         self.with(move |inner| inner.query_with_worktree(&question, question.commit.as_deref())).await
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
     pub(crate) async fn with<T: Send + 'static>(
@@ -113,6 +124,7 @@ impl Inner {
             repositories: Mutex::new(repository.into_iter().collect()),
             hidden: HiddenCache::default(),
             held_files: HeldFiles::default(),
+            progress: Progress::default(),
         })
     }
 
@@ -162,8 +174,7 @@ impl Inner {
         // A separate repository handle: an ingest may take long, and questions are asked meanwhile.
         let repo = Repo::open(&self.options.project)?;
         if name == WORKTREE {
-            let (project, cap) = (&self.options.project, self.options.history);
-            let done = self.writing().draft(repo.as_ref(), project, cap, &self.tests);
+            let done = self.writing().draft(repo.as_ref(), &self.run());
             return done.map_err(|error| match &repo {
                 Some(repo) => repo.explain(error),
                 None => error,
@@ -174,9 +185,57 @@ impl Inner {
                 .help(format!("run `tgp graph ingest --commit {WORKTREE}` to ingest the files as they are"))
                 .into());
         };
+        self.ingest_commit(&repo, name, IngestScope::Whole)
+    }
+
+    pub(crate) fn ingest_alone(&self, name: &str) -> Result<IngestSummary, GraphError> {
+        match Repo::open(&self.options.project)? {
+            Some(repo) if name != WORKTREE => self.ingest_commit(&repo, name, IngestScope::Head),
+            _ => self.ingest(name),
+        }
+    }
+
+    fn ingest_commit(
+        &self,
+        repo: &Repo,
+        name: &str,
+        scope: IngestScope,
+    ) -> Result<IngestSummary, GraphError> {
         let id = repo.resolve(name)?;
-        let done = self.writing().ingest(&repo, id, self.options.history, &self.tests);
-        done.map_err(|error| repo.explain(error))
+        let _running = self.running();
+        let run = self.run();
+        let done = self.writing().ingest(repo, id, scope, &run);
+        let mut ingested = done.map_err(|error| repo.explain(error))?;
+        if scope == IngestScope::Head {
+            return Ok(ingested);
+        }
+        loop {
+            let more = self.writing().read_history(repo, BATCH, &run, &mut ingested);
+            if !more.map_err(|error| repo.explain(error))? {
+                return Ok(ingested);
+            }
+            // Who waits for the lock gets it between two steps.
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    pub(crate) fn run(&self) -> IngestRun<'_> {
+        let GraphOptions { project, history, short_history, .. } = &self.options;
+        IngestRun {
+            project,
+            cap: (*history).min(MAX_HISTORY),
+            short: *short_history,
+            tests: &self.tests,
+            progress: Some(&self.progress),
+        }
+    }
+
+    pub(crate) fn read_history(&self, commits: usize) -> Result<bool, GraphError> {
+        let Some(repo) = Repo::open(&self.options.project)? else { return Ok(false) };
+        let _running = self.running();
+        let mut ingested = IngestSummary::default();
+        let more = self.writing().read_history(&repo, commits, &self.run(), &mut ingested);
+        more.map_err(|error| repo.explain(error))
     }
 }
 

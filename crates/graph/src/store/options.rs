@@ -6,6 +6,9 @@ use std::time::Duration;
 /// A deeper history is cut off at its older end, which `stats` says.
 const HISTORY_COMMITS: usize = 20_000;
 
+/// So short a history is read together with its newest commit.
+const SHORT_HISTORY: usize = 64;
+
 /// Rows of one answer: more would not be read, and a model cannot.
 const MAX_ROWS: usize = 10_000;
 /// How long one query may take.
@@ -36,6 +39,8 @@ pub struct GraphOptions {
     pub test_patterns: Vec<String>,
     /// How many commits one ingest takes at most.
     pub history: usize,
+    /// A history of at most so many commits is read at once, also where only the newest one is needed.
+    pub short_history: usize,
     /// Rows of one answer.
     pub max_rows: usize,
     /// How long one query may take.
@@ -50,6 +55,7 @@ impl GraphOptions {
             project: project.into(),
             test_patterns: TEST_PATTERNS.iter().map(|pattern| (*pattern).to_owned()).collect(),
             history: HISTORY_COMMITS,
+            short_history: SHORT_HISTORY,
             max_rows: MAX_ROWS,
             patience: PATIENCE,
         }

@@ -3,8 +3,9 @@
 use rusqlite::{Connection, OptionalExtension};
 use tgp_contract::{Code, SnapshotInfo, ToolError};
 
+use super::progress;
 use crate::ingest::repository::{Repo, check_name};
-use crate::tables::connect::meta;
+use crate::tables::connect::{REBUILT, meta};
 use crate::tables::failure::GraphError;
 
 /// The name of the files as they are.
@@ -49,12 +50,16 @@ pub(crate) fn find(
     };
     match name {
         Some(WORKTREE) => {
-            let Some((number, base)) = draft(connection)? else { return Err(not_ingested(WORKTREE).into()) };
+            let Some((number, base)) = draft(connection)? else {
+                return Err(not_ingested(connection, WORKTREE)?.into());
+            };
             Ok(of_draft(number, base, head.as_ref()))
         }
         Some(name) => {
             let commit = commit_of(connection, repo, name)?;
-            let Some(number) = number_of(connection, &commit)? else { return Err(not_ingested(name).into()) };
+            let Some(number) = number_of(connection, &commit)? else {
+                return Err(not_ingested(connection, name)?.into());
+            };
             let standing = SnapshotInfo { reference: name.to_owned(), commit, draft: false, behind };
             Ok(Revision { number, standing })
         }
@@ -100,6 +105,10 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
     // Where there is no commit, the work tree is used.
     match (head, draft(connection)?) {
         (None, Some((number, base))) => Ok(of_draft(number, base, None)),
+        _ if meta(connection, REBUILT)?.is_some() => {
+            let message = "the store of the graph was made by another version of tgp and has to be rebuilt";
+            Err(ToolError::new(Code::NotFound, message).help("run `tgp graph ingest`").into())
+        }
         _ => Err(ToolError::new(Code::NotFound, "nothing was ingested yet")
             .help("run `tgp graph ingest`")
             .into()),
@@ -112,7 +121,7 @@ fn commit_of(connection: &Connection, repo: Option<&Repo>, name: &str) -> Result
     let refusal = match repo.map(|repo| repo.resolve(name)) {
         Some(Ok(id)) => return Ok(id.to_string()),
         Some(Err(error)) => error,
-        None => not_ingested(name).into(),
+        None => not_ingested(connection, name)?.into(),
     };
     // A commit that git has dropped since is still in the graph.
     let is_id = name.len() >= MIN_PREFIX && name.chars().all(|character| character.is_ascii_hexdigit());
@@ -128,7 +137,21 @@ fn commit_of(connection: &Connection, repo: Option<&Repo>, name: &str) -> Result
     Err(refusal)
 }
 
-fn not_ingested(name: &str) -> ToolError {
-    ToolError::new(Code::NotFound, format!("`{name}` was not ingested"))
-        .help(format!("run `tgp graph ingest --commit {name}`"))
+fn not_ingested(connection: &Connection, name: &str) -> Result<ToolError, GraphError> {
+    let unread = progress::unread(connection)?.filter(|_| name != WORKTREE);
+    let Some(unread) = unread else {
+        return Ok(ToolError::new(Code::NotFound, format!("`{name}` was not ingested"))
+            .help(format!("run `tgp graph ingest --commit {name}`")));
+    };
+    let short = unread.oldest.get(..7).unwrap_or_default();
+    let far = match unread.total {
+        0 => "its history is not read yet".to_owned(),
+        total => format!("{} of {total} commits of the history are read, back to {short}", unread.read),
+    };
+    let message = format!("`{name}` is not in the graph yet: {far}");
+    Ok(ToolError::new(Code::NotFound, message).help(if unread.running {
+        "an ingest is running; ask again later".to_owned()
+    } else {
+        format!("run `tgp graph ingest --commit {name}`")
+    }))
 }

@@ -6,7 +6,7 @@ use tgp_contract::{Code, GraphQuery, GraphRows, SnapshotInfo, ToolError};
 
 use super::hidden::Hidden;
 use crate::cypher;
-use crate::tables::schema::{OPEN, SCHEMA};
+use crate::tables::schema::{INDEXES, OPEN, SCHEMA};
 
 /// The moments in which a fact holds: from the first up to, and without, the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ impl TestGraph {
     pub fn new() -> Result<Self, ToolError> {
         let mut connection = Connection::open_in_memory().map_err(|error| broken(&error))?;
         connection.execute_batch(SCHEMA).map_err(|error| broken(&error))?;
+        connection.execute_batch(INDEXES).map_err(|error| broken(&error))?;
         cypher::prepare(&mut connection)?;
         Ok(Self { connection, next: 0, at: 0, moments: Vec::new(), limits: cypher::QueryLimits::default() })
     }

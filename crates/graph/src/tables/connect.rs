@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, pa
 
 use super::failure::GraphError;
 use super::forged;
-use super::schema::{FORMAT, LEDGER, SCHEMA, VERSION};
+use super::schema::{FORMAT, INDEXES, LEDGER, SCHEMA, VERSION};
 
 /// Another process may be writing a batch of commits.
 const BUSY: Duration = Duration::from_secs(60);
@@ -16,11 +16,16 @@ const BUSY: Duration = Duration::from_secs(60);
 const STATEMENTS: usize = 128;
 
 /// Tables whose rows say what holds when, as opposed to what was read from blobs.
-const FACTS: [&str; 11] =
-    ["moment", "node", "label", "edge", "now", "now_key", "undo", "change", "stat", "alias", "meta"];
+const FACTS: [&str; 13] = [
+    "moment", "node", "label", "edge", "now", "now_key", "past", "past_key", "undo", "change", "stat",
+    "alias", "meta",
+];
 
 /// What is known of the store itself.
-const KEPT: [&str; 3] = ["format", "about", "generation"];
+const KEPT: [&str; 4] = ["format", "about", "generation", REBUILT];
+
+/// Where it is kept that the store was made by another version, and has lost what it knew.
+pub(crate) const REBUILT: &str = "rebuilt";
 
 /// Opens the store for writing, and makes or remakes it where its form or what it is about (`about`) is another.
 pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError> {
@@ -63,13 +68,18 @@ fn prepare(connection: &Connection, about: &str) -> Result<(), GraphError> {
             connection.execute_batch(&format!("DROP TABLE \"{}\"", name.replace('"', "\"\"")))?;
         }
         connection.execute_batch(SCHEMA)?;
+        connection.execute_batch(INDEXES)?;
         connection.execute_batch(LEDGER)?;
         connection.pragma_update(None, "user_version", VERSION)?;
+        if version != 0 {
+            set_meta(connection, REBUILT, "true")?;
+        }
     }
     let format = FORMAT.to_string();
     if meta(connection, "format")?.is_some_and(|held| held != format) {
         connection.execute_batch("DELETE FROM parse")?;
         forget(connection)?;
+        set_meta(connection, REBUILT, "true")?;
     }
     if meta(connection, "about")?.is_some_and(|held| held != about) {
         forget(connection)?;
@@ -112,6 +122,11 @@ pub(crate) fn set_meta(connection: &Connection, name: &str, value: &str) -> Resu
              ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         )?
         .execute(params![name, value])?;
+    Ok(())
+}
+
+pub(crate) fn forget_meta(connection: &Connection, name: &str) -> Result<(), GraphError> {
+    connection.prepare_cached("DELETE FROM meta WHERE name = ?1")?.execute([name])?;
     Ok(())
 }
 

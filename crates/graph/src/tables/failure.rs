@@ -13,6 +13,8 @@ pub enum GraphError {
     File { path: String, source: std::io::Error },
     #[error("a record of the graph's store cannot be read: {0}")]
     Record(#[from] postcard::Error),
+    #[error("a note of the graph's store cannot be read: {0}")]
+    Note(#[from] serde_json::Error),
     #[error("{0}")]
     Told(Box<ToolError>),
 }
@@ -41,9 +43,11 @@ impl From<GraphError> for ToolError {
             GraphError::File { .. } => {
                 ToolError::new(Code::Permission, message).help("check the permissions of the project's files")
             }
-            GraphError::Store(_) | GraphError::Record(_) => ToolError::new(Code::Internal, message).help(
-                "delete the store's file and run `tgp graph ingest`: everything in it can be read again",
-            ),
+            GraphError::Store(_) | GraphError::Record(_) | GraphError::Note(_) => {
+                ToolError::new(Code::Internal, message).help(
+                    "delete the store's file and run `tgp graph ingest`: everything in it can be read again",
+                )
+            }
         }
     }
 }

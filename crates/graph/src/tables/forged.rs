@@ -29,7 +29,7 @@ pub(crate) fn hold(
         let id = ids.claim(connection, "Tool", &[path])?;
         facts.push(Fact::Node { id, props: props.clone() });
     }
-    let mut writer = Writer { connection, moment, draft: false, ids: &mut ids };
+    let mut writer = Writer::after(connection, &mut ids, moment);
     writer.set(FactSource::Tools, "", NextFacts { facts, ..NextFacts::default() })?;
     Ok(())
 }

@@ -23,6 +23,11 @@ pub(crate) fn digest(parts: &[&str]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
+/// SHA-256 of bytes.
+pub(crate) fn digest_bytes(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
 /// The first eight bytes of a hash.
 pub(crate) fn number(digest: &[u8; 32]) -> u64 {
     digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))

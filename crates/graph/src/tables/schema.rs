@@ -5,12 +5,26 @@
 //! fact that holds in commits of two branches, with a commit of a third numbered in between, has two rows. So whatever
 //! the shape of the history is, "holds at this commit" is one comparison of numbers, and it is the same one for nodes and
 //! for relationships.
+//!
+//! The first commit that is ingested has the number [`BASE`]. Its history is read from there backwards, with smaller and
+//! smaller numbers, and what is ingested later has larger ones. So the row of a fact that holds now and did not change
+//! is written once, whatever is read first: at both ends a row is open until the moment is read at which it is not true.
 
 /// The form of what parsing writes into the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 4;
+pub(crate) const FORMAT: i64 = 5;
 
-/// `until` of a row that still holds at the last moment.
-pub const OPEN: i64 = i64::MAX;
+/// The number of the first moment that is ingested: more commits than that are in no history.
+pub(crate) const BASE: i64 = 1 << 24;
+
+/// Commits of one history that are read at most, so that all of them have a number.
+pub(crate) const MAX_HISTORY: usize = 1 << 23;
+
+/// `since` of a row that holds at the oldest moment that was read. Smaller than all numbers of moments.
+pub(crate) const FIRST: i64 = 1;
+
+/// `until` of a row that still holds at the last moment. Larger than all numbers of moments, and no larger than what takes
+/// four bytes in a row.
+pub const OPEN: i64 = (1 << 31) - 1;
 
 /// The relationship whose ends may be files that are gone.
 pub const RENAME: &str = "WAS_RENAMED_FROM";
@@ -37,9 +51,6 @@ CREATE TABLE node (
     -- is visible otherwise. Its stretch is [0, OPEN).
     ghost  INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX node_stretch ON node (id, since, until);
-CREATE INDEX node_path ON node (json_extract(props, '$.path'));
-CREATE INDEX node_name ON node (json_extract(props, '$.name'));
 -- Labels belong to a node for ever.
 CREATE TABLE label (
     name   TEXT NOT NULL,
@@ -60,13 +71,26 @@ CREATE TABLE edge (
     since  INTEGER NOT NULL,
     until  INTEGER NOT NULL
 );
+";
+
+/// The indexes of nodes and relationships, which are made faster at once than row by row.
+pub(crate) const INDEXES: &str = "
+CREATE INDEX node_stretch ON node (id, since, until);
+CREATE INDEX node_path ON node (json_extract(props, '$.path'));
+CREATE INDEX node_name ON node (json_extract(props, '$.name'));
 CREATE INDEX edge_out ON edge (source, type, since, until, target);
 CREATE INDEX edge_in ON edge (target, type, since, until, source);
 CREATE INDEX edge_stretch ON edge (id, since, until);
 ";
 
+/// Removes them, within the transaction that makes them again.
+pub(crate) const WITHOUT_INDEXES: &str = "
+DROP INDEX node_stretch; DROP INDEX node_path; DROP INDEX node_name;
+DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
+";
+
 /// The number of the tables' form; a store with another one is rebuilt.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "
@@ -83,9 +107,24 @@ CREATE TABLE now (
 );
 -- Which files looked at what when they were linked, so that they are linked again when it changes.
 CREATE TABLE now_key (
-    key  INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    PRIMARY KEY (key, name)
+    key INTEGER NOT NULL,
+    -- The row of the file in `now`.
+    row INTEGER NOT NULL,
+    PRIMARY KEY (key, row)
+) WITHOUT ROWID;
+-- The same for the oldest moment, while its history is still to be read.
+CREATE TABLE past (
+    row_id INTEGER PRIMARY KEY,
+    owner  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    file   BLOB,
+    facts  BLOB NOT NULL,
+    UNIQUE (owner, name)
+);
+CREATE TABLE past_key (
+    key INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    PRIMARY KEY (key, row)
 ) WITHOUT ROWID;
 -- The rows of `now` that the draft has replaced, as they were; `facts` is null where there was none.
 CREATE TABLE undo (

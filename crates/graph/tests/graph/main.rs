@@ -8,6 +8,7 @@
 )]
 
 mod bombs;
+mod content;
 mod current;
 mod draft;
 mod fuzz;
@@ -24,6 +25,7 @@ mod own;
 mod page;
 mod property;
 mod queries;
+mod steps;
 mod support;
 mod tck;
 mod tck_values;

@@ -97,7 +97,7 @@ fn content(path: &str, variant: usize) -> String {
 }
 
 #[derive(Clone, Debug)]
-enum Edit {
+pub enum Edit {
     Write(&'static str, usize),
     Delete(&'static str),
     Rename(&'static str, &'static str),
@@ -105,7 +105,7 @@ enum Edit {
 
 /// A commit: its parent (counted back from the newest), what it merges, and what it changes.
 #[derive(Clone, Debug)]
-struct Step {
+pub struct Step {
     parent: usize,
     merge: Option<usize>,
     edits: Vec<Edit>,
@@ -138,13 +138,13 @@ fn steps(paths: &'static [&'static str]) -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// A history, and the files on the disk after it.
-fn story() -> impl Strategy<Value = (Vec<Step>, Vec<Edit>)> {
+pub fn story() -> impl Strategy<Value = (Vec<Step>, Vec<Edit>)> {
     prop::sample::select(&PROJECTS[..]).prop_flat_map(|paths| (steps(paths), edits(paths)))
 }
 
-type Tree = BTreeMap<String, String>;
+pub type Tree = BTreeMap<String, String>;
 
-fn edited(tree: &Tree, edits: &[Edit]) -> Tree {
+pub fn edited(tree: &Tree, edits: &[Edit]) -> Tree {
     let mut tree = tree.clone();
     for edit in edits {
         match edit {
@@ -165,7 +165,7 @@ fn edited(tree: &Tree, edits: &[Edit]) -> Tree {
 }
 
 /// Makes the history; answers each commit with its tree.
-fn build(project: &mut Project, steps: &[Step]) -> Vec<(String, Tree)> {
+pub fn build(project: &mut Project, steps: &[Step]) -> Vec<(String, Tree)> {
     let mut commits: Vec<(String, Tree)> = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let back = |distance: usize| number.checked_sub(1 + distance).and_then(|index| commits.get(index));
@@ -222,7 +222,7 @@ fn checkout(tree: &Tree) -> Vec<String> {
     picture(&store, "WORKTREE")
 }
 
-fn same(left: &[String], right: &[String], what: &str) -> Result<(), TestCaseError> {
+pub fn same(left: &[String], right: &[String], what: &str) -> Result<(), TestCaseError> {
     if left == right {
         return Ok(());
     }

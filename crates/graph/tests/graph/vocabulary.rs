@@ -8,12 +8,12 @@ use crate::page;
 use crate::support::{Project, ingest, rows, run};
 
 fn store(project: &mut Project) -> GraphStore {
-    project.write("a.ts", "import { b } from './b';\nimport 'left-pad';\nexport class A { m() { b(); } }\n");
+    project.write("a.ts", "import { b } from './b';\nimport 'left-pad';\ninterface I {}\nclass B {}\nexport class A extends B implements I { m() { b(); } }\n");
     project.write("b.ts", "export function b() {}\n");
     project.write("package.json", "{\"name\": \"own\", \"version\": \"1.0.0\"}\n");
     project.commit("first");
     project.rename("b.ts", "c.ts");
-    project.write("a.ts", "import { b } from './c';\nimport 'left-pad';\nexport class A { m() { b(); } }\n");
+    project.write("a.ts", "import { b } from './c';\nimport 'left-pad';\ninterface I {}\nclass B {}\nexport class A extends B implements I { m() { b(); } }\n");
     project.commit("second");
     let store = project.open();
     ingest(&store, "HEAD");
@@ -105,7 +105,7 @@ fn what_is_there_is_known() {
     assert!(asked > 40, "{asked}");
     let types: std::collections::BTreeSet<&str> =
         export.relationships.iter().map(|edge| edge.kind.as_str()).collect();
-    assert_eq!(types.len(), 7, "{types:?}");
+    assert_eq!(types.len(), 10, "{types:?}");
     // Maps and what is only known when the query runs are free.
     let free = rows(&store, "HEAD", "WITH {pth: 1} AS m UNWIND [m] AS x RETURN m.pth, x.pth, {a: 2}.a");
     assert_eq!(free, [[json!(1), json!(1), json!(2)]]);

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tgp_contract::{
     Change, Graph, GraphQuery, GraphRows, IngestSummary, ToolError, ToolMetadata, Visibility,
 };
-use tgp_graph::{GraphOptions, GraphStore, ToolFact};
+use tgp_graph::{GraphOptions, GraphStore, IngestProgress, ToolFact};
 use tokio::sync::OnceCell;
 
 use super::graph_server::GraphServer;
@@ -47,6 +47,11 @@ impl LazyGraph {
         self.store.get_or_try_init(open).await
     }
 
+    /// How far an ingest of this process is.
+    pub(crate) fn progress(&self) -> Option<IngestProgress> {
+        self.store.get()?.progress()
+    }
+
     /// The server, where there is one.
     async fn remote(&self) -> Result<Option<&Arc<dyn Graph>>, ToolError> {
         let Some(server) = &self.server else { return Ok(None) };
@@ -59,16 +64,23 @@ impl LazyGraph {
 impl Graph for LazyGraph {
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let store = self.store().await?;
-        let ingested = store.ingest(commit).await?;
+        let is_worktree = commit == WORKTREE;
+        // A commit can be asked about, with the tools, before its history is read.
+        let mut ingested =
+            if is_worktree { store.ingest(commit).await? } else { store.ingest_alone(commit).await? };
         let tool = |tool: ToolMetadata| ToolFact {
             path: tool.path.to_string(),
             name: tool.name,
             description: tool.description,
         };
         store.set_tools(known_tools(&self.root).into_iter().map(tool).collect()).await?;
-        if commit != WORKTREE
-            && let Some(remote) = self.remote().await?
-        {
+        if !is_worktree {
+            let IngestSummary { commits, parsed, .. } = ingested;
+            ingested = store.ingest(commit).await?;
+            ingested.commits += commits;
+            ingested.parsed += parsed;
+        }
+        if !is_worktree && let Some(remote) = self.remote().await? {
             remote.ingest(commit).await?;
         }
         Ok(ingested)

@@ -20,7 +20,7 @@ use tgp_contract::{
     ToolError,
 };
 use tgp_fs::DiskFs;
-use tgp_graph::{Export, GraphOptions, Stats};
+use tgp_graph::{Export, GraphOptions, IngestProgress, Stats, UnreadHistory};
 use tgp_guardian::{ChronicleCheck, Guardian, GuardianGate, GuardianParts, Invariants};
 use tgp_router::DynTool;
 
@@ -230,6 +230,20 @@ impl Knowledge {
     /// `ENOTFOUND` for a commit that was not ingested.
     pub async fn graph_stats(&self, commit: Option<&str>) -> Result<Stats, ToolError> {
         self.graph.store().await?.stats(commit).await
+    }
+
+    /// How far the ingest of this process is; none while there is none.
+    #[must_use]
+    pub fn graph_progress(&self) -> Option<IngestProgress> {
+        self.graph.progress()
+    }
+
+    /// What of the history is not in the graph; none where all of it is, and no process is ingesting.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn unread_history(&self) -> Result<Option<UnreadHistory>, ToolError> {
+        self.graph.store().await?.unread_history().await
     }
 
     /// Every node and relationship of a commit, as far as memory bears it.

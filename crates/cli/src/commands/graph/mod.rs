@@ -1,6 +1,7 @@
 //! `tgp graph`: ask the code, at any commit.
 
 mod drawing;
+mod progress;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -84,7 +85,8 @@ pub async fn run(arguments: GraphArgs, global: &Global, printer: &Printer) -> Re
 
 async fn ingest(kernel: &Kernel, commit: &str, printer: &Printer) -> Result<(), Failure> {
     let arguments = json!({ "commit": commit });
-    let data = session::call(kernel, "graph_ingest", arguments, session::typed(false)).await?;
+    let work = session::call(kernel, "graph_ingest", arguments, session::typed(false));
+    let data = progress::shown(kernel, printer, work).await?;
     if printer.json() {
         printer.document(&done(data));
         return Ok(());
@@ -130,7 +132,8 @@ async fn query(
     if let (Some(commit), Some(fields)) = (commit, arguments.as_object_mut()) {
         fields.insert("commit".to_owned(), json!(commit));
     }
-    let answer = session::call(kernel, "graph_query", arguments, session::typed(false)).await;
+    let work = session::call(kernel, "graph_query", arguments, session::typed(false));
+    let answer = progress::shown(kernel, printer, work).await;
     let data = answer.map_err(|failure| shown_in(failure, cypher))?;
     if printer.json() {
         printer.document(&done(data));
@@ -150,7 +153,25 @@ async fn query(
         Format::Dot | Format::Mermaid => draw(&Drawing::of_rows(rows), format, printer),
     }
     show_commit(&answer, named, printer);
+    if let Ok(Some(unread)) = kernel.knowledge().unread_history().await
+        && unread.running
+    {
+        printer.note(&format!(
+            "an ingest is running; {}",
+            read_so_far(unread.read, unread.total, &unread.oldest)
+        ));
+    }
     Ok(())
+}
+
+/// Which commits can be asked about.
+fn read_so_far(read: u64, total: u64, oldest: &str) -> String {
+    let short: String = visible(oldest).chars().take(12).collect();
+    match total {
+        0 if short.is_empty() => "no commit can be asked about yet".to_owned(),
+        0 => format!("commits since {short} can be asked about"),
+        total => format!("{read} of {total} commits can be asked about, back to {short}"),
+    }
 }
 
 /// Shows the place in the query.
@@ -203,6 +224,14 @@ async fn stats(kernel: &Kernel, commit: Option<String>, printer: &Printer) -> Re
     printer.table(&heads("relationship"), &rows("relationships"));
     let number = |name: &str| stats.get(name).and_then(Value::as_u64).unwrap_or_default();
     said_stats(&stats, number("commits"), number("bytes"), printer);
+    if let Some(unread) = kernel.knowledge().unread_history().await? {
+        let so_far = read_so_far(unread.read, unread.total, &unread.oldest);
+        printer.note(&if unread.running {
+            format!("an ingest is running; {so_far}")
+        } else {
+            format!("{so_far}; `tgp graph ingest` reads the rest")
+        });
+    }
     Ok(())
 }
 

@@ -24,10 +24,13 @@ const NODES: [Entry; 6] = [
     ("Tool", &["path", "name", "description"]),
 ];
 
-const RELATIONSHIPS: [Entry; 7] = [
+const RELATIONSHIPS: [Entry; 10] = [
     ("DEFINES", &[]),
     ("CONTAINS", &[]),
-    ("IMPORTS", &["specifier", "names", "line"]),
+    ("IMPORTS", &["specifier", "names", "line", "typeOnly"]),
+    ("EXPORTS", &["name"]),
+    ("EXTENDS", &[]),
+    ("IMPLEMENTS", &[]),
     ("CALLS", &["line", "count", "bestEffort", "how"]),
     ("CHANGED_IN", &["change"]),
     ("PARENT", &["order"]),

@@ -54,7 +54,7 @@ pub(super) fn calls(
     file: i64,
     symbols: &[i64],
 ) -> Result<Vec<Fact>, GraphError> {
-    let finder = Finder { link, parse, imports };
+    let finder = Finder::new(link, parse, imports);
     let mut found: Vec<(&Call, Found, How)> = Vec::new();
     let mut values: Vec<&Call> = Vec::new();
     for call in &parse.calls {
@@ -112,13 +112,25 @@ enum CallMatch {
     Nothing,
 }
 
-struct Finder<'a, 'w> {
+pub(super) struct Finder<'a, 'w> {
     link: &'a Link<'w>,
     parse: &'a Parse,
     imports: &'a Imports,
 }
 
-impl Finder<'_, '_> {
+impl<'a, 'w> Finder<'a, 'w> {
+    pub(super) fn new(link: &'a Link<'w>, parse: &'a Parse, imports: &'a Imports) -> Self {
+        Self { link, parse, imports }
+    }
+
+    /// What a name leads to, and not a mere value.
+    pub(super) fn found(&self, call: &Call) -> Result<Option<Found>, GraphError> {
+        Ok(match self.find(call)? {
+            CallMatch::Found(found, _) => Some(found),
+            CallMatch::OfValue | CallMatch::Nothing => None,
+        })
+    }
+
     fn find(&self, call: &Call) -> Result<CallMatch, GraphError> {
         let found = match &call.receiver {
             None => self.plain(call)?,
@@ -139,7 +151,12 @@ impl Finder<'_, '_> {
     fn plain(&self, call: &Call) -> Result<Option<(Found, How)>, GraphError> {
         let language = self.link.language(self.link.path);
         let separator = self.separator();
-        let mut around = self.enclosing_container(call);
+        // The functions in the body of a function are the nearest.
+        let enclosing = call.enclosing.and_then(|index| self.parse.symbols.get(index as usize));
+        let mut around = match enclosing.filter(|symbol| symbol.kind == Kind::Function) {
+            Some(function) => function.qualified.clone(),
+            None => self.enclosing_container(call),
+        };
         loop {
             let qualified = if around.is_empty() {
                 call.name.clone()
@@ -297,7 +314,7 @@ impl Finder<'_, '_> {
         };
         add(self.link.path, self.parse);
         for file in files.iter().filter(|file| **file != self.link.path).take(MAX_METHOD_FILES) {
-            if let Some(parse) = self.link.parse(file)? {
+            if let Some(parse) = self.link.methods(file)? {
                 add(file, &parse);
             }
         }

@@ -32,7 +32,7 @@ fn is_source(path: &str) -> bool {
 
 /// Other files of the same package, whose names are seen without an import.
 pub(super) fn siblings(link: &Link<'_>) -> Result<Vec<String>, GraphError> {
-    let own = link.parse(link.path)?.and_then(|parse| parse.package.clone());
+    let own = link.clause(link.path)?;
     let mut files = Vec::new();
     for path in link.list(parent(link.path)) {
         if path == link.path || !path.ends_with(".go") {
@@ -42,7 +42,7 @@ pub(super) fn siblings(link: &Link<'_>) -> Result<Vec<String>, GraphError> {
         if path.ends_with("_test.go") && !link.path.ends_with("_test.go") {
             continue;
         }
-        if link.parse(&path)?.and_then(|parse| parse.package.clone()) == own {
+        if link.clause(&path)? == own {
             files.push(path);
         }
     }

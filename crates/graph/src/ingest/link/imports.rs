@@ -42,6 +42,16 @@ impl Resolved {
         Self { missing: Some(Missing { target, by_name: false }), ..Self::default() }
     }
 
+    /// The package, or what is nowhere, that an import leads to as a whole.
+    pub(super) fn outside(&self, import: &Import) -> Option<Outside> {
+        if let Some((ecosystem, name)) = &self.package {
+            return Some(Outside::Package { ecosystem: ecosystem.name().to_owned(), name: name.clone() });
+        }
+        let missing = self.missing.as_ref().filter(|missing| !missing.by_name)?;
+        let (specifier, computed) = (import.specifier.clone(), import.kind == ImportKind::Computed);
+        Some(Outside::Unresolved { specifier, target: missing.target.clone(), computed })
+    }
+
     /// Says where the file would be, in case it is not found.
     pub(super) fn or_missing(self, target: Option<String>) -> Self {
         Self { missing: Some(Missing { target, by_name: false }), ..self }
@@ -79,6 +89,7 @@ struct Arrow {
     specifier: String,
     names: Vec<String>,
     line: u32,
+    type_only: bool,
 }
 
 enum Target {
@@ -180,7 +191,9 @@ impl Imports {
     }
 
     fn arrow(&mut self, target: Target, import: &Import, names: Vec<String>) {
-        self.arrows.push(Arrow { target, specifier: import.specifier.clone(), names, line: import.line });
+        let Import { specifier, line, type_only, .. } = import;
+        let (specifier, line, type_only) = (specifier.clone(), *line, *type_only);
+        self.arrows.push(Arrow { target, specifier, names, line, type_only });
     }
 
     fn bind(&mut self, import: &Import, resolved: &Resolved) {
@@ -227,6 +240,7 @@ impl Imports {
                     "specifier": arrow.specifier,
                     "names": arrow.names,
                     "line": arrow.line,
+                    "typeOnly": arrow.type_only,
                 });
                 Fact::edge("IMPORTS", file, target, occurrences.next(file, target), props.to_string())
             })

@@ -61,7 +61,7 @@ fn container(import: &Import, class: &[&str], inner: &[&str]) -> String {
 
 fn roots(link: &Link<'_>, file: &str) -> Result<Vec<String>, GraphError> {
     let mut roots = Vec::new();
-    let package = link.parse(file)?.and_then(|parse| parse.package.clone()).unwrap_or_default();
+    let package = link.clause(file)?.unwrap_or_default();
     let directory = parent(file);
     if let Some(root) = directory.strip_suffix(&package.replace('.', "/")) {
         roots.push(root.trim_end_matches('/').to_owned());
@@ -92,7 +92,7 @@ pub(super) fn siblings(link: &Link<'_>, class: &str) -> Result<Vec<String>, Grap
     if !class.starts_with(char::is_uppercase) {
         return Ok(Vec::new());
     }
-    let package = link.parse(link.path)?.and_then(|parse| parse.package.clone()).unwrap_or_default();
+    let package = link.clause(link.path)?.unwrap_or_default();
     let file = join(&package.replace('.', "/"), &format!("{class}.java"));
     let mut paths = vec![join(parent(link.path), &format!("{class}.java"))];
     paths.extend(roots(link, link.path)?.iter().map(|root| join(root, &file)));

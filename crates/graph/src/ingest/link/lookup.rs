@@ -1,7 +1,7 @@
 //! Names in modules: what a file defines, and what it gives on from others.
 
-use super::Link;
 use super::imports::{Module, resolve};
+use super::{Link, interface};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{ImportKind, Kind, Parse};
 use crate::tables::failure::GraphError;
@@ -43,7 +43,7 @@ fn find_in_module(
 }
 
 pub(super) fn separator(link: &Link<'_>, file: &str) -> &'static str {
-    if link.language(file) == Language::Rust { "::" } else { "." }
+    interface::separator(link.language(file))
 }
 
 /// A symbol of a parse by its qualified name; a definition before a mere variable, the first before later ones.
@@ -73,7 +73,11 @@ fn find_in_file(
         return Ok(None);
     }
     visits.push(visit);
-    let Some(parse) = link.parse(file)? else { return Ok(None) };
+    let Some(parse) = link.name(file, name)? else {
+        // It may be there later, and give on everything of another one.
+        link.stars(file);
+        return Ok(None);
+    };
     let separator = separator(link, file);
     let (head, rest) = match name.split_once(separator) {
         Some((head, rest)) => (head, Some(rest)),
@@ -83,9 +87,13 @@ fn find_in_file(
     // A name that is given to others under another one.
     let renamed = parse.exports.iter().find(|(theirs, _)| theirs == head).map(|(_, ours)| ours.as_str());
     let ours = renamed.unwrap_or(head);
+    if renamed.is_some() {
+        link.name(file, ours)?;
+    }
     if let Some(index) = symbol(&parse, &with_rest(ours)) {
         return Ok(Some((file.to_owned(), index)));
     }
+    link.stars(file);
     let binds = link.language(file) == Language::Python || renamed.is_some();
     for import in &parse.imports {
         if import.kind != ImportKind::ReExport && !(import.kind == ImportKind::Bind && binds) {

@@ -1,12 +1,16 @@
 //! From parsed files to facts: a file's nodes, and its links to others.
 //!
 //! INVARIANT: what is made of a file depends on its own parse, on the tests for existence that were made on the way, on
-//! the parses that were read, on the manifests, and for Java on where packages begin. Each of them but the last two
-//! leaves a key, and a file is linked again exactly when one of its keys is touched or one of these two changes.
+//! what was asked of other parses (see [`interface`]), on the manifests, and for Java on where packages begin. Each of
+//! them but the last two leaves a key, and a file is linked again exactly when one of its keys is touched or one of these
+//! two changes.
 
 mod calls;
+mod exports;
 mod go;
+mod heritage;
 mod imports;
+pub(crate) mod interface;
 mod java;
 mod javascript;
 mod lookup;
@@ -64,11 +68,6 @@ pub(crate) fn listing_key(directory: &str) -> i64 {
     identity::key(&["directory", directory])
 }
 
-/// The key of what others can see of a file.
-pub(crate) fn interface_key(path: &str) -> i64 {
-    identity::key(&["interface", path])
-}
-
 /// The key of a package outside the tree.
 pub(crate) fn package_key(package: &str) -> i64 {
     identity::key(&["package", package])
@@ -92,8 +91,51 @@ impl<'w> Link<'w> {
         self.world.state.list(directory).collect()
     }
 
+    /// For what a name of a file leads to.
+    fn name(&self, path: &str, name: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        let key = interface::name_key(path, interface::head(self.language(path), name));
+        self.keep(path, key);
+        self.parse(path)
+    }
+
+    /// For what a file gives on as a whole.
+    fn stars(&self, path: &str) {
+        self.keep(path, interface::stars_key(path));
+    }
+
+    /// For the names that a file gives to others.
+    fn exports(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keep(path, interface::exports_key(path));
+        self.parse(path)
+    }
+
+    /// For the methods of a file.
+    fn methods(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keep(path, interface::methods_key(path));
+        self.parse(path)
+    }
+
+    /// For the names that are anywhere in a file.
+    fn words(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keep(path, interface::words_key(path));
+        self.parse(path)
+    }
+
+    /// The package clause of a file.
+    fn clause(&self, path: &str) -> Result<Option<String>, GraphError> {
+        self.keep(path, interface::clause_key(path));
+        Ok(self.parse(path)?.and_then(|parse| parse.package.clone()))
+    }
+
+    /// A file is linked again anyway when it changes itself.
+    fn keep(&self, path: &str, key: i64) {
+        if path != self.path {
+            self.keys.borrow_mut().insert(key);
+        }
+    }
+
+    /// A parse without a key: for one of which a part was asked for already.
     fn parse(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
-        self.keys.borrow_mut().insert(interface_key(path));
         let Some(file) = self.world.state.file(path) else { return Ok(None) };
         let mut parses = self.world.parses.borrow_mut();
         parses.get(self.world.connection, file.blob, file.language).map(Some)
@@ -161,8 +203,11 @@ pub(crate) fn link(
         facts.push(Fact::edge("CONTAINS", id, file_id, 0, empty()));
     }
     let mut packages = BTreeSet::new();
-    if !parse.imports.is_empty() || !parse.calls.is_empty() {
+    facts.extend(exports::exports(&link, ids, &parse, file_id)?);
+    if !parse.imports.is_empty() || !parse.calls.is_empty() || !parse.heritage.is_empty() {
         let imported = imports::imports(&link, &parse)?;
+        let finder = calls::Finder::new(&link, &parse, &imported);
+        facts.extend(heritage::heritage(&link, ids, &parse, &finder, &symbols)?);
         facts.extend(imported.facts(ids, file_id));
         packages.extend(imported.packages());
         facts.extend(calls::calls(&link, ids, &parse, &imported, file_id, &symbols)?);

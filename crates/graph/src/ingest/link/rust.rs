@@ -42,6 +42,14 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         return Ok(Resolved { module, parts, ..Resolved::default() });
     }
     let name = import.specifier.split("::").next().unwrap_or_default();
+    if let Some(root) = root_of_2015(link, file)
+        && root != file
+        && is_local(link, &root, name)?
+    {
+        // Something of the root itself: `use Result`, `use Kind::*`.
+        let inner = import.names.first().map(|_| import.specifier.clone()).unwrap_or_default();
+        return Ok(Resolved { module: Module { files: vec![root], inner }, ..Resolved::default() });
+    }
     if matches!(name, "crate" | "super") {
         return Ok(Resolved::nothing(None));
     }
@@ -54,7 +62,7 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
 
 /// Whether a name that begins a path is something of the file itself: `use Kind::*` after `enum Kind`.
 fn is_local(link: &Link<'_>, file: &str, name: &str) -> Result<bool, GraphError> {
-    let Some(parse) = link.parse(file)? else { return Ok(false) };
+    let Some(parse) = link.words(file)? else { return Ok(false) };
     Ok(parse.symbols.iter().any(|symbol| symbol.name == name)
         || parse.imports.iter().flat_map(|import| &import.names).any(|bound| bound.here == name))
 }
@@ -93,6 +101,12 @@ fn named(link: &Link<'_>, file: &str, name: &str, rest: &[&str]) -> Result<Optio
     if let Some(module) = below(link, &here, name)? {
         return descend(link, module, rest).map(Some);
     }
+    if let Some(root) = root_of_2015(link, file)
+        && root != file
+        && let Some(module) = below(link, &Module::file(root), name)?
+    {
+        return descend(link, module, rest).map(Some);
+    }
     let name = renamed(link, file, name);
     let manifests = link.world.state.manifests();
     if BUILT_IN.contains(&name.as_str()) {
@@ -123,6 +137,14 @@ fn renamed(link: &Link<'_>, file: &str, name: &str) -> String {
     let package = manifests.nearest(parent(file), is_cargo);
     let alias = package.and_then(|package| package.manifest.aliases.iter().find(|(alias, _)| alias == name));
     alias.and_then(|(_, meant)| meant.first()).map_or_else(|| name.to_owned(), Clone::clone)
+}
+
+/// The root of a crate of the edition of 2015; none for later ones.
+fn root_of_2015(link: &Link<'_>, file: &str) -> Option<String> {
+    let package = link.world.state.manifests().nearest(parent(file), |package| {
+        package.language == Language::CargoToml && package.manifest.name.is_some()
+    });
+    package.filter(|package| package.manifest.of_2015).and_then(|_| root(link, file))
 }
 
 /// The root file of a package's library.
@@ -226,9 +248,9 @@ fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
 /// A module right below another: one that is written out, or a file that is declared.
 fn below(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Module>, GraphError> {
     let Some(file) = module.files.first() else { return Ok(None) };
-    let Some(parse) = link.parse(file)? else { return Ok(None) };
     let qualified =
         if module.inner.is_empty() { name.to_owned() } else { format!("{}::{name}", module.inner) };
+    let Some(parse) = link.name(file, &qualified)? else { return Ok(None) };
     let written =
         parse.symbols.iter().any(|symbol| symbol.kind == Kind::Module && symbol.qualified == qualified);
     if written {

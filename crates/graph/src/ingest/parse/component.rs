@@ -75,6 +75,7 @@ pub(super) fn sources(content: &[u8]) -> Vec<Import> {
             module: None,
             line: u32::try_from(lines).unwrap_or(u32::MAX - 1) + 1,
             scope: String::new(),
+            type_only: false,
         });
     }
     imports

@@ -89,7 +89,34 @@ fn define_type(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kin
     let exported = is_public(reader, node);
     let symbol = reader.symbol(kind, &name, node, scope, exported);
     reader.stand_at_name(symbol, node);
+    heritage(reader, node, symbol);
     Next::Descend(reader.inside(symbol, &name, scope, true))
+}
+
+/// `extends A implements B, C`; an interface extends others.
+fn heritage(reader: &mut Reader<'_>, node: Node<'_>, symbol: Option<u32>) {
+    let mut cursor = node.walk();
+    for clause in node.named_children(&mut cursor) {
+        let implements = match clause.kind() {
+            "superclass" | "extends_interfaces" => false,
+            "super_interfaces" => true,
+            _ => continue,
+        };
+        let mut open = vec![clause];
+        while let Some(part) = open.pop() {
+            let mut inner = part.walk();
+            for child in part.named_children(&mut inner) {
+                match child.kind() {
+                    "type_list" => open.push(child),
+                    "type_identifier" | "scoped_type_identifier" | "generic_type" => {
+                        let name = reader.text(child);
+                        reader.heritage(symbol, &name, implements);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
 }
 
 /// `import a.b.C`, `import a.b.*`, `import static a.b.C.m`, `import static a.b.C.*`.

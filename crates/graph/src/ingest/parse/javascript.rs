@@ -42,7 +42,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
                 define_variables(reader, node, scope)
             } else {
                 modules::require(reader, node);
-                Next::Descend(scope.clone())
+                define_inner(reader, node, scope)
             }
         }
         "assignment_expression" => {
@@ -71,6 +71,10 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             }
             Next::Descend(scope.clone())
         }
+        "arrow_function" | "function_expression" | "generator_function" | "method_definition" => {
+            let is_part = scope.is_top() && modules::is_called_at_once(node);
+            Next::Descend(if is_part { scope.hidden() } else { scope.nested() })
+        }
         // `export` holds for the declaration right below it alone.
         "ambient_declaration" | "expression_statement" => Next::Descend(scope.clone()),
         _ if scope.exported => Next::Descend(scope.hidden()),
@@ -79,11 +83,10 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
 }
 
 fn define_function(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
-    // A function within a function is part of its body.
-    if !scope.is_top() {
-        return Next::Descend(scope.clone());
-    }
     let name = reader.field(node, "name").unwrap_or_default();
+    if !scope.is_top() {
+        return Next::Descend(reader.inner_function(&name, node, scope));
+    }
     let symbol = reader.symbol(Kind::Function, &name, node, scope, scope.exported);
     Next::Descend(scope.body(symbol))
 }
@@ -94,7 +97,53 @@ fn define_type(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kin
     }
     let name = reader.field(node, "name").unwrap_or_default();
     let symbol = reader.symbol(kind, &name, node, scope, scope.exported);
+    heritage(reader, node, symbol);
     Next::Descend(reader.inside(symbol, &name, scope, true))
+}
+
+/// What a class or an interface extends and implements.
+fn heritage(reader: &mut Reader<'_>, node: Node<'_>, symbol: Option<u32>) {
+    let mut open = vec![(node, false)];
+    while let Some((part, implements)) = open.pop() {
+        let mut cursor = part.walk();
+        for child in part.named_children(&mut cursor) {
+            match child.kind() {
+                "class_heritage" | "extends_clause" | "extends_type_clause" => open.push((child, false)),
+                "implements_clause" => open.push((child, true)),
+                "identifier"
+                | "type_identifier"
+                | "member_expression"
+                | "nested_type_identifier"
+                | "generic_type"
+                    if part.id() != node.id() =>
+                {
+                    let name = reader.text(child);
+                    if !name.contains('(') {
+                        reader.heritage(symbol, &name, implements);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A function that is the value of a variable in the body of another one.
+fn define_inner<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    let mut cursor = node.walk();
+    let declarators: Vec<Node<'t>> =
+        node.named_children(&mut cursor).filter(|child| child.kind() == "variable_declarator").collect();
+    let [declarator] = declarators.as_slice() else { return Next::Descend(scope.clone()) };
+    let is_function = declarator.child_by_field_name("value").is_some_and(|value| {
+        matches!(value.kind(), "arrow_function" | "function_expression" | "generator_function")
+    });
+    match declarator.child_by_field_name("name").filter(|name| is_function && name.kind() == "identifier") {
+        Some(name) => {
+            let name = reader.text(name);
+            Next::Descend(reader.inner_function(&name, *declarator, scope))
+        }
+        None => Next::Descend(scope.clone()),
+    }
 }
 
 fn define_method(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, field: &str) -> Next {
@@ -132,9 +181,15 @@ fn define_variables<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) 
     for declarator in &declarators {
         let value = declarator.child_by_field_name("value");
         let Some(target) = declarator.child_by_field_name("name") else { continue };
-        if target.kind() != "identifier"
-            || value.is_some_and(|value| loads::required(reader, value).is_some())
-        {
+        if value.is_some_and(|value| loads::required(reader, value).is_some()) {
+            continue;
+        }
+        if target.kind() != "identifier" {
+            let kind = if constant { Kind::Const } else { Kind::Variable };
+            for name in modules::bound(target) {
+                let text = reader.text(name);
+                reader.symbol(kind, &text, name, scope, scope.exported);
+            }
             continue;
         }
         let name = reader.text(target);

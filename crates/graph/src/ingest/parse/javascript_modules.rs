@@ -8,6 +8,40 @@ use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
 pub(super) fn import(reader: &mut Reader<'_>, node: Node<'_>) {
+    let first = reader.out.imports.len();
+    read_import(reader, node);
+    if is_of_types(node) {
+        reader.of_types(first);
+    }
+}
+
+/// `import type ..`, `export type .. from`, or one all of whose names are types.
+fn is_of_types(node: Node<'_>) -> bool {
+    let has_mark = |node: Node<'_>| {
+        let mut cursor = node.walk();
+        node.children(&mut cursor).any(|child| child.kind() == "type")
+    };
+    if has_mark(node) {
+        return true;
+    }
+    // Where names are taken one by one, and each of them is marked.
+    let (mut names, mut others) = (Vec::new(), false);
+    let mut open = vec![node];
+    while let Some(part) = open.pop() {
+        match part.kind() {
+            "import_specifier" | "export_specifier" => names.push(part),
+            "import_statement" | "import_clause" | "named_imports" | "export_statement" | "export_clause" => {
+                let mut cursor = part.walk();
+                open.extend(part.named_children(&mut cursor));
+            }
+            "identifier" | "namespace_import" | "namespace_export" => others = true,
+            _ => {}
+        }
+    }
+    !others && !names.is_empty() && names.into_iter().all(has_mark)
+}
+
+fn read_import(reader: &mut Reader<'_>, node: Node<'_>) {
     let Some(source) = node.child_by_field_name("source") else {
         import_equals(reader, node);
         return;
@@ -73,7 +107,11 @@ pub(super) fn export<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope)
             }
             (None, None) => vec![Name::new("*", "")],
         };
+        let first = reader.out.imports.len();
         reader.import(ImportKind::ReExport, specifier, names, None, node);
+        if is_of_types(node) {
+            reader.of_types(first);
+        }
         return Next::Stop;
     }
     if let Some(clause) = clause {
@@ -120,6 +158,40 @@ fn export_default<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) ->
     }
     let symbol = reader.symbol(kind, "default", value, scope, true);
     Next::Descend(default_body(reader, kind, symbol, "default", scope))
+}
+
+/// Whether a function is called where it is written, so that its body is part of what is around it.
+pub(super) fn is_called_at_once(node: Node<'_>) -> bool {
+    let mut inner = node;
+    let mut outer = node.parent();
+    while let Some(parent) = outer.filter(|parent| parent.kind() == "parenthesized_expression") {
+        (inner, outer) = (parent, parent.parent());
+    }
+    outer.is_some_and(|call| {
+        call.kind() == "call_expression" && call.child_by_field_name("function") == Some(inner)
+    })
+}
+
+/// The names that a pattern binds: `{ a, b: c, ...d }`, `[e, f = 1]`.
+pub(super) fn bound<'t>(pattern: Node<'t>) -> Vec<Node<'t>> {
+    let mut names = Vec::new();
+    let mut open = vec![pattern];
+    while let Some(part) = open.pop() {
+        match part.kind() {
+            "identifier" | "shorthand_property_identifier_pattern" => names.push(part),
+            "pair_pattern" => open.extend(part.child_by_field_name("value")),
+            "assignment_pattern" | "object_assignment_pattern" => {
+                open.extend(part.child_by_field_name("left"));
+            }
+            "object_pattern" | "array_pattern" | "rest_pattern" => {
+                let mut cursor = part.walk();
+                open.extend(part.named_children(&mut cursor));
+            }
+            _ => {}
+        }
+    }
+    names.sort_by_key(Node::start_byte);
+    names
 }
 
 fn default_body(reader: &Reader<'_>, kind: Kind, symbol: Option<u32>, name: &str, scope: &Scope) -> Scope {

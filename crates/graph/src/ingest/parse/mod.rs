@@ -12,6 +12,7 @@ mod python_loads;
 mod reader;
 mod rust;
 mod rust_use;
+mod variance;
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -119,6 +120,18 @@ pub(crate) struct Import {
     pub(crate) line: u32,
     /// The inline module that contains the import, for Rust.
     pub(crate) scope: String,
+    /// Whether it is gone when the code runs: only types are taken.
+    pub(crate) type_only: bool,
+}
+
+/// A type that another one is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Heritage {
+    pub(crate) symbol: u32,
+    /// As written, without its type arguments.
+    pub(crate) name: String,
+    /// Whether the other one is an interface or a trait that this one fulfils.
+    pub(crate) implements: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +156,7 @@ pub(crate) struct Parse {
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) imports: Vec<Import>,
     pub(crate) calls: Vec<Call>,
+    pub(crate) heritage: Vec<Heritage>,
     /// Names given to others under another name or after the definition: theirs, ours.
     pub(crate) exports: Vec<(String, String)>,
     /// The package clause of Go and Java.
@@ -238,10 +252,23 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     };
     let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
     let mut source = |offset: usize, _: tree_sitter::Point| content.get(offset..).unwrap_or_default();
-    let Some(tree) = parser.parse_with_options(&mut source, None, Some(options)) else {
+    let Some(mut tree) = parser.parse_with_options(&mut source, None, Some(options)) else {
         (parse.broken, parse.unparsed) = (true, true);
         return;
     };
+    // The grammar does not know `<in T, out U>` yet. Each letter stays where it is.
+    let plain = matches!(language, Language::TypeScript | Language::Tsx)
+        .then(|| tree.root_node().has_error().then(|| variance::blanked(content)))
+        .flatten()
+        .flatten();
+    let again = plain.as_ref().and_then(|plain| {
+        let mut source = |offset: usize, _: tree_sitter::Point| plain.get(offset..).unwrap_or_default();
+        let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
+        parser.parse_with_options(&mut source, None, Some(options))
+    });
+    if let Some(again) = again.filter(|again| !again.root_node().has_error()) {
+        tree = again;
+    }
     parse.broken = tree.root_node().has_error();
     let mut reader = Reader::new(content, if language == Language::Rust { "::" } else { "." });
     match language {

@@ -12,9 +12,14 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "class_definition" if scope.function.is_none() => {
             let name = reader.field(node, "name").unwrap_or_default();
             let symbol = reader.symbol(Kind::Class, &name, node, scope, is_public(&name));
+            heritage(reader, node, symbol);
             Next::Descend(reader.inside(symbol, &name, scope, true))
         }
-        "function_definition" if scope.function.is_none() => {
+        "function_definition" if scope.function.is_some() => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            Next::Descend(reader.inner_function(&name, node, scope))
+        }
+        "function_definition" => {
             let name = reader.field(node, "name").unwrap_or_default();
             let kind = if scope.members { Kind::Method } else { Kind::Function };
             let symbol = reader.symbol(kind, &name, node, scope, is_public(&name));
@@ -26,12 +31,22 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             }
             Next::Descend(scope.clone())
         }
-        "import_statement" => {
-            import(reader, node);
-            Next::Stop
+        "if_statement" => {
+            let condition = reader.field(node, "condition").unwrap_or_default();
+            let of_types = matches!(condition.as_str(), "TYPE_CHECKING" | "typing.TYPE_CHECKING");
+            let is_all = node.child_by_field_name("alternative").is_none();
+            Next::Descend(if of_types && is_all { scope.of_types() } else { scope.clone() })
         }
-        "import_from_statement" => {
-            import_from(reader, node);
+        "import_statement" | "import_from_statement" => {
+            let first = reader.out.imports.len();
+            if node.kind() == "import_statement" {
+                import(reader, node);
+            } else {
+                import_from(reader, node);
+            }
+            if scope.types {
+                reader.of_types(first);
+            }
             Next::Stop
         }
         "call" => {
@@ -42,6 +57,23 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             Next::Descend(scope.clone())
         }
         _ => Next::Descend(scope.clone()),
+    }
+}
+
+/// The classes that a class is made of.
+fn heritage(reader: &mut Reader<'_>, node: Node<'_>, symbol: Option<u32>) {
+    let Some(list) = node.child_by_field_name("superclasses") else { return };
+    let mut cursor = list.walk();
+    for base in list.named_children(&mut cursor) {
+        // `Generic[T]` is `Generic`.
+        let named = if base.kind() == "subscript" { base.child_by_field_name("value") } else { Some(base) };
+        let Some(named) = named.filter(|named| matches!(named.kind(), "identifier" | "attribute")) else {
+            continue;
+        };
+        let name = reader.text(named);
+        if !name.contains('(') {
+            reader.heritage(symbol, &name, false);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::javascript_loads::Loaders;
-use super::{Call, Import, ImportKind, Kind, MAX_ITEMS, Name, Parse, Symbol};
+use super::{Call, Heritage, Import, ImportKind, Kind, MAX_ITEMS, Name, Parse, Symbol};
 
 /// Deeper code is not read. People stop at thirty; what a machine nests deeper could exhaust the stack.
 const MAX_DEPTH: usize = 400;
@@ -28,6 +28,10 @@ pub(super) struct Scope {
     /// Whether the members of a type are here.
     pub(super) members: bool,
     pub(super) exported: bool,
+    /// Whether this is the body of a function without a name.
+    pub(super) nested: bool,
+    /// Whether what is imported here is only used for types.
+    pub(super) types: bool,
     /// How many nodes are above.
     depth: usize,
 }
@@ -35,7 +39,7 @@ pub(super) struct Scope {
 impl Scope {
     /// At the top level, or in a module that is written out.
     pub(super) fn is_top(&self) -> bool {
-        self.function.is_none() && !self.members
+        self.function.is_none() && !self.members && !self.nested
     }
 
     pub(super) fn exported(&self) -> Self {
@@ -44,6 +48,16 @@ impl Scope {
 
     pub(super) fn hidden(&self) -> Self {
         Self { exported: false, ..self.clone() }
+    }
+
+    /// Where what is imported is only used for types.
+    pub(super) fn of_types(&self) -> Self {
+        Self { types: true, ..self.clone() }
+    }
+
+    /// Inside a function without a name.
+    pub(super) fn nested(&self) -> Self {
+        Self { nested: true, members: false, exported: false, ..self.clone() }
     }
 
     /// Inside the body of `symbol`.
@@ -178,6 +192,30 @@ impl<'s> Reader<'s> {
         Some(number)
     }
 
+    /// Adds a function that is in the body of another one. Returns the scope of its own body.
+    pub(super) fn inner_function(&mut self, name: &str, node: Node<'_>, scope: &Scope) -> Scope {
+        let outer = scope.function.and_then(|outer| self.out.symbols.get(outer as usize));
+        let prefix = outer.map_or_else(|| scope.prefix.clone(), |outer| outer.qualified.clone());
+        let place = Scope { prefix, container: scope.function.or(scope.container), ..scope.clone() };
+        let symbol = self.symbol(Kind::Function, name, node, &place, false);
+        scope.body(symbol)
+    }
+
+    /// Notes a type that a symbol is made of.
+    pub(super) fn heritage(&mut self, symbol: Option<u32>, name: &str, implements: bool) {
+        let name: String = name.split('<').next().unwrap_or_default().split_whitespace().collect();
+        if let Some(symbol) = symbol.filter(|_| !name.is_empty() && self.out.heritage.len() < MAX_ITEMS) {
+            self.out.heritage.push(Heritage { symbol, name, implements });
+        }
+    }
+
+    /// Marks the imports since the `first` one as those of types alone.
+    pub(super) fn of_types(&mut self, first: usize) {
+        for import in self.out.imports.iter_mut().skip(first) {
+            import.type_only = true;
+        }
+    }
+
     /// Moves a symbol from its modifiers and annotations, which may be lines above, to its name.
     pub(super) fn stand_at_name(&mut self, symbol: Option<u32>, node: Node<'_>) {
         let Some(name) = node.child_by_field_name("name") else { return };
@@ -194,7 +232,8 @@ impl<'s> Reader<'s> {
         } else {
             format!("{}{}{name}", scope.prefix, self.separator)
         };
-        Scope { prefix, container: symbol, function: None, members, exported: false, depth: 0 }
+        let types = scope.types;
+        Scope { prefix, container: symbol, members, types, ..Scope::default() }
     }
 
     pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: Node<'_>, scope: &Scope) {
@@ -234,15 +273,16 @@ impl<'s> Reader<'s> {
             // A name that was cut leads elsewhere; a quote may have been taken off it.
             self.out.unparsed |= specifier.len() + 1 >= MAX_TEXT_BYTES;
             let (line, scope) = (Self::line(node), scope.prefix.clone());
-            self.out.imports.push(Import { kind, specifier, names, module, line, scope });
+            let type_only = false;
+            self.out.imports.push(Import { kind, specifier, names, module, line, scope, type_only });
         }
     }
 
     pub(super) fn finish(self, parse: &mut Parse) {
-        let Parse { symbols, imports, calls, exports, package, unparsed, .. } = self.out;
+        let Parse { symbols, imports, calls, heritage, exports, package, unparsed, .. } = self.out;
         parse.unparsed |= unparsed || self.is_cut.get();
         parse.broken |= parse.unparsed;
-        *parse = Parse { symbols, imports, calls, exports, package, ..std::mem::take(parse) };
+        *parse = Parse { symbols, imports, calls, heritage, exports, package, ..std::mem::take(parse) };
         // What is exported by a later statement.
         for (_, ours) in &parse.exports {
             for symbol in &mut parse.symbols {

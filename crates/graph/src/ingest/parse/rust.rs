@@ -29,11 +29,20 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             let name = reader.field(node, "name").unwrap_or_default();
             let exported = is_public(reader, node);
             let symbol = reader.symbol(Kind::Trait, &name, node, scope, exported);
+            if let Some(bounds) = node.child_by_field_name("bounds") {
+                let mut cursor = bounds.walk();
+                for bound in bounds.named_children(&mut cursor).filter(|bound| is_type(*bound)) {
+                    let name = reader.text(bound);
+                    reader.heritage(symbol, &name, false);
+                }
+            }
             Next::Descend(reader.inside(symbol, &name, scope, true))
         }
         "impl_item" if scope.function.is_none() => {
             let name = node.child_by_field_name("type").map(|owner| type_name(reader, owner));
-            Next::Descend(reader.inside(None, &name.unwrap_or_default(), scope, true))
+            let name = name.unwrap_or_default();
+            implements(reader, node, &name, scope);
+            Next::Descend(reader.inside(None, &name, scope, true))
         }
         "function_item" | "function_signature_item" => define_function(reader, node, scope),
         "macro_definition" if scope.is_top() => {
@@ -60,6 +69,23 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         }
         _ => Next::Descend(scope.clone()),
     }
+}
+
+fn is_type(node: Node<'_>) -> bool {
+    matches!(node.kind(), "type_identifier" | "scoped_type_identifier" | "generic_type")
+}
+
+/// `impl Trait for Type`, where the type is defined above in the same file.
+fn implements(reader: &mut Reader<'_>, node: Node<'_>, owner: &str, scope: &Scope) {
+    let Some(bound) = node.child_by_field_name("trait").filter(|bound| is_type(*bound)) else { return };
+    let qualified =
+        if scope.prefix.is_empty() { owner.to_owned() } else { format!("{}::{owner}", scope.prefix) };
+    let mut symbols = reader.out.symbols.iter();
+    let symbol = symbols.position(|symbol| {
+        symbol.qualified == qualified && matches!(symbol.kind, Kind::Struct | Kind::Enum | Kind::Type)
+    });
+    let name = reader.text(bound);
+    reader.heritage(symbol.and_then(|symbol| u32::try_from(symbol).ok()), &name, true);
 }
 
 /// Only `pub` alone gives something to other crates; what `pub(crate)` and similar forms name stays in the
@@ -159,10 +185,10 @@ fn type_name(reader: &Reader<'_>, node: Node<'_>) -> String {
 }
 
 fn define_function(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
-    if scope.function.is_some() {
-        return Next::Descend(scope.clone());
-    }
     let name = reader.field(node, "name").unwrap_or_default();
+    if scope.function.is_some() {
+        return Next::Descend(reader.inner_function(&name, node, scope));
+    }
     let kind = if scope.members { Kind::Method } else { Kind::Function };
     let exported = is_public(reader, node) || is_public_member(reader, node);
     let symbol = reader.symbol(kind, &name, node, scope, exported);
