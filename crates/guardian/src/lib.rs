@@ -18,7 +18,9 @@ mod planned_actions;
 mod questions;
 mod reconcile;
 mod review;
+mod templates;
 mod tree;
+mod trial;
 
 pub use blast_radius::{BlastRadius, Caller, TruncatedList};
 pub use delegator::{Delegator, PlanOutcome, PlanReport, StepReport, StepStatus};
@@ -31,5 +33,6 @@ pub use judge::Violation;
 pub use planned_actions::planned_files;
 pub use reconcile::{ReconcileEdit, Reconciled};
 pub use review::{Review, StepFinding};
+pub use trial::{IdlePattern, InvariantTrial};
 /// The chronicle of files that may not have their own.
 pub use tgp_contract::PROJECT_CHRONICLE;

@@ -7,8 +7,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::Kernel;
-use tgp::contract::{Code, Decision, Plan, ToolError};
-use tgp::guardian::{Assertion, FindingSeverity, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
+use tgp::contract::{Code, Decision, Plan, Severity, ToolError};
+use tgp::guardian::{
+    Assertion, Expect, FindingSeverity, InvariantTrial, PlanOutcome, PlanReport, Reconciled, Review,
+    StepStatus,
+};
 
 use super::{done, result_of};
 use crate::approval::TerminalApprover;
@@ -50,6 +53,11 @@ enum GuardianCommand {
         /// Whether it has to find something.
         #[arg(long, value_enum, requires = "cypher")]
         expect: Option<Expected>,
+    },
+    /// Ask one invariant: what it finds, how long it takes, and how.
+    Test {
+        /// The name of the invariant.
+        name: String,
     },
     /// Find contradictions, and say what to do about them.
     Inquire,
@@ -95,6 +103,7 @@ pub async fn run(arguments: GuardianArgs, global: &Global, printer: &Printer) ->
         (GuardianCommand::Review { .. }, Some(plan)) => review(&kernel, &plan, printer).await,
         (GuardianCommand::Run { yes, .. }, Some(plan)) => carry_out(&kernel, &plan, yes, printer).await,
         (GuardianCommand::Assert { cypher, expect }, _) => assert(&kernel, cypher, expect, printer).await,
+        (GuardianCommand::Test { name }, _) => try_invariant(&kernel, &name, printer).await,
         (GuardianCommand::Reconcile { file, diff_ref, invariant, reason, .. }, _) => {
             let accepted = json!({ "diff_ref": diff_ref, "invariant": invariant, "reason": reason });
             reconcile(&kernel, file, &accepted, printer).await
@@ -235,12 +244,67 @@ async fn assert(
     let assertions: Vec<Assertion> =
         cypher.into_iter().map(|cypher| Assertion::new(cypher, expect == Some(Expected::Rows))).collect();
     kernel.assert_invariants(&assertions).await?;
+    let idle = kernel.knowledge().guardian().idle_invariants().await?;
     if printer.json() {
-        printer.document(&done(json!({ "holds": true })));
-    } else {
-        printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
+        printer.document(&done(json!({ "holds": true, "idle": idle })));
+        return Ok(());
+    }
+    printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
+    for idle in &idle {
+        printer.warn(&visible(&idle.sentence()));
     }
     Ok(())
+}
+
+async fn try_invariant(kernel: &Kernel, name: &str, printer: &Printer) -> Result<(), Failure> {
+    let trial = kernel.knowledge().guardian().try_invariant(name).await?;
+    if printer.json() {
+        printer.document(&done(serde_json::to_value(&trial).unwrap_or_default()));
+    } else {
+        show_trial(&trial, printer);
+    }
+    Ok(())
+}
+
+fn show_trial(trial: &InvariantTrial, printer: &Printer) {
+    let (style, word) = match (trial.holds, trial.severity) {
+        (true, _) => (Style::new().green(), "holds"),
+        (false, Severity::Error) => (Style::new().red(), "broken"),
+        (false, Severity::Warning) => (Style::new().yellow(), "broken, as a warning"),
+    };
+    let expected = match trial.expect {
+        Expect::None => "no rows",
+        Expect::Rows => "rows",
+        Expect::Kept => "the rows that were there before",
+    };
+    let more = if trial.truncated { "more than " } else { "" };
+    printer.line(&format!(
+        "{} {}: expected {expected}, found {more}{}",
+        visible(&trial.invariant),
+        printer.paint_out(&style, word),
+        count(trial.total, "row")
+    ));
+    for row in &trial.rows {
+        printer.line(&format!("  {}", visible(&row.to_string())));
+    }
+    if trial.total > trial.rows.len() {
+        printer.line(&format!("  and {} more", trial.total - trial.rows.len()));
+    }
+    let limit = match trial.timeout_ms {
+        Some(limit) => format!("its limit is {limit} ms"),
+        None => "its limit is graph.timeoutMs".to_owned(),
+    };
+    printer.line(&format!("took {} ms; {limit}", trial.milliseconds));
+    printer.line("plan:");
+    for step in &trial.plan {
+        let field = |name: &str| step.get(name).and_then(Value::as_str).unwrap_or_default();
+        let level = step.get("level").and_then(Value::as_u64).unwrap_or_default();
+        let indent = "  ".repeat(usize::try_from(level).unwrap_or_default().saturating_add(1));
+        printer.line(&visible(format!("{indent}{} {}", field("operation"), field("detail")).trim_end()));
+    }
+    for pattern in &trial.idle {
+        printer.warn(&visible(&format!("nothing in the graph matches {pattern}")));
+    }
 }
 
 async fn inquire(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
