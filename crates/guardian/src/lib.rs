@@ -33,6 +33,6 @@ pub use judge::Violation;
 pub use planned_actions::planned_files;
 pub use reconcile::{ReconcileEdit, Reconciled};
 pub use review::{Review, StepFinding};
-pub use trial::{IdlePattern, InvariantTrial};
 /// The chronicle of files that may not have their own.
 pub use tgp_contract::PROJECT_CHRONICLE;
+pub use trial::{IdlePattern, InvariantTrial};

@@ -74,7 +74,10 @@ type Checked<T> = Result<T, (String, &'static str)>;
 fn rule_of_layers(layers: &[String]) -> Checked<Rule> {
     if !(2..=MAX_LAYERS).contains(&layers.len()) {
         let message = format!("`layers` has {} folders, from 2 to {MAX_LAYERS} are needed", layers.len());
-        return Err((message, "list the folders from the top layer to the lowest, such as [src/web, src/db]"));
+        return Err((
+            message,
+            "list the folders from the top layer to the lowest, such as [src/web, src/db]",
+        ));
     }
     let mut params = Map::new();
     let mut probes = Vec::new();
@@ -165,7 +168,9 @@ fn rule_of_size(size: &Size) -> Checked<Rule> {
     let probes = if params.is_empty() { Vec::new() } else { vec![probe_of_prefix(&size.folder, "folder")] };
     params.insert("lines".to_owned(), json!(size.lines));
     Ok(Rule {
-        query: format!("MATCH (f:File) WHERE {filter}f.lines > $lines RETURN f.path AS file, f.lines AS lines"),
+        query: format!(
+            "MATCH (f:File) WHERE {filter}f.lines > $lines RETURN f.path AS file, f.lines AS lines"
+        ),
         expect: Expect::None,
         params,
         message: format!("A file has at most {} lines.", size.lines),
@@ -209,9 +214,7 @@ fn probe_of_file(file: &str, at: usize) -> Probe {
 fn path(text: &str) -> Checked<String> {
     match RelativePath::new(text) {
         Ok(path) if path.as_str() == text => Ok(text.to_owned()),
-        _ => {
-            Err((format!("`{}` is not a path of the project", text.escape_debug()), "write it as src/web"))
-        }
+        _ => Err((format!("`{}` is not a path of the project", text.escape_debug()), "write it as src/web")),
     }
 }
 

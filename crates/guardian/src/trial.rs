@@ -136,7 +136,8 @@ impl Guardian {
         let step = |row: &Vec<Value>, columns: &[String]| {
             Value::Object(columns.iter().cloned().zip(row.iter().cloned()).collect())
         };
-        let plans = answers.iter().flat_map(|answer| answer.rows.iter().map(|row| step(row, &answer.columns)));
+        let plans =
+            answers.iter().flat_map(|answer| answer.rows.iter().map(|row| step(row, &answer.columns)));
         plans.collect()
     }
 }

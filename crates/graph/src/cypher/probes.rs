@@ -1,11 +1,11 @@
 //! Whether the parts of a pattern can match at all: one small query for each node that a query names and restricts.
 
+use open_cypher::Span;
 use open_cypher::ast::visit::{Visitor, walk_expr};
 use open_cypher::ast::{
     BinaryOperator, ClauseKind, Expr, ExprKind, MatchClause, NodePattern, ParameterName, PathFactorKind,
     PathPattern,
 };
-use open_cypher::Span;
 use tgp_contract::ToolError;
 
 use super::compile;
@@ -32,7 +32,8 @@ pub struct PatternProbe {
 pub fn pattern_probes(query: &str, without: &[&str]) -> Result<Vec<PatternProbe>, ToolError> {
     let parsed = compile::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))?;
     let mut probes = Vec::new();
-    let branches = std::iter::once(&parsed.tree.head).chain(parsed.tree.unions.iter().map(|union| &union.query));
+    let branches =
+        std::iter::once(&parsed.tree.head).chain(parsed.tree.unions.iter().map(|union| &union.query));
     for branch in branches {
         let mut known: Vec<&str> = Vec::new();
         for clause in &branch.kind.clauses {
@@ -73,13 +74,15 @@ fn of_match(
 ) {
     let words = |span: Span| parsed.spelling.original_span(span).text(query).unwrap_or_default();
     for node in nodes(matching) {
-        let Some(name) = node.variable.as_ref().filter(|name| !known.contains(&name.kind.text.as_str())) else {
+        let Some(name) = node.variable.as_ref().filter(|name| !known.contains(&name.kind.text.as_str()))
+        else {
             continue;
         };
         let mut names = Names::default();
         let properties = node.properties.as_deref().filter(|map| {
             names.visit_expr(map);
-            names.variables.is_empty() && names.parameters.iter().all(|name| !without.contains(&name.as_str()))
+            names.variables.is_empty()
+                && names.parameters.iter().all(|name| !without.contains(&name.as_str()))
         });
         let filters: Vec<&str> = matching
             .where_clause
@@ -98,7 +101,8 @@ fn of_match(
         if properties.is_none() && filters.is_empty() {
             continue;
         }
-        let labels = node.labels.as_ref().map(|labels| format!(":{}", words(labels.span))).unwrap_or_default();
+        let labels =
+            node.labels.as_ref().map(|labels| format!(":{}", words(labels.span))).unwrap_or_default();
         let map = properties.map(|map| format!(" {}", words(map.span))).unwrap_or_default();
         let filter = match filters.as_slice() {
             [] => String::new(),

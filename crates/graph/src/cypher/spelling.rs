@@ -124,8 +124,12 @@ pub(super) fn prefix(source: &str, tokens: &[Token]) -> CypherResult<Prefix> {
             let milliseconds = word(at + 3).parse::<u64>().ok().filter(|number| *number > 0);
             let is_limit = word(at + 1) == "timeoutMs" && word(at + 2) == "=";
             let Some(milliseconds) = milliseconds.filter(|_| is_limit) else {
-                return Err(CypherError::new("UnexpectedSyntax", span, "this option of a query is not known")
-                    .help("write CYPHER timeoutMs=1000 before the query, with milliseconds above 0"));
+                return Err(CypherError::new(
+                    "UnexpectedSyntax",
+                    span,
+                    "this option of a query is not known",
+                )
+                .help("write CYPHER timeoutMs=1000 before the query, with milliseconds above 0"));
             };
             prefix.time = Some(Duration::from_millis(milliseconds.min(MAX_MILLISECONDS)));
             prefix.first += 4;
@@ -142,9 +146,7 @@ fn begins_pattern(tokens: &[Token], at: usize) -> bool {
         Some(
             TokenKind::LeftParen | TokenKind::Keyword(Keyword::ShortestPath | Keyword::AllShortestPaths),
         ) => true,
-        Some(TokenKind::Identifier | TokenKind::EscapedIdentifier) => {
-            kind(at + 1) == Some(TokenKind::Equal)
-        }
+        Some(TokenKind::Identifier | TokenKind::EscapedIdentifier) => kind(at + 1) == Some(TokenKind::Equal),
         _ => false,
     }
 }

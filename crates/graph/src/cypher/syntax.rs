@@ -86,8 +86,9 @@ fn parsed(
         return Err(CypherError::new("UnexpectedSyntax", spelling.original_span(whole), "there is no query")
             .help("begin with MATCH or RETURN"));
     };
-    let unknown =
-        |span: Span| CypherError::new("UnexpectedSyntax", spelling.original_span(span), "this is not a query");
+    let unknown = |span: Span| {
+        CypherError::new("UnexpectedSyntax", spelling.original_span(span), "this is not a query")
+    };
     let StatementKind::Query(query) = statement.kind else { return Err(unknown(statement.span)) };
     if let Some(mode) = query.mode {
         return Err(CypherError::unsupported(spelling.original_span(mode.span), "PROFILE"));

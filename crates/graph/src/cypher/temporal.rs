@@ -44,7 +44,8 @@ impl Date {
             (5, true) if rest.get(2..3)? == "-" => (number(rest.get(..2)?)?, number(rest.get(3..)?)?),
             _ => return None,
         };
-        let fits = YEARS.contains(&year) && (1..=12).contains(&month) && day >= 1 && day <= length(year, month);
+        let fits =
+            YEARS.contains(&year) && (1..=12).contains(&month) && day >= 1 && day <= length(year, month);
         fits.then(|| Self(days(year, month, day)))
     }
 
@@ -57,7 +58,8 @@ impl Date {
         };
         let first = monday_of_first_week(year);
         let weeks = (monday_of_first_week(year + 1) - first) / 7;
-        ((1..=weeks).contains(&week) && (1..=7).contains(&day)).then(|| Self(first + (week - 1) * 7 + day - 1))
+        ((1..=weeks).contains(&week) && (1..=7).contains(&day))
+            .then(|| Self(first + (week - 1) * 7 + day - 1))
     }
 
     pub fn to_text(self) -> String {
@@ -168,7 +170,8 @@ fn number(digits: &str) -> Option<i64> {
 
 /// `12`, `12:30`, `1230`, `12:30:15`, `123015`, the last two with a fraction.
 fn time_of_day(text: &str) -> Option<(i64, u32)> {
-    let (clock, fraction) = text.split_once(['.', ',']).map_or((text, None), |(one, other)| (one, Some(other)));
+    let (clock, fraction) =
+        text.split_once(['.', ',']).map_or((text, None), |(one, other)| (one, Some(other)));
     let digits = clock.replace(':', "");
     let colons = clock.len() - digits.len();
     let fits = match digits.len() {

@@ -67,7 +67,9 @@ fn what_is_reached_is_what_walking_finds() {
                     same(
                         &facts,
                         &format!("MATCH (a:N), (b:N) WHERE (a){quick}(b) RETURN a.name, b.name"),
-                        &format!("MATCH (a:N), (b:N) WHERE EXISTS {{ MATCH (a){plain}(b) RETURN r }} RETURN a.name, b.name"),
+                        &format!(
+                            "MATCH (a:N), (b:N) WHERE EXISTS {{ MATCH (a){plain}(b) RETURN r }} RETURN a.name, b.name"
+                        ),
                     );
                     same(
                         &facts,
@@ -209,7 +211,10 @@ fn a_shortest_path_has_names_and_follows_a_pattern() {
     }
     let refused = [
         ("MATCH p = shortestPath((a)-[*2..]->(b)) RETURN p", "from 0 or from 1"),
-        ("MATCH p = shortestPath((a)-[*]->(b)) WHERE length(p) > 2 RETURN p", "a condition on a shortest path"),
+        (
+            "MATCH p = shortestPath((a)-[*]->(b)) WHERE length(p) > 2 RETURN p",
+            "a condition on a shortest path",
+        ),
         ("MATCH (c) MATCH p = shortestPath((a)-[* {n: c.n}]->(b)) RETURN p", "cannot depend on a row"),
         ("MATCH (a), (b) RETURN shortestPath((a)-[*]->(b))", "is not supported"),
     ];
@@ -223,8 +228,7 @@ fn a_shortest_path_has_names_and_follows_a_pattern() {
 /// More shortest paths than could be read are refused, and not cut.
 #[test]
 fn too_many_shortest_paths_are_refused() {
-    let edges: Vec<(i64, i64)> =
-        (0..20).flat_map(|at| [(at, at + 1), (at, at + 1)]).collect();
+    let edges: Vec<(i64, i64)> = (0..20).flat_map(|at| [(at, at + 1), (at, at + 1)]).collect();
     let facts = graph(21, &edges);
     let query = "MATCH p = allShortestPaths((a {name: '0'})-[*]->(b {name: '20'})) RETURN count(p)";
     let error = facts.query(&GraphQuery::new(query)).unwrap_err();

@@ -6,12 +6,10 @@ use tgp_graph::TestGraph;
 
 fn graph() -> TestGraph {
     let mut facts = TestGraph::new().unwrap();
-    let file =
-        |facts: &mut TestGraph, name: &str| facts.node(&["File"], &json!({ "name": name })).unwrap();
+    let file = |facts: &mut TestGraph, name: &str| facts.node(&["File"], &json!({ "name": name })).unwrap();
     let (a, b, c) = (file(&mut facts, "a"), file(&mut facts, "b"), file(&mut facts, "c"));
     let symbol = facts.node(&["Symbol"], &json!({ "name": "s", "kind": "function" })).unwrap();
-    for (from, kind, to) in
-        [(a, "IMPORTS", b), (a, "IMPORTS", c), (b, "IMPORTS", c), (b, "DEFINES", symbol)]
+    for (from, kind, to) in [(a, "IMPORTS", b), (a, "IMPORTS", c), (b, "IMPORTS", c), (b, "DEFINES", symbol)]
     {
         facts.relationship(from, kind, to, &json!({})).unwrap();
     }
@@ -41,7 +39,10 @@ fn bug_a_pattern_with_a_label_in_exists_and_count_needs_no_match() {
         ("MATCH (f:File) WHERE EXISTS { (f)-[:IMPORTS]->(:File) } RETURN count(f)", json!([[2]])),
         ("MATCH (f:File) WHERE EXISTS { (:File)-[:IMPORTS]->(f) } RETURN count(f)", json!([[2]])),
         ("MATCH (f:File) WHERE NOT EXISTS { (f)-[:IMPORTS]->(g:File) } RETURN f.name", json!([["c"]])),
-        ("MATCH (f:File) WHERE EXISTS { (f)-[:IMPORTS]->(g:File {name: 'b'}) } RETURN f.name", json!([["a"]])),
+        (
+            "MATCH (f:File) WHERE EXISTS { (f)-[:IMPORTS]->(g:File {name: 'b'}) } RETURN f.name",
+            json!([["a"]]),
+        ),
         (
             "MATCH (f:File) WHERE EXISTS { (f)-[:IMPORTS]->(g:File) WHERE g.name = 'b' } RETURN f.name",
             json!([["a"]]),
@@ -113,15 +114,24 @@ fn a_subquery_gives_its_rows_for_each_row() {
             json!([["c"], ["s"]]),
         ),
         // Without an import the name is another one.
-        ("MATCH (f:File {name: 'a'}) CALL { MATCH (f:Symbol) RETURN f.name AS inner } RETURN f.name, inner", json!([["a", "s"]])),
+        (
+            "MATCH (f:File {name: 'a'}) CALL { MATCH (f:Symbol) RETURN f.name AS inner } RETURN f.name, inner",
+            json!([["a", "s"]]),
+        ),
         ("MATCH (f:File {name: 'a'}) CALL () { MATCH (g:File) RETURN count(g) AS n } RETURN n", json!([[3]])),
-        ("UNWIND [1, 2] AS x CALL { WITH x RETURN x * 2 AS y, [x] AS z } RETURN x, y, z", json!([[1, 2, [1]], [2, 4, [2]]])),
+        (
+            "UNWIND [1, 2] AS x CALL { WITH x RETURN x * 2 AS y, [x] AS z } RETURN x, y, z",
+            json!([[1, 2, [1]], [2, 4, [2]]]),
+        ),
         (
             "UNWIND [1, 2] AS x CALL (x) { CALL (x) { RETURN x + 1 AS y } RETURN y * 10 AS z } RETURN x, z",
             json!([[1, 20], [2, 30]]),
         ),
         // Rows multiply, and none is none.
-        ("UNWIND [1, 2] AS x CALL { UNWIND [3, 3] AS y RETURN y } RETURN x, y", json!([[1, 3], [1, 3], [2, 3], [2, 3]])),
+        (
+            "UNWIND [1, 2] AS x CALL { UNWIND [3, 3] AS y RETURN y } RETURN x, y",
+            json!([[1, 3], [1, 3], [2, 3], [2, 3]]),
+        ),
         ("UNWIND [1, 2] AS x CALL { MATCH (n:None) RETURN n } RETURN x", json!([])),
     ];
     for (query, expected) in table {
@@ -139,7 +149,11 @@ fn a_subquery_gives_its_rows_for_each_row() {
     ];
     for (query, kind) in refusals {
         let error = refused(query);
-        assert_eq!((error.code, &error.details["kind"]), (Code::Validation, &json!(kind)), "{query}: {error}");
+        assert_eq!(
+            (error.code, &error.details["kind"]),
+            (Code::Validation, &json!(kind)),
+            "{query}: {error}"
+        );
         assert!(error.place_of().is_some(), "{query}: {error:?}");
     }
     // Places behind a subquery are those of the query.
@@ -150,7 +164,8 @@ fn a_subquery_gives_its_rows_for_each_row() {
 #[test]
 fn explain_gives_the_steps_and_asks_nothing() {
     let steps = |query: &str| {
-        let answer = graph().query(&GraphQuery::new(query)).unwrap_or_else(|error| panic!("{query}: {error:?}"));
+        let answer =
+            graph().query(&GraphQuery::new(query)).unwrap_or_else(|error| panic!("{query}: {error:?}"));
         assert_eq!(answer.columns, ["step", "level", "operation", "detail"]);
         answer
             .rows
@@ -159,7 +174,9 @@ fn explain_gives_the_steps_and_asks_nothing() {
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        steps("EXPLAIN MATCH (f:File {name: $name})-[:IMPORTS]->(g:File) WHERE g.lines > 3 RETURN g.name ORDER BY g.name LIMIT 2"),
+        steps(
+            "EXPLAIN MATCH (f:File {name: $name})-[:IMPORTS]->(g:File) WHERE g.lines > 3 RETURN g.name ORDER BY g.name LIMIT 2"
+        ),
         [
             "0 NodeByIndex (f:File) by name",
             "0 Filter name: $name",
@@ -201,22 +218,55 @@ fn explain_gives_the_steps_and_asks_nothing() {
 #[test]
 fn dates_are_read_compared_and_taken_apart() {
     let table = [
-        ("RETURN date('2026-11-18'), datetime('2026-11-18T09:30:15.5+01:00')", json!([["2026-11-18", "2026-11-18T09:30:15.5+01:00"]])),
-        ("RETURN date('20261118'), date('2026-11'), date('2026'), date('2026-W47-3'), date('2026-322')", json!([["2026-11-18", "2026-11-01", "2026-01-01", "2026-11-18", "2026-11-18"]])),
-        ("RETURN datetime('2026-11-18'), datetime('2026-11-18T09'), datetime('20261118T0930Z')", json!([["2026-11-18T00:00Z", "2026-11-18T09:00Z", "2026-11-18T09:30Z"]])),
-        ("WITH date('2024-02-29') AS d RETURN d.year, d.month, d.day, d.quarter, d.week, d.weekDay, d.ordinalDay", json!([[2024, 2, 29, 1, 9, 4, 60]])),
-        ("WITH datetime('2026-11-18T09:30:15.25-02:00') AS t RETURN t.hour, t.minute, t.second, t.millisecond, t.offset, t.epochSeconds", json!([[9, 30, 15, 250, "-02:00", 1_795_001_415]])),
+        (
+            "RETURN date('2026-11-18'), datetime('2026-11-18T09:30:15.5+01:00')",
+            json!([["2026-11-18", "2026-11-18T09:30:15.5+01:00"]]),
+        ),
+        (
+            "RETURN date('20261118'), date('2026-11'), date('2026'), date('2026-W47-3'), date('2026-322')",
+            json!([["2026-11-18", "2026-11-01", "2026-01-01", "2026-11-18", "2026-11-18"]]),
+        ),
+        (
+            "RETURN datetime('2026-11-18'), datetime('2026-11-18T09'), datetime('20261118T0930Z')",
+            json!([["2026-11-18T00:00Z", "2026-11-18T09:00Z", "2026-11-18T09:30Z"]]),
+        ),
+        (
+            "WITH date('2024-02-29') AS d RETURN d.year, d.month, d.day, d.quarter, d.week, d.weekDay, d.ordinalDay",
+            json!([[2024, 2, 29, 1, 9, 4, 60]]),
+        ),
+        (
+            "WITH datetime('2026-11-18T09:30:15.25-02:00') AS t RETURN t.hour, t.minute, t.second, t.millisecond, t.offset, t.epochSeconds",
+            json!([[9, 30, 15, 250, "-02:00", 1_795_001_415]]),
+        ),
         ("MATCH (c:Commit) WHERE datetime(c.time) >= datetime('2025-01-01') RETURN c.name", json!([["new"]])),
-        ("MATCH (c:Commit) WHERE c.time < datetime('2024-03-01T00:00:00+01:00') RETURN c.name", json!([["old"]])),
+        (
+            "MATCH (c:Commit) WHERE c.time < datetime('2024-03-01T00:00:00+01:00') RETURN c.name",
+            json!([["old"]]),
+        ),
         ("MATCH (c:Commit) WHERE c.time <= date('2024-02-29') RETURN c.name", json!([["old"]])),
         ("MATCH (c:Commit) WHERE date('2026-11-18') = c.time RETURN c.name", json!([["new"]])),
-        ("MATCH (c:Commit) RETURN date(c.time).year AS year, count(*) ORDER BY year", json!([[2024, 1], [2026, 1]])),
+        (
+            "MATCH (c:Commit) RETURN date(c.time).year AS year, count(*) ORDER BY year",
+            json!([[2024, 1], [2026, 1]]),
+        ),
         ("MATCH (c:Commit) RETURN c.name ORDER BY datetime(c.time) DESC", json!([["new"], ["old"]])),
-        ("RETURN date('2026-01-02') > date('2026-01-01'), date('2026-01-01') = date('2026-01-01'), date('2026-01-01') < 3", json!([[true, true, null]])),
+        (
+            "RETURN date('2026-01-02') > date('2026-01-01'), date('2026-01-01') = date('2026-01-01'), date('2026-01-01') < 3",
+            json!([[true, true, null]]),
+        ),
         ("RETURN datetime('2026-01-01T01:00:00+01:00') = datetime('2026-01-01T00:00:00Z')", json!([[true]])),
-        ("UNWIND ['2026-02-01', '2026-01-01', '2026-02-01'] AS t RETURN DISTINCT date(t) AS d ORDER BY d", json!([["2026-01-01"], ["2026-02-01"]])),
-        ("UNWIND ['2026-02-01', '2026-01-01'] AS t RETURN min(date(t)), max(date(t)), collect(date(t).month)", json!([["2026-01-01", "2026-02-01", [2, 1]]])),
-        ("RETURN toString(date('2026-11-18')) + '!', date(null), date(datetime('2026-11-18T23:59Z'))", json!([["2026-11-18!", null, "2026-11-18"]])),
+        (
+            "UNWIND ['2026-02-01', '2026-01-01', '2026-02-01'] AS t RETURN DISTINCT date(t) AS d ORDER BY d",
+            json!([["2026-01-01"], ["2026-02-01"]]),
+        ),
+        (
+            "UNWIND ['2026-02-01', '2026-01-01'] AS t RETURN min(date(t)), max(date(t)), collect(date(t).month)",
+            json!([["2026-01-01", "2026-02-01", [2, 1]]]),
+        ),
+        (
+            "RETURN toString(date('2026-11-18')) + '!', date(null), date(datetime('2026-11-18T23:59Z'))",
+            json!([["2026-11-18!", null, "2026-11-18"]]),
+        ),
     ];
     for (query, expected) in table {
         assert_eq!(rows(query), expected, "{query}");
@@ -226,10 +276,22 @@ fn dates_are_read_compared_and_taken_apart() {
         assert_eq!(error.details["kind"], json!("InvalidArgumentValue"), "{text}: {error}");
         assert!(error.message.contains("2026-11-18"), "{text}: {error}");
     }
-    for text in ["2026-11-18T", "2026-11-18T25:00", "2026-11-18T10:00:00+99:00", "2026-11-18T10:00[Europe/Berlin]"] {
-        assert_eq!(refused(&format!("RETURN datetime('{text}')")).details["kind"], json!("InvalidArgumentValue"), "{text}");
+    for text in
+        ["2026-11-18T", "2026-11-18T25:00", "2026-11-18T10:00:00+99:00", "2026-11-18T10:00[Europe/Berlin]"]
+    {
+        assert_eq!(
+            refused(&format!("RETURN datetime('{text}')")).details["kind"],
+            json!("InvalidArgumentValue"),
+            "{text}"
+        );
     }
-    for query in ["RETURN date()", "RETURN date({year: 2026})", "RETURN date.truncate('year')", "RETURN duration('P1D')", "RETURN date(1)"] {
+    for query in [
+        "RETURN date()",
+        "RETURN date({year: 2026})",
+        "RETURN date.truncate('year')",
+        "RETURN duration('P1D')",
+        "RETURN date(1)",
+    ] {
         assert_eq!(refused(query).details["kind"], json!("Unsupported"), "{query}");
     }
 }

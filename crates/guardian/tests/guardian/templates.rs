@@ -38,8 +38,7 @@ async fn project(rules: &str) -> Project {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, content).unwrap();
     }
-    let graph =
-        GraphStore::open(GraphOptions::new(folder.path().join("graph.sqlite"), &root)).await.unwrap();
+    let graph = GraphStore::open(GraphOptions::new(folder.path().join("graph.sqlite"), &root)).await.unwrap();
     let rules = Arc::new(Mutex::new(format!("version: 1\n{rules}")));
     let read = Arc::clone(&rules);
     let guardian = Guardian::new(GuardianParts {
@@ -85,7 +84,11 @@ invariants:
 async fn a_rule_without_a_query_refuses_what_it_says() {
     let project = project(RULES).await;
     let table: [(&str, &str, &[&str]); 15] = [
-        ("src/db/rows.ts", "import '../web/page';\nexport const rows = 1;\nexport class Table { size() {} }\n", &["layers", "no-cycles"]),
+        (
+            "src/db/rows.ts",
+            "import '../web/page';\nexport const rows = 1;\nexport class Table { size() {} }\n",
+            &["layers", "no-cycles"],
+        ),
         ("src/service/up.ts", "import '../web/page';\n", &["layers"]),
         ("src/service/up.ts", "import '../web/not-there-yet';\n", &["layers"]),
         ("src/service/down.ts", "import '../db/rows';\n", &[]),
@@ -95,7 +98,11 @@ async fn a_rule_without_a_query_refuses_what_it_says() {
         ("src/db/more.ts", "import './rows';\n", &[]),
         ("src/services.ts", "import './db/rows';\n", &["db-internals"]),
         ("src/db/rows.ts", "export const rows = 2;\n", &["public-api"]),
-        ("src/db/rows.ts", "export const rows = 2;\nexport class Table { size() {} }\nexport const more = 1;\n", &[]),
+        (
+            "src/db/rows.ts",
+            "export const rows = 2;\nexport class Table { size() {} }\nexport const more = 1;\n",
+            &[],
+        ),
         ("src/web/a.ts", "import './b';\n", &[]),
         ("src/web/self.ts", "import './self';\n", &["no-cycles"]),
         ("docs/long.md", "1\n2\n3\n4\n5\n6\n", &["small"]),
@@ -105,7 +112,9 @@ async fn a_rule_without_a_query_refuses_what_it_says() {
     for (file, content, expected) in table {
         assert_eq!(project.broken_by(file, content).await, expected, "{file}: {content}");
     }
-    let circle = project.judge(&[write("src/web/a.ts", "import './b';\n"), write("src/web/b.ts", "import './a';\n")]).await;
+    let circle = project
+        .judge(&[write("src/web/a.ts", "import './b';\n"), write("src/web/b.ts", "import './a';\n")])
+        .await;
     assert_eq!(circle.len(), 1);
     assert_eq!(circle[0].rows, [json!({ "file": "src/web/a.ts" }), json!({ "file": "src/web/b.ts" })]);
     assert!(circle[0].message.contains("circle"), "{circle:?}");
@@ -223,8 +232,7 @@ invariants:
     let trial = project.guardian.try_invariant("no-cycles").await.unwrap();
     assert!(!trial.holds && trial.total == 2 && trial.idle.is_empty(), "{trial:?}");
     assert_eq!(trial.rows[0], json!({ "file": "src/old/a.ts" }));
-    let operations: Vec<&str> =
-        trial.plan.iter().map(|step| step["operation"].as_str().unwrap()).collect();
+    let operations: Vec<&str> = trial.plan.iter().map(|step| step["operation"].as_str().unwrap()).collect();
     assert!(operations.contains(&"Cycle"), "{operations:?}");
     assert!(trial.query.contains("IMPORTS*"), "{trial:?}");
     let mistyped = project.guardian.try_invariant("mistyped").await.unwrap();

@@ -75,7 +75,8 @@ impl Compiler<'_> {
     /// `(f:File)-[:IMPORTS*1..3]->(g)`, from the end where the search is.
     pub(super) fn shown_link(&self, graph: &Graph<'_>, link: &Link<'_>, from: usize) -> String {
         let to = if from == link.left { link.right } else { link.left };
-        let node = |at: usize| graph.nodes.get(at).map_or_else(|| "()".to_owned(), |node| self.shown_node(node));
+        let node =
+            |at: usize| graph.nodes.get(at).map_or_else(|| "()".to_owned(), |node| self.shown_node(node));
         let name = if link.key.starts_with(HIDDEN) { "" } else { &link.key };
         let types = link.types.as_ref().map(|types| format!(":{}", types.join("|"))).unwrap_or_default();
         let length = link.length.map(shown_length).unwrap_or_default();

@@ -123,8 +123,7 @@ impl Compiler<'_> {
     pub(super) fn pattern_exists(&mut self, pattern: &Pattern, scope: &Scope) -> CypherResult<Sql> {
         let mut chain = Chain { scope: scope.as_outer(), ..Chain::default() };
         self.nested("Exists", pattern.span, |compiler| {
-            compiler
-                .for_rows(Rows::Set, |compiler| compiler.matched(&mut chain, pattern, None, Names::Known))
+            compiler.for_rows(Rows::Set, |compiler| compiler.matched(&mut chain, pattern, None, Names::Known))
         })?;
         let from = chain.from.clone().unwrap_or_default();
         Ok(Sql::truth(format!("EXISTS ({})", chain.close(&format!("SELECT 1 FROM {from}")))))

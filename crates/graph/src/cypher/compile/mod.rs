@@ -42,8 +42,8 @@ const KEPT: usize = 128;
 /// The stack of the thread that compiles. The depth of a query is capped; this is what that depth may need.
 const STACK: usize = 64 << 20;
 
-pub(super) use explain::rows as explained;
 pub(crate) use explain::Step;
+pub(super) use explain::rows as explained;
 
 /// What has to be bound to a place of the SQL.
 #[derive(Clone, Debug, PartialEq)]

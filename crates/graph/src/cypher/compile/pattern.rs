@@ -9,9 +9,9 @@ use open_cypher::ast::{
 use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
-use super::{Compiler, aggregates};
 use super::scope::{HIDDEN, Kind, Scope, Variable};
 use super::vocabulary::{Sort, said};
+use super::{Compiler, aggregates};
 
 /// The most relationships of one pattern: SQLite joins 64 tables, and each relationship needs two.
 const MAX_LINKS: usize = 24;

@@ -350,7 +350,8 @@ impl Compiler<'_> {
         let limit = projection.limit.as_ref().map(|limit| self.number(limit, "LIMIT")).transpose()?;
         let skip = skip.map(|skip| self.number(skip, "SKIP")).transpose()?;
         if limit.is_some() || skip.is_some() {
-            let parts = [("SKIP", &projection.skip), ("SKIP", &projection.offset), ("LIMIT", &projection.limit)];
+            let parts =
+                [("SKIP", &projection.skip), ("SKIP", &projection.offset), ("LIMIT", &projection.limit)];
             let shown = parts.iter().filter_map(|(word, part)| {
                 part.as_ref().map(|part| format!("{word} {}", self.words(part.span)))
             });

@@ -1,9 +1,7 @@
 //! The names that the code graph has. A query that uses another one is refused: it would be empty, and look like an
 //! answer.
 
-use open_cypher::ast::{
-    Expr, ExprKind, LabelExpression, LabelExpressionKind, LiteralKind, MapEntry, Name,
-};
+use open_cypher::ast::{Expr, ExprKind, LabelExpression, LabelExpressionKind, LiteralKind, MapEntry, Name};
 
 use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;

@@ -386,9 +386,8 @@ fn add(
     run: fn(&Context<'_>) -> rusqlite::Result<Sql>,
 ) -> rusqlite::Result<()> {
     // Not deterministic: a number means another graph in the next statement.
-    connection.create_scalar_function(name, arity, FunctionFlags::SQLITE_UTF8, move |context| {
-        made(run(context)?)
-    })
+    connection
+        .create_scalar_function(name, arity, FunctionFlags::SQLITE_UTF8, move |context| made(run(context)?))
 }
 
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
@@ -461,7 +460,9 @@ impl Adjacency {
     fn trail(&self, way: &[(usize, usize)]) -> String {
         let mut text = String::with_capacity(way.len() * 64);
         for (edge, node) in way {
-            let (Some(edge), Some((row, id))) = (self.edges.get(*edge), self.nodes.get(*node)) else { continue };
+            let (Some(edge), Some((row, id))) = (self.edges.get(*edge), self.nodes.get(*node)) else {
+                continue;
+            };
             for number in [edge.row, edge.id, *row, *id] {
                 for byte in number.to_le_bytes() {
                     text.push_str(&format!("{byte:02x}"));

@@ -64,9 +64,7 @@ pub(super) fn to_date(values: &[Value]) -> rusqlite::Result<Value> {
 pub(super) fn to_date_time(values: &[Value]) -> rusqlite::Result<Value> {
     match values {
         [Value::DateTime(time)] => Ok(Value::DateTime(*time)),
-        [Value::Date(date)] => {
-            Ok(DateTime::parse(&date.to_text()).map_or(Value::Null, Value::DateTime))
-        }
+        [Value::Date(date)] => Ok(DateTime::parse(&date.to_text()).map_or(Value::Null, Value::DateTime)),
         [Value::Text(text)] => DateTime::parse(text)
             .map(Value::DateTime)
             .ok_or_else(|| not_iso("datetime", text, "2026-11-18T09:30:00Z")),
