@@ -325,14 +325,16 @@ impl Entry {
     fn of_query(self, file: &str, source: &str, query: Spanned<String>) -> Result<Invariant, ToolError> {
         let fault = |location: LineCol, message: String| Fault { file, location, message };
         bounded(file, "query", &query, MAX_QUERY_BYTES)?;
-        let missing = |field: &str, help: &str| {
-            fault(location(&self.name), format!("`{}` has no `{field}`", self.name.value)).help(help)
-        };
+        let missing =
+            |field: &str, help: &str| fault(location(&self.name), format!("`{field}` is missing")).help(help);
         let Some(expect) = self.expect else {
-            return Err(missing("expect", "write `expect: none`, `expect: rows` or `expect: kept`"));
+            return Err(missing("expect", "add `expect:` with none, rows or kept"));
         };
         let Some(message) = &self.message else {
-            return Err(missing("message", "say why, for those whose change is refused"));
+            return Err(missing(
+                "message",
+                "add `message:` with the reason, for those whose change is refused",
+            ));
         };
         if let Some(since) = &self.since {
             bounded(file, "since", since, MAX_REVISION_BYTES)?;

@@ -213,7 +213,7 @@ fn probe_of_file(file: &str, at: usize) -> Probe {
 /// A path of the project.
 fn path(text: &str) -> Checked<String> {
     match RelativePath::new(text) {
-        Ok(path) if path.as_str() == text => Ok(text.to_owned()),
+        Ok(path) if !text.is_empty() && path.as_str() == text => Ok(text.to_owned()),
         _ => Err((format!("`{}` is not a path of the project", text.escape_debug()), "write it as src/web")),
     }
 }

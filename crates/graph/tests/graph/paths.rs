@@ -12,6 +12,7 @@ use crate::queries::Random;
 /// A graph of nodes `0`, `1`, ... with edges of the type `R`, and some of `S`.
 fn graph(nodes: i64, edges: &[(i64, i64)]) -> TestGraph {
     let mut facts = TestGraph::new().unwrap();
+    facts.limit(&FactLimits { rows: Some(1_000_000), ..FactLimits::default() });
     let ids: Vec<i64> =
         (0..nodes).map(|at| facts.node(&["N"], &json!({ "name": at.to_string() })).unwrap()).collect();
     for (at, (from, to)) in edges.iter().enumerate() {

@@ -240,7 +240,7 @@ fn dates_are_read_compared_and_taken_apart() {
         ),
         ("MATCH (c:Commit) WHERE datetime(c.time) >= datetime('2025-01-01') RETURN c.name", json!([["new"]])),
         (
-            "MATCH (c:Commit) WHERE c.time < datetime('2024-03-01T00:00:00+01:00') RETURN c.name",
+            "MATCH (c:Commit) WHERE c.time < datetime('2024-03-01T01:00:00+01:00') RETURN c.name",
             json!([["old"]]),
         ),
         ("MATCH (c:Commit) WHERE c.time <= date('2024-02-29') RETURN c.name", json!([["old"]])),

@@ -1,6 +1,7 @@
 //! EXPLAIN: what a query does, step by step, in words that do not depend on the SQL it becomes.
 
 use open_cypher::Span;
+use open_cypher::ast::ProjectionClause;
 use serde_json::{Value, json};
 
 use super::Compiler;
@@ -39,6 +40,18 @@ impl Compiler<'_> {
     pub(super) fn step_of(&mut self, operation: &'static str, detail: impl Into<String>) {
         let detail = tgp_text::one_line(&detail.into(), MAX_DETAIL);
         self.steps.push(Step { level: self.level, operation, detail, span: None });
+    }
+
+    /// Notes SKIP and LIMIT.
+    pub(super) fn step_of_limit(&mut self, projection: &ProjectionClause) {
+        let parts = [("SKIP", &projection.skip), ("SKIP", &projection.offset), ("LIMIT", &projection.limit)];
+        let shown = parts
+            .iter()
+            .filter_map(|(word, part)| part.as_ref().map(|part| format!("{word} {}", self.words(part.span))));
+        let shown: Vec<String> = shown.collect();
+        if !shown.is_empty() {
+            self.step_of("Limit", shown.join(" "));
+        }
     }
 
     /// Compiles a query inside an expression, whose steps are one level further in. Where the same one was compiled before,

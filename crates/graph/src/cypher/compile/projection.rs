@@ -162,17 +162,14 @@ impl Compiler<'_> {
             }
             self.group(chain, &items)?;
         }
-        let words = |items: &[Item<'_>]| {
-            let words: Vec<&str> = items.iter().map(|item| self.words(item.span)).collect();
-            words.join(", ")
+        let words: Vec<&str> = items.iter().map(|item| self.words(item.span)).collect();
+        let operation = match (clause, grouped, distinct) {
+            (_, true, _) => "Aggregate",
+            (_, _, true) => "Distinct",
+            (Clause::With, ..) => "With",
+            (Clause::Return, ..) => "Return",
         };
-        let (operation, shown) = match (clause, grouped, distinct) {
-            (_, true, _) => ("Aggregate", words(&items)),
-            (_, _, true) => ("Distinct", words(&items)),
-            (Clause::With, ..) => ("With", words(&items)),
-            (Clause::Return, ..) => ("Return", words(&items)),
-        };
-        self.step_of(operation, shown);
+        self.step_of(operation, words.join(", "));
         let mut columns = Vec::new();
         let mut spellings = Vec::new();
         let mut shared = false;
@@ -349,15 +346,7 @@ impl Compiler<'_> {
         let skip = projection.skip.as_ref().or(projection.offset.as_ref());
         let limit = projection.limit.as_ref().map(|limit| self.number(limit, "LIMIT")).transpose()?;
         let skip = skip.map(|skip| self.number(skip, "SKIP")).transpose()?;
-        if limit.is_some() || skip.is_some() {
-            let parts =
-                [("SKIP", &projection.skip), ("SKIP", &projection.offset), ("LIMIT", &projection.limit)];
-            let shown = parts.iter().filter_map(|(word, part)| {
-                part.as_ref().map(|part| format!("{word} {}", self.words(part.span)))
-            });
-            let shown: Vec<String> = shown.collect();
-            self.step_of("Limit", shown.join(" "));
-        }
+        self.step_of_limit(projection);
         match (limit, skip) {
             (Some(limit), Some(skip)) => sql.push_str(&format!(" LIMIT {limit} OFFSET {skip}")),
             (Some(limit), None) => sql.push_str(&format!(" LIMIT {limit}")),

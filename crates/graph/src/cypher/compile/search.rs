@@ -70,7 +70,10 @@ impl Compiler<'_> {
         } else {
             self.step_of("Reach", shown);
             let least = length.least;
-            building.filters.push(format!("cy_reaches({graph}, {}, {}, {least}, {most})", start.id, end.id));
+            // Along the arrows, wherever the search in the pattern came from.
+            let forward = (link.direction == Direction::Right) == (from == link.left);
+            let (start, end) = if forward { (start.id, end.id) } else { (end.id, start.id) };
+            building.filters.push(format!("cy_reaches({graph}, {start}, {end}, {least}, {most})"));
         }
         self.settle(building, false)
     }
