@@ -240,7 +240,7 @@ invariants:
     assert!(mistyped.holds);
     assert_eq!(mistyped.idle, ["(a:File) WHERE a.path STARTS WITH 'src/wbe/' AND a.path <> $own"]);
     let idle = project.guardian.idle_invariants().await.unwrap();
-    let said: Vec<String> = idle.iter().map(|idle| idle.sentence()).collect();
+    let said: Vec<String> = idle.iter().map(tgp_guardian::IdlePattern::sentence).collect();
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[1].contains("`layers`") && said[1].contains("the folder `src/dbb`"), "{said:?}");
     let findings = project.guardian.self_inquiry(&InquirySources::default()).await.unwrap();

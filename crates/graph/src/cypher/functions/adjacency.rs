@@ -207,7 +207,7 @@ impl Adjacency {
         let mut walk = Tarjan::new(size);
         for root in 0..size {
             if walk.is_new(root) {
-                walk.from(root, |node| self.steps(node).map(|(_, to)| to).collect())?;
+                walk.visit_all(root, |node| self.steps(node).map(|(_, to)| to).collect())?;
             }
         }
         let mut cyclic: Vec<bool> = walk.sizes.iter().map(|size| *size > 1).collect();
@@ -274,7 +274,7 @@ impl Tarjan {
         }
     }
 
-    fn from(&mut self, root: usize, targets: impl Fn(usize) -> Vec<usize>) -> rusqlite::Result<()> {
+    fn visit_all(&mut self, root: usize, targets: impl Fn(usize) -> Vec<usize>) -> rusqlite::Result<()> {
         let mut path = vec![(root, targets(root), 0_usize)];
         self.visit(root);
         while let Some((node, ahead, at)) = path.last_mut() {
