@@ -46,7 +46,7 @@ fn random(seed: u64) -> (i64, Vec<(i64, i64)>) {
 
 #[test]
 fn what_is_reached_is_what_walking_finds() {
-    for seed in 0..60 {
+    for seed in 0..12 {
         let (nodes, edges) = random(seed);
         let facts = graph(nodes, &edges);
         for length in ["*", "*0..", "*1..", "*..2", "*0..3", "*2..", "*1..1"] {
@@ -109,7 +109,7 @@ fn a_circle_has_as_many_rows_as_there_are_paths() {
 
 #[test]
 fn shortest_paths_are_the_shortest_of_all() {
-    for seed in 400..460 {
+    for seed in 400..430 {
         let (nodes, edges) = random(seed);
         let facts = graph(nodes, &edges);
         for (before, after) in [("-", "->"), ("<-", "-"), ("-", "-")] {
