@@ -7,13 +7,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::Kernel;
-use tgp::contract::{Code, Decision, Plan, Severity, ToolError};
-use tgp::guardian::{
-    Assertion, Expect, FindingSeverity, InvariantTrial, PlanOutcome, PlanReport, Reconciled, Review,
-    StepStatus,
-};
+use tgp::contract::{Code, Decision, Plan, ToolError};
+use tgp::guardian::{Assertion, FindingSeverity, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
 
-use super::{done, result_of};
+use super::{done, result_of, text_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
@@ -259,51 +256,58 @@ async fn assert(
 
 async fn try_invariant(kernel: &Kernel, name: &str, printer: &Printer) -> Result<(), Failure> {
     let trial = kernel.knowledge().guardian().try_invariant(name).await?;
+    let trial = serde_json::to_value(&trial).unwrap_or_default();
     if printer.json() {
-        printer.document(&done(serde_json::to_value(&trial).unwrap_or_default()));
+        printer.document(&done(trial));
     } else {
         show_trial(&trial, printer);
     }
     Ok(())
 }
 
-fn show_trial(trial: &InvariantTrial, printer: &Printer) {
-    let (style, word) = match (trial.holds, trial.severity) {
+fn show_trial(trial: &Value, printer: &Printer) {
+    let list = |name: &str| trial.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let is = |name: &str| trial.get(name).and_then(Value::as_bool).unwrap_or_default();
+    let number = |name: &str| trial.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let (style, word) = match (is("holds"), text_of(trial, "severity").as_str()) {
         (true, _) => (Style::new().green(), "holds"),
-        (false, Severity::Error) => (Style::new().red(), "broken"),
-        (false, Severity::Warning) => (Style::new().yellow(), "broken, as a warning"),
+        (false, "warning") => (Style::new().yellow(), "broken, as a warning"),
+        (false, _) => (Style::new().red(), "broken"),
     };
-    let expected = match trial.expect {
-        Expect::None => "no rows",
-        Expect::Rows => "rows",
-        Expect::Kept => "the rows that were there before",
+    let expected = match text_of(trial, "expect").as_str() {
+        "none" => "no rows",
+        "rows" => "rows",
+        _ => "the rows that were there before",
     };
-    let more = if trial.truncated { "more than " } else { "" };
+    let more = if is("truncated") { "more than " } else { "" };
+    let total = usize::try_from(number("total")).unwrap_or(usize::MAX);
     printer.line(&format!(
         "{} {}: expected {expected}, found {more}{}",
-        visible(&trial.invariant),
+        visible(&text_of(trial, "invariant")),
         printer.paint_out(&style, word),
-        count(trial.total, "row")
+        count(total, "row")
     ));
-    for row in &trial.rows {
+    let rows = list("rows");
+    for row in &rows {
         printer.line(&format!("  {}", visible(&row.to_string())));
     }
-    if trial.total > trial.rows.len() {
-        printer.line(&format!("  and {} more", trial.total - trial.rows.len()));
+    if let Some(left) = total.checked_sub(rows.len()).filter(|left| *left > 0) {
+        printer.line(&format!("  and {left} more"));
     }
-    let limit = match trial.timeout_ms {
+    let limit = match trial.get("timeout_ms").and_then(Value::as_u64) {
         Some(limit) => format!("its limit is {limit} ms"),
         None => "its limit is graph.timeoutMs".to_owned(),
     };
-    printer.line(&format!("took {} ms; {limit}", trial.milliseconds));
+    printer.line(&format!("took {} ms; {limit}", number("milliseconds")));
     printer.line("plan:");
-    for step in &trial.plan {
-        let field = |name: &str| step.get(name).and_then(Value::as_str).unwrap_or_default();
+    for step in &list("plan") {
         let level = step.get("level").and_then(Value::as_u64).unwrap_or_default();
         let indent = "  ".repeat(usize::try_from(level).unwrap_or_default().saturating_add(1));
-        printer.line(&visible(format!("{indent}{} {}", field("operation"), field("detail")).trim_end()));
+        let line = format!("{indent}{} {}", text_of(step, "operation"), text_of(step, "detail"));
+        printer.line(&visible(line.trim_end()));
     }
-    for pattern in &trial.idle {
+    for pattern in &list("idle") {
+        let pattern = pattern.as_str().unwrap_or_default();
         printer.warn(&visible(&format!("nothing in the graph matches {pattern}")));
     }
 }
