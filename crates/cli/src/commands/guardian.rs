@@ -283,7 +283,7 @@ fn show_trial(trial: &Value, printer: &Printer) {
     let total = usize::try_from(number("total")).unwrap_or(usize::MAX);
     printer.line(&format!(
         "{} {}: expected {expected}, found {more}{}",
-        visible(&text_of(trial, "invariant")),
+        text_of(trial, "invariant"),
         printer.paint_out(&style, word),
         count(total, "row")
     ));
@@ -304,7 +304,7 @@ fn show_trial(trial: &Value, printer: &Printer) {
         let level = step.get("level").and_then(Value::as_u64).unwrap_or_default();
         let indent = "  ".repeat(usize::try_from(level).unwrap_or_default().saturating_add(1));
         let line = format!("{indent}{} {}", text_of(step, "operation"), text_of(step, "detail"));
-        printer.line(&visible(line.trim_end()));
+        printer.line(line.trim_end());
     }
     for pattern in &list("idle") {
         let pattern = pattern.as_str().unwrap_or_default();
