@@ -49,6 +49,8 @@ impl Assertion {
             message: String::new(),
             params: self.params.clone(),
             since: None,
+            timeout_ms: None,
+            probes: None,
             place: None,
         }
     }

@@ -9,6 +9,8 @@ use tgp_contract::{Code, GraphQuery, RelativePath, Severity, ToolError};
 
 use crate::Guardian;
 use crate::claims::Scope;
+use crate::halt::unaccepted;
+use crate::judge::Broken;
 use crate::messages::count;
 use crate::questions::{Asked, rows};
 
@@ -108,6 +110,7 @@ impl Guardian {
             looked.push("audit".to_owned());
         }
         self.inquire_invariants(&mut findings).await;
+        self.inquire_idle(&mut findings).await;
         looked.push("invariants".to_owned());
         for inspector in &sources.inspectors {
             // Two inspectors may check the same area from two sides.
@@ -296,8 +299,14 @@ impl Guardian {
                 return;
             }
         };
+        // What cannot be read was reported with the chronicles; then nothing counts as accepted.
+        let memory = self.remember_what_can_be_read(Scope::All).await.map(|(memory, _)| memory);
+        let accepted = |broken: Broken| match &memory {
+            Ok(memory) => unaccepted(broken, memory),
+            Err(_) => Some(broken),
+        };
         match self.broken_now(&invariants).await {
-            Ok(broken) => findings.extend(broken.iter().map(|broken| {
+            Ok(broken) => findings.extend(broken.into_iter().filter_map(accepted).map(|broken| {
                 let gravity = match broken.invariant.severity {
                     Severity::Error => FindingSeverity::Error,
                     Severity::Warning => FindingSeverity::Warning,
@@ -319,6 +328,19 @@ impl Guardian {
                     &error,
                 ));
             }
+        }
+    }
+}
+
+impl Guardian {
+    /// Invariants that are about nothing. What cannot be asked was reported with the invariants themselves.
+    async fn inquire_idle(&self, findings: &mut Vec<GuardianFinding>) {
+        for idle in self.idle_invariants().await.unwrap_or_default() {
+            findings.push(
+                GuardianFinding::new("invariants", FindingSeverity::Warning, idle.sentence())
+                    .evidence(json!(idle))
+                    .remedy("look for a mistyped name, or remove the rule; `tgp guardian test NAME` shows what it finds"),
+            );
         }
     }
 }

@@ -9,6 +9,8 @@ use tgp_contract::{Code, Severity, SourceLocation, ToolError};
 use tgp_text::LineCol;
 use tgp_text::yaml::{self, YamlError, YamlErrorKind, YamlLimits, location};
 
+use crate::templates::{Ownership, Size, Template};
+
 /// The version of the file that this build reads.
 const VERSION: u64 = 1;
 /// Each costs a query before every write; a repository with more needs its own tool.
@@ -22,6 +24,8 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_MESSAGE_BYTES: usize = 1_000;
 /// A name of a revision; git's own are shorter.
 const MAX_REVISION_BYTES: usize = 256;
+/// How long an invariant may take, in milliseconds; the graph's own limit may be lower.
+const TIMES: std::ops::RangeInclusive<u64> = 1..=600_000;
 /// Parameters are flat or nearly so. A file of the largest size holds fewer values unless it is made of brackets.
 const LIMITS: YamlLimits = YamlLimits { depth: 16, nodes: 50_000 };
 
@@ -52,8 +56,21 @@ pub struct Invariant {
     pub params: Map<String, Value>,
     /// With [`Expect::Kept`]: the revision whose rows must still be there.
     pub since: Option<String>,
+    /// How long its query may take, in milliseconds; the graph's own limit where there is none.
+    pub timeout_ms: Option<u64>,
+    /// What has to be there so that the rule says anything, where it was written without a query.
+    pub(super) probes: Option<Vec<Probe>>,
     /// Where the query is in the file; none for an assertion that is not in a file.
     pub(super) place: Option<QueryPlace>,
+}
+
+/// A question whether there is something that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Probe {
+    /// What is looked for.
+    pub(super) shown: String,
+    /// It has a row where that is there.
+    pub(super) query: String,
 }
 
 /// Where a query begins in its file.
@@ -126,6 +143,9 @@ pub struct Invariants {
 #[serde(deny_unknown_fields)]
 struct File {
     version: Spanned<u64>,
+    /// For every invariant that has none of its own.
+    #[serde(default, rename = "timeoutMs")]
+    timeout_ms: Option<Spanned<u64>>,
     #[serde(default)]
     invariants: Vec<Entry>,
 }
@@ -134,15 +154,30 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: Spanned<String>,
-    query: Spanned<String>,
-    expect: Expect,
+    #[serde(default)]
+    query: Option<Spanned<String>>,
+    #[serde(default)]
+    layers: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    cycles: Option<Spanned<String>>,
+    #[serde(default, rename = "publicApi")]
+    public_api: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    ownership: Option<Spanned<Ownership>>,
+    #[serde(default)]
+    size: Option<Spanned<Size>>,
+    #[serde(default)]
+    expect: Option<Spanned<Expect>>,
     #[serde(default = "error")]
     severity: Severity,
-    message: Spanned<String>,
+    #[serde(default)]
+    message: Option<Spanned<String>>,
     #[serde(default)]
     params: Option<Spanned<Map<String, Value>>>,
     #[serde(default)]
     since: Option<Spanned<String>>,
+    #[serde(default, rename = "timeoutMs")]
+    timeout_ms: Option<Spanned<u64>>,
 }
 
 fn error() -> Severity {
@@ -173,11 +208,13 @@ impl Invariants {
             let message = format!("there are {} invariants, at most {MAX_INVARIANTS}", file.invariants.len());
             return Err(fault(LineCol::START, message).help("put several rules into one query"));
         }
+        let usual = time(file_name, file.timeout_ms.as_ref())?;
         let mut all: Vec<Invariant> = Vec::with_capacity(file.invariants.len());
         let mut names = BTreeMap::new();
         for entry in file.invariants {
             let place = location(&entry.name);
-            let invariant = entry.check(file_name, text)?;
+            let mut invariant = entry.check(file_name, text)?;
+            invariant.timeout_ms = invariant.timeout_ms.or(usual);
             if let Some(first) = names.insert(invariant.name.clone(), place.line) {
                 let message =
                     format!("`{}` is the name of the invariant at line {first} already", invariant.name);
@@ -208,31 +245,100 @@ impl Invariants {
     }
 }
 
+/// A limit of time within its bounds.
+fn time(file: &str, written: Option<&Spanned<u64>>) -> Result<Option<u64>, ToolError> {
+    match written {
+        Some(time) if !TIMES.contains(&time.value) => {
+            let message = format!("`timeoutMs` is {}", time.value);
+            let help = format!("write milliseconds from {} to {}", TIMES.start(), TIMES.end());
+            Err(Fault { file, location: location(time), message }.help(help))
+        }
+        written => Ok(written.map(|time| time.value)),
+    }
+}
+
+/// Refuses a text that is empty or too long.
+fn bounded(file: &str, field: &str, text: &Spanned<String>, most: usize) -> Result<(), ToolError> {
+    let fault = |message: String| Fault { file, location: location(text), message };
+    if text.value.trim().is_empty() {
+        return Err(fault(format!("`{field}` is empty")).help("say what it is"));
+    }
+    if text.value.len() > most {
+        let message = format!("`{field}` has {} bytes, more than {most}", text.value.len());
+        return Err(fault(message).help("make it shorter"));
+    }
+    Ok(())
+}
+
 impl Entry {
-    fn check(self, file: &str, source: &str) -> Result<Invariant, ToolError> {
+    fn check(mut self, file: &str, source: &str) -> Result<Invariant, ToolError> {
         let fault = |location: LineCol, message: String| Fault { file, location, message };
-        let bounded = |field: &str, text: &Spanned<String>, most: usize| {
-            if text.value.trim().is_empty() {
-                return Err(fault(location(text), format!("`{field}` is empty")).help("say what it is"));
-            }
-            if text.value.len() > most {
-                let message = format!("`{field}` has {} bytes, more than {most}", text.value.len());
-                return Err(fault(location(text), message).help("make it shorter"));
-            }
-            Ok(())
-        };
-        bounded("name", &self.name, MAX_NAME_BYTES)?;
-        bounded("query", &self.query, MAX_QUERY_BYTES)?;
-        bounded("message", &self.message, MAX_MESSAGE_BYTES)?;
+        bounded(file, "name", &self.name, MAX_NAME_BYTES)?;
+        if let Some(message) = &self.message {
+            bounded(file, "message", message, MAX_MESSAGE_BYTES)?;
+        }
         let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/');
         if !self.name.value.chars().all(fits) {
             let message = format!("`{}` is not a name of an invariant", self.name.value.escape_debug());
             return Err(fault(location(&self.name), message)
                 .help("use letters, digits, `-`, `_`, `.` and `/`, such as `domain-knows-no-web`"));
         }
+        let timeout_ms = time(file, self.timeout_ms.as_ref())?;
+        let templates = self.templates();
+        let invariant = match (self.query.take(), templates.as_slice()) {
+            (Some(query), []) => self.of_query(file, source, query)?,
+            (None, [(at, template)]) => self.of_template(file, *at, template.clone())?,
+            (None, []) => {
+                return Err(fault(location(&self.name), format!("`{}` has no rule", self.name.value)).help(
+                    "write a `query`, or one of `layers`, `cycles`, `publicApi`, `ownership` and `size`",
+                ));
+            }
+            (_, [.., (at, _)]) => {
+                return Err(fault(*at, format!("`{}` has more than one rule", self.name.value))
+                    .help("make an invariant of each"));
+            }
+        };
+        Ok(Invariant { timeout_ms, ..invariant })
+    }
+
+    /// The rules that need no query, with their places.
+    fn templates(&mut self) -> Vec<(LineCol, Template)> {
+        let mut found = Vec::new();
+        if let Some(layers) = self.layers.take() {
+            found.push((location(&layers), Template::Layers(layers.value)));
+        }
+        if let Some(folder) = self.cycles.take() {
+            found.push((location(&folder), Template::Cycles(folder.value)));
+        }
+        if let Some(files) = self.public_api.take() {
+            found.push((location(&files), Template::PublicApi(files.value)));
+        }
+        if let Some(ownership) = self.ownership.take() {
+            found.push((location(&ownership), Template::Ownership(ownership.value)));
+        }
+        if let Some(size) = self.size.take() {
+            found.push((location(&size), Template::Size(size.value)));
+        }
+        found
+    }
+
+    fn of_query(self, file: &str, source: &str, query: Spanned<String>) -> Result<Invariant, ToolError> {
+        let fault = |location: LineCol, message: String| Fault { file, location, message };
+        bounded(file, "query", &query, MAX_QUERY_BYTES)?;
+        let missing =
+            |field: &str, help: &str| fault(location(&self.name), format!("`{field}` is missing")).help(help);
+        let Some(expect) = self.expect else {
+            return Err(missing("expect", "add `expect:` with none, rows or kept"));
+        };
+        let Some(message) = &self.message else {
+            return Err(missing(
+                "message",
+                "add `message:` with the reason, for those whose change is refused",
+            ));
+        };
         if let Some(since) = &self.since {
-            bounded("since", since, MAX_REVISION_BYTES)?;
-            if self.expect != Expect::Kept {
+            bounded(file, "since", since, MAX_REVISION_BYTES)?;
+            if expect.value != Expect::Kept {
                 return Err(fault(
                     location(since),
                     "`since` has a meaning only with `expect: kept`".to_owned(),
@@ -247,14 +353,50 @@ impl Entry {
                 .help("use another name for your parameter"));
         }
         Ok(Invariant {
-            place: Some(QueryPlace::new(file, source, location(&self.query))),
+            place: Some(QueryPlace::new(file, source, location(&query))),
+            message: message.value.trim().to_owned(),
             name: self.name.value,
-            query: self.query.value,
-            expect: self.expect,
+            query: query.value,
+            expect: expect.value,
             severity: self.severity,
-            message: self.message.value.trim().to_owned(),
             params: self.params.map(|params| params.value).unwrap_or_default(),
             since: self.since.map(|since| since.value),
+            timeout_ms: None,
+            probes: None,
+        })
+    }
+
+    fn of_template(self, file: &str, at: LineCol, template: Template) -> Result<Invariant, ToolError> {
+        let fault = |location: LineCol, message: String| Fault { file, location, message };
+        let takes_since = matches!(template, Template::PublicApi(_));
+        let foreign = [
+            ("expect", self.expect.as_ref().map(location)),
+            ("params", self.params.as_ref().map(location)),
+            ("since", self.since.as_ref().map(location).filter(|_| !takes_since)),
+        ];
+        for (field, written) in foreign {
+            if let Some(written) = written {
+                let message = format!("`{field}` has no meaning in a rule without a query");
+                return Err(fault(written, message).help("leave it out, or write the rule as a query"));
+            }
+        }
+        if let Some(since) = &self.since {
+            bounded(file, "since", since, MAX_REVISION_BYTES)?;
+        }
+        let rule = template.rule().map_err(|(message, help)| fault(at, message).help(help))?;
+        let LineCol { line, column } = at;
+        let place = QueryPlace { file: file.to_owned(), line, column, is_block: false, is_plain: false };
+        Ok(Invariant {
+            name: self.name.value,
+            query: rule.query,
+            expect: rule.expect,
+            severity: self.severity,
+            message: self.message.map_or(rule.message, |message| message.value.trim().to_owned()),
+            params: rule.params,
+            since: self.since.map(|since| since.value),
+            timeout_ms: None,
+            probes: Some(rule.probes),
+            place: Some(place),
         })
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tgp_contract::{Change, EntryKind, GraphQuery, GraphRows, Severity, ToolError, Visibility, canonical};
+use tgp_contract::{Change, EntryKind, GraphRows, Severity, ToolError, Visibility, canonical};
 
 use crate::messages::{count, thousands};
-use crate::questions::{Asked, Row, rows, whole};
+use crate::questions::{Asked, Row, question, rows, whole};
 use crate::{Expect, Guardian, Invariant};
 
 /// What is said of a violation of which nothing may be seen.
@@ -62,6 +62,12 @@ impl Broken {
             (Expect::Kept, 1) => "1 row is missing".to_owned(),
             (Expect::Kept, rows) => format!("{} rows are missing", thousands(rows)),
         }
+    }
+
+    /// The sentence about one row of it.
+    pub(super) fn about_row(&self, row: &Row) -> String {
+        let verb = if self.invariant.expect == Expect::Kept { "missing" } else { "found" };
+        format!("expected {}, {verb} {}", self.expected(), row.value)
     }
 
     pub(super) fn shown(&self) -> Vec<Value> {
@@ -281,14 +287,8 @@ fn parameters(lists: [Value; 3]) -> Map<String, Value> {
     crate::invariants::OWN_PARAMETERS.iter().map(|name| (*name).to_owned()).zip(lists).collect()
 }
 
-fn no_change() -> Map<String, Value> {
+pub(super) fn no_change() -> Map<String, Value> {
     parameters([json!([]), json!([]), json!([])])
-}
-
-fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuery {
-    let mut params = invariant.params.clone();
-    params.extend(paths.clone());
-    GraphQuery { query: invariant.query.clone(), params, ..GraphQuery::default() }
 }
 
 fn whole_rows(answer: &GraphRows, name: &str) -> Result<BTreeMap<String, Row>, ToolError> {

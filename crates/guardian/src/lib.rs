@@ -18,7 +18,9 @@ mod planned_actions;
 mod questions;
 mod reconcile;
 mod review;
+mod templates;
 mod tree;
+mod trial;
 
 pub use blast_radius::{BlastRadius, Caller, TruncatedList};
 pub use delegator::{Delegator, PlanOutcome, PlanReport, StepReport, StepStatus};
@@ -33,3 +35,4 @@ pub use reconcile::{ReconcileEdit, Reconciled};
 pub use review::{Review, StepFinding};
 /// The chronicle of files that may not have their own.
 pub use tgp_contract::PROJECT_CHRONICLE;
+pub use trial::{IdlePattern, InvariantTrial};

@@ -9,6 +9,10 @@ use crate::invariants::QueryPlace;
 use crate::messages::count;
 use crate::{Guardian, Invariant};
 
+/// The details of an error that have the number of the question it is about, and the time that a query had.
+const QUESTION: &str = "question";
+const LIMIT_MS: &str = "limitMs";
+
 /// Paths in one question: a list that the graph still looks up one by one at once.
 const PATHS_A_QUESTION: usize = 1_000;
 
@@ -19,26 +23,48 @@ pub(super) struct Asked {
     pub(super) question: GraphQuery,
     /// Where the query is, when it is in a file.
     place: Option<QueryPlace>,
+    /// Lines that precede the query of the file in the question.
+    lines_before: u32,
+    /// Whether it is an invariant's, which has a limit of time of its own.
+    is_invariant: bool,
 }
 
 impl Asked {
     pub(super) fn new(label: &str, question: GraphQuery) -> Self {
-        Self { label: label.to_owned(), question, place: None }
+        Self { label: label.to_owned(), question, place: None, lines_before: 0, is_invariant: false }
     }
 
     /// The question of an invariant.
     pub(super) fn of(invariant: &Invariant, question: GraphQuery) -> Self {
-        Self { label: invariant.name.clone(), question, place: invariant.place.clone() }
+        Self {
+            label: invariant.name.clone(),
+            question,
+            place: invariant.place.clone(),
+            lines_before: u32::from(invariant.timeout_ms.is_some()),
+            is_invariant: invariant.place.is_some(),
+        }
     }
 
     /// The error with the name of the question, at its place in the file.
     pub(super) fn named_in(&self, error: ToolError) -> ToolError {
         let mut message = format!("`{}` cannot be asked: {}", self.label, error.message);
-        let place = self.place.as_ref().map(|place| place.of(error.place_of().as_ref()));
+        let inner = error.place_of().map(|mut inner| {
+            inner.line = inner.line.saturating_sub(self.lines_before).max(1);
+            inner
+        });
+        let place = self.place.as_ref().map(|place| place.of(inner.as_ref()));
         if let Some(place) = &place {
             message = format!("{place}: {message}");
         }
-        let error = error.with_message(message).detail("invariant", self.label.as_str());
+        let is_late = self.is_invariant && error.details.contains_key(LIMIT_MS);
+        let mut error = error.with_message(message).detail("invariant", self.label.as_str());
+        if is_late {
+            error = error.help(format!(
+                "run `tgp guardian test {}` to see its plan; the limit is its `timeoutMs` in the file of invariants, and at \
+                 most `graph.timeoutMs` of the configuration",
+                self.label
+            ));
+        }
         match place {
             Some(place) => error.place(&place),
             None => error,
@@ -53,6 +79,17 @@ impl Asked {
     fn about(label: &str, query: &str, paths: &[String]) -> Self {
         Self::new(label, GraphQuery::new(query).param("paths", paths))
     }
+}
+
+/// The question of an invariant about a change. Its own limit of time is an option before the query.
+pub(super) fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuery {
+    let mut params = invariant.params.clone();
+    params.extend(paths.clone());
+    let query = match invariant.timeout_ms {
+        Some(limit) => format!("CYPHER timeoutMs={limit}\n{}", invariant.query),
+        None => invariant.query.clone(),
+    };
+    GraphQuery { query, params, ..GraphQuery::default() }
 }
 
 /// A row by the names of its columns, with the hash that distinguishes it from others.
@@ -118,6 +155,10 @@ impl Guardian {
 
     /// Adds to an error which of the questions it is about.
     async fn whose(&self, changes: &[Change], asked: &[Asked], error: ToolError) -> ToolError {
+        let at = error.details.get(QUESTION).and_then(Value::as_u64);
+        if let Some(asked) = at.and_then(|at| asked.get(usize::try_from(at).ok()?)) {
+            return asked.named_in(error);
+        }
         if error.code != Code::Validation {
             return error;
         }

@@ -134,11 +134,10 @@ impl Guardian {
         self.check_chronicle(&acts, &shown, &memory, &mut findings).await?;
         let invariants: Vec<_> = self.invariants()?.iter().cloned().collect();
         let count = invariants.len();
-        // A tree that cannot come to be says nothing about the invariants.
-        if !findings.deny {
-            for broken in self.newly_broken_seen_by(&changes, invariants, visible).await? {
-                findings.add_broken(&acts, &broken);
-            }
+        // Also where a step has a finding already: who repairs the plan sees everything at once. A step that cannot be
+        // taken is left out of the tree.
+        for broken in self.newly_broken_seen_by(&changes, invariants, visible).await? {
+            findings.add_broken(&acts, &broken);
         }
         let chronicles = memory.files.iter().filter(|file| visible.shows(Root::Project, file)).count();
         Ok((findings.into_review(plan, chronicles, count), assessed))
@@ -241,7 +240,7 @@ impl Findings {
             self.found.push(StepFinding { step, file, fact, reason, severity: invariant.severity });
         };
         for row in broken.rows.iter().take(MAX_ROWS) {
-            add(culprit(acts, row), format!("expected {}, found {}", broken.expected(), row.value));
+            add(culprit(acts, row), broken.about_row(row));
         }
         if broken.rows.is_empty() {
             add(None, format!("expected {}, found {}", broken.expected(), broken.actual()));

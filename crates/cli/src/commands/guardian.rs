@@ -10,7 +10,7 @@ use tgp::Kernel;
 use tgp::contract::{Code, Decision, Plan, ToolError};
 use tgp::guardian::{Assertion, FindingSeverity, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
 
-use super::{done, result_of};
+use super::{done, result_of, text_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
@@ -50,6 +50,11 @@ enum GuardianCommand {
         /// Whether it has to find something.
         #[arg(long, value_enum, requires = "cypher")]
         expect: Option<Expected>,
+    },
+    /// Ask one invariant: what it finds, how long it takes, and how.
+    Test {
+        /// The name of the invariant.
+        name: String,
     },
     /// Find contradictions, and say what to do about them.
     Inquire,
@@ -95,6 +100,7 @@ pub async fn run(arguments: GuardianArgs, global: &Global, printer: &Printer) ->
         (GuardianCommand::Review { .. }, Some(plan)) => review(&kernel, &plan, printer).await,
         (GuardianCommand::Run { yes, .. }, Some(plan)) => carry_out(&kernel, &plan, yes, printer).await,
         (GuardianCommand::Assert { cypher, expect }, _) => assert(&kernel, cypher, expect, printer).await,
+        (GuardianCommand::Test { name }, _) => try_invariant(&kernel, &name, printer).await,
         (GuardianCommand::Reconcile { file, diff_ref, invariant, reason, .. }, _) => {
             let accepted = json!({ "diff_ref": diff_ref, "invariant": invariant, "reason": reason });
             reconcile(&kernel, file, &accepted, printer).await
@@ -235,12 +241,75 @@ async fn assert(
     let assertions: Vec<Assertion> =
         cypher.into_iter().map(|cypher| Assertion::new(cypher, expect == Some(Expected::Rows))).collect();
     kernel.assert_invariants(&assertions).await?;
+    // Everything holds; that the warnings could not be found out does not change it.
+    let idle = kernel.knowledge().guardian().idle_invariants().await.unwrap_or_default();
     if printer.json() {
-        printer.document(&done(json!({ "holds": true })));
-    } else {
-        printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
+        printer.document(&done(json!({ "holds": true, "idle": idle })));
+        return Ok(());
+    }
+    printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
+    for idle in &idle {
+        printer.warn(&visible(&idle.sentence()));
     }
     Ok(())
+}
+
+async fn try_invariant(kernel: &Kernel, name: &str, printer: &Printer) -> Result<(), Failure> {
+    let trial = kernel.knowledge().guardian().try_invariant(name).await?;
+    let trial = serde_json::to_value(&trial).unwrap_or_default();
+    if printer.json() {
+        printer.document(&done(trial));
+    } else {
+        show_trial(&trial, printer);
+    }
+    Ok(())
+}
+
+fn show_trial(trial: &Value, printer: &Printer) {
+    let list = |name: &str| trial.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let is = |name: &str| trial.get(name).and_then(Value::as_bool).unwrap_or_default();
+    let number = |name: &str| trial.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let (style, word) = match (is("holds"), text_of(trial, "severity").as_str()) {
+        (true, _) => (Style::new().green(), "holds"),
+        (false, "warning") => (Style::new().yellow(), "broken, as a warning"),
+        (false, _) => (Style::new().red(), "broken"),
+    };
+    let expected = match text_of(trial, "expect").as_str() {
+        "none" => "no rows",
+        "rows" => "rows",
+        _ => "the rows that were there before",
+    };
+    let more = if is("truncated") { "more than " } else { "" };
+    let total = usize::try_from(number("total")).unwrap_or(usize::MAX);
+    printer.line(&format!(
+        "{} {}: expected {expected}, found {more}{}",
+        text_of(trial, "invariant"),
+        printer.paint_out(&style, word),
+        count(total, "row")
+    ));
+    let rows = list("rows");
+    for row in &rows {
+        printer.line(&format!("  {}", visible(&row.to_string())));
+    }
+    if let Some(left) = total.checked_sub(rows.len()).filter(|left| *left > 0) {
+        printer.line(&format!("  and {left} more"));
+    }
+    let limit = match trial.get("timeout_ms").and_then(Value::as_u64) {
+        Some(limit) => format!("its limit is {limit} ms"),
+        None => "its limit is graph.timeoutMs".to_owned(),
+    };
+    printer.line(&format!("took {} ms; {limit}", number("milliseconds")));
+    printer.line("plan:");
+    for step in &list("plan") {
+        let level = step.get("level").and_then(Value::as_u64).unwrap_or_default();
+        let indent = "  ".repeat(usize::try_from(level).unwrap_or_default().saturating_add(1));
+        let line = format!("{indent}{} {}", text_of(step, "operation"), text_of(step, "detail"));
+        printer.line(line.trim_end());
+    }
+    for pattern in &list("idle") {
+        let pattern = pattern.as_str().unwrap_or_default();
+        printer.warn(&visible(&format!("nothing in the graph matches {pattern}")));
+    }
 }
 
 async fn inquire(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {

@@ -9,8 +9,8 @@ use super::error::{CypherError, spot};
 pub(super) type KnownFunctions = fn() -> Vec<&'static str>;
 
 /// Clauses of other dialects, of which the parser only says that a name is not expected.
-const FOREIGN: [&str; 11] =
-    ["FOREACH", "LOAD CSV", "USE", "SHOW", "DROP", "START", "INSERT", "FILTER", "LET", "PROFILE", "EXPLAIN"];
+const FOREIGN: [&str; 10] =
+    ["FOREACH", "LOAD CSV", "USE", "SHOW", "DROP", "START", "INSERT", "FILTER", "LET", "PROFILE"];
 
 /// Words of SQL and of other languages, and what Cypher has instead.
 const INSTEAD: [(&str, &str); 16] = [

@@ -38,7 +38,7 @@ pub struct CypherError {
 pub type CypherResult<T> = Result<T, Box<CypherError>>;
 
 /// The kinds that SQL functions refuse with; a message carries the index.
-const RUNTIME: [&str; 8] = [
+const RUNTIME: [&str; 9] = [
     "InvalidArgumentType",
     "InvalidArgumentValue",
     "NumberOutOfRange",
@@ -47,6 +47,7 @@ const RUNTIME: [&str; 8] = [
     "IntegerOverflow",
     "InvalidArgument",
     "LimitExceeded",
+    "Unsupported",
 ];
 
 impl CypherError {

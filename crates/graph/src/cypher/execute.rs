@@ -9,7 +9,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, ErrorCode};
 use tgp_contract::{Code, GraphQuery, ToolError};
 
-use super::compile::{Bind, Program};
+use super::compile::{Bind, Program, explained};
 use super::error::{self, CypherError, Phase};
 use super::output::Output;
 use super::value::{MAX_DEPTH, Value, from_json};
@@ -30,6 +30,12 @@ const MAX_MADE: usize = 2 << 30;
 
 /// From this size on, making a value takes long enough to check the clock.
 const LARGE: usize = 64 << 10;
+
+/// What a function says that has met the end of the time.
+const LATE: &str = "the query took too long";
+
+/// The detail of an error that has the time which a query had.
+const LIMIT_MS: &str = "limitMs";
 
 /// The tables that a query may read; `json_each` gives the items of lists.
 const TABLES: [&str; 4] = ["node", "edge", "label", "json_each"];
@@ -60,10 +66,18 @@ pub(super) fn made(value: Sql) -> rusqlite::Result<Sql> {
         ));
     };
     LEFT.set(left);
-    if bytes > LARGE && is_late() {
-        return Err(error::met("LimitExceeded", "the query took too long"));
+    if bytes > LARGE {
+        late()?;
     }
     Ok(value)
+}
+
+/// Checks the clock, in a function that takes long without making a value.
+///
+/// # Errors
+/// When the time of the query is over.
+pub(super) fn late() -> rusqlite::Result<()> {
+    if is_late() { Err(error::met("LimitExceeded", LATE)) } else { Ok(()) }
 }
 
 fn is_late() -> bool {
@@ -87,6 +101,7 @@ impl Drop for Guard {
         DEADLINE.set(None);
         GUARDED.set(false);
         LEFT.set(usize::MAX);
+        super::functions::forget();
     }
 }
 
@@ -133,7 +148,16 @@ pub(super) fn run(
     view: &View<'_>,
     limits: &QueryLimits,
 ) -> Result<Table, ToolError> {
+    if let Some(steps) = &program.explained {
+        let rows = explained(steps);
+        return Ok(Table { columns: program.columns.clone(), rows, truncated: false });
+    }
     let values = bound(program, question, view)?;
+    // A query may ask for less time than it has, and not for more.
+    let limits = &QueryLimits {
+        time: program.time.map_or(limits.time, |time| time.min(limits.time)),
+        ..limits.clone()
+    };
     let _guard = Guard::set(limits.time);
     let failed = |error: rusqlite::Error| failure(&error, &question.query, program, limits);
     let mut statement = connection.prepare_cached(&program.sql).map_err(failed)?;
@@ -286,10 +310,13 @@ fn depth(value: &serde_json::Value) -> usize {
 
 /// What a failed statement means.
 fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &QueryLimits) -> ToolError {
+    let told = |refusal: CypherError| {
+        if refusal.message == LATE { too_slow(query, limits) } else { refusal.into_error(query, Phase::Run) }
+    };
     if let rusqlite::Error::UserFunctionError(inner) = error
         && let Some(refusal) = error::read(&inner.to_string(), query, &program.sites)
     {
-        return refusal.into_error(query, Phase::Run);
+        return told(refusal);
     }
     let rusqlite::Error::SqliteFailure(code, message) = error else {
         // A statement that SQLite cannot take: the query asks for more than one statement can hold.
@@ -300,17 +327,10 @@ fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &Que
     };
     if let Some(refusal) = message.as_deref().and_then(|message| error::read(message, query, &program.sites))
     {
-        return refusal.into_error(query, Phase::Run);
+        return told(refusal);
     }
     match code.code {
-        ErrorCode::OperationInterrupted => {
-            let message = format!("the query took more than {} milliseconds", limits.time.as_millis());
-            CypherError::too_much(
-                message,
-                "anchor it: name a label and a path, or give paths an upper length",
-            )
-            .into_error(query, Phase::Run)
-        }
+        ErrorCode::OperationInterrupted => too_slow(query, limits),
         ErrorCode::TooBig | ErrorCode::OutOfMemory => {
             CypherError::too_much("a value of the query is too large", "collect less, or use LIMIT")
                 .into_error(query, Phase::Run)
@@ -320,6 +340,14 @@ fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &Que
             _ => broken(error),
         },
     }
+}
+
+/// The time of the query is over.
+fn too_slow(query: &str, limits: &QueryLimits) -> ToolError {
+    let message = format!("the query took more than {} milliseconds", limits.time.as_millis());
+    CypherError::too_much(message, "anchor it: name a label and a path, or give paths an upper length")
+        .into_error(query, Phase::Run)
+        .detail(LIMIT_MS, u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Whether SQLite says that a statement is more than it takes.

@@ -9,6 +9,8 @@ const RELATIONSHIP: u8 = 0x30;
 const LIST: u8 = 0x40;
 const PATH: u8 = 0x50;
 const TEXT: u8 = 0x60;
+const DATE_TIME: u8 = 0x51;
+const DATE: u8 = 0x52;
 const BOOL: u8 = 0x70;
 const NUMBER: u8 = 0x80;
 const NULL: u8 = 0xF0;
@@ -55,6 +57,16 @@ fn put(value: &Value, bytes: &mut Vec<u8>) {
             bytes.push(PATH);
             entities.iter().for_each(|entity| put_entity(NODE, *entity, bytes));
             bytes.push(END);
+        }
+        Value::Date(date) => {
+            bytes.push(DATE);
+            bytes.extend(sortable(date.0).to_be_bytes());
+        }
+        Value::DateTime(time) => {
+            bytes.push(DATE_TIME);
+            for number in [time.seconds, i64::from(time.nanos), i64::from(time.offset)] {
+                bytes.extend(sortable(number).to_be_bytes());
+            }
         }
     }
 }

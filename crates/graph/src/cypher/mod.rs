@@ -12,16 +12,21 @@ mod functions;
 mod key;
 mod order;
 mod output;
+mod probes;
+mod spelling;
 mod syntax;
+mod temporal;
 mod types;
 mod value;
 
 pub use error::{CypherError, CypherResult, Phase};
+pub use probes::{PatternProbe, pattern_probes};
 pub use syntax::function_name;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use open_cypher::Span;
 use open_cypher::ast::RegularQuery;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -106,5 +111,15 @@ pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
 /// As [`answer`], as far as they can be known before a query runs.
 pub fn accepted(query: &str, limits: &QueryLimits) -> Result<RegularQuery, ToolError> {
     compile::program(query, limits, false)?;
-    compile::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
+    let refused = |refusal: Box<CypherError>| refusal.into_error(query, Phase::Compile);
+    let parsed = compile::parse(query).map_err(refused)?;
+    if !parsed.spelling.is_verbatim() {
+        // The places in the tree would be those of another text.
+        let refusal = CypherError::unsupported(
+            Span::empty(0),
+            "what this query uses (EXPLAIN, an option, CALL { ... }, or labels in EXISTS and COUNT without MATCH)",
+        );
+        return Err(refused(refusal.help("write it with MATCH, or ask the embedded store")));
+    }
+    Ok(parsed.tree)
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::temporal::DateTime;
 use super::value::Value;
 
 /// Whether two values are equal; nothing when null makes that unknown.
@@ -32,7 +33,21 @@ pub(crate) fn equal(one: &Value, other: &Value) -> Option<bool> {
         (Value::Path(one), Value::Path(other)) => {
             Some(one.iter().map(|entity| entity.id).eq(other.iter().map(|entity| entity.id)))
         }
-        _ => Some(false),
+        _ => Some(times(one, other) == Some(Ordering::Equal)),
+    }
+}
+
+/// How two dates or points in time compare. The time of a commit is a text: beside one of them it is read as one.
+fn times(one: &Value, other: &Value) -> Option<Ordering> {
+    match (one, other) {
+        (Value::Date(one), Value::Date(other)) => Some(one.cmp(other)),
+        (Value::DateTime(one), Value::DateTime(other)) => {
+            Some((one.seconds, one.nanos).cmp(&(other.seconds, other.nanos)))
+        }
+        (Value::Text(text), Value::Date(date)) => Some(DateTime::parse(text)?.date().cmp(date)),
+        (Value::Text(text), Value::DateTime(_)) => times(&Value::DateTime(DateTime::parse(text)?), other),
+        (Value::Date(_) | Value::DateTime(_), Value::Text(_)) => times(other, one).map(Ordering::reverse),
+        _ => None,
     }
 }
 
@@ -74,7 +89,7 @@ pub(crate) fn compare(one: &Value, other: &Value) -> Comparison {
             }
             Comparison::Known(one.len().cmp(&other.len()))
         }
-        _ => Comparison::Unknown,
+        _ => times(one, other).map_or(Comparison::Unknown, Comparison::Known),
     }
 }
 

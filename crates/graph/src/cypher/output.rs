@@ -69,6 +69,8 @@ impl<'c> Output<'c> {
                 }
                 Json::Object(map)
             }
+            Value::Date(date) => Json::String(date.to_text()),
+            Value::DateTime(time) => Json::String(time.to_text()),
             Value::Node(entity) => self.node(entity)?,
             Value::Relationship(entity) => self.edge(entity)?,
             Value::Path(entities) => {

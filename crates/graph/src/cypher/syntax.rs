@@ -1,10 +1,13 @@
 //! The caps that hold before anything is parsed, and the parser.
 
+use std::time::Duration;
+
 use open_cypher::ast::{QueryKind, RegularQuery, StatementKind};
-use open_cypher::{Keyword, Token, TokenKind};
+use open_cypher::{Keyword, Span, Token, TokenKind};
 
 use super::diagnostics::{KnownFunctions, refused};
 use super::error::{CypherError, CypherResult};
+use super::spelling::{self, Patterns, Spelling};
 
 /// The longest query. A question a person or a program writes has a few hundred bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -15,14 +18,23 @@ const MAX_TOKENS: usize = 8_000;
 /// How deep the tree of a query may be. Parser, compiler and SQLite recurse over it.
 pub(crate) const MAX_NESTING: usize = 240;
 
+/// A query as the compiler takes it. Places in the tree are places in the text of `spelling`.
+pub(super) struct Parsed {
+    pub tree: RegularQuery,
+    pub spelling: Spelling,
+    /// Whether the plan is wanted, and not the rows.
+    pub explain: bool,
+    /// How long the query may take, where it says so.
+    pub time: Option<Duration>,
+}
+
 /// The query that a text holds. `functions` are only needed to explain a text that is not a query.
-pub(super) fn parse(source: &str, functions: KnownFunctions) -> CypherResult<RegularQuery> {
+pub(super) fn parse(source: &str, functions: KnownFunctions) -> CypherResult<Parsed> {
     if source.len() > MAX_BYTES {
         let message = format!("the query has {} bytes, {MAX_BYTES} are allowed", source.len());
         return Err(CypherError::too_much(message, "pass long lists and texts as parameters"));
     }
-    let tokens: Vec<Token> =
-        open_cypher::lex(source).tokens.into_iter().filter(|token| !token.is_trivia()).collect();
+    let tokens = tokens(source);
     if tokens.len() > MAX_TOKENS {
         let message = format!("the query has {} words, {MAX_TOKENS} are allowed", tokens.len());
         return Err(CypherError::too_much(message, "pass long lists and texts as parameters"));
@@ -32,23 +44,58 @@ pub(super) fn parse(source: &str, functions: KnownFunctions) -> CypherResult<Reg
         let message = format!("the query is nested {nesting} deep, {MAX_NESTING} are allowed");
         return Err(CypherError::too_much(message, "use fewer brackets and operators in one expression"));
     }
-    let spelled = with_closed_filters(with_plain_calls(source, &tokens), &tokens);
-    let parsed =
-        open_cypher::parse(&spelled).map_err(|errors| refused(source, &tokens, &errors, functions))?;
+    let prefix = spelling::prefix(source, &tokens)?;
+    let base = with_closed_filters(with_plain_calls(source, &tokens), &tokens);
+    let spell = |patterns| spelling::spelled(source, &base, &tokens, &prefix, patterns);
+    let mut spelling = spell(Patterns::AsWritten)?;
+    let mut tree = parsed(source, &tokens, &spelling, functions);
+    if tree.is_err() {
+        // The parser takes labels in EXISTS and COUNT only behind the word that may be left out.
+        let other = spell(Patterns::WithMatch)?;
+        if other.text != spelling.text {
+            tree = parsed(source, &tokens, &other, functions);
+            spelling = other;
+        }
+    }
+    Ok(Parsed { tree: tree?, spelling, explain: prefix.explain, time: prefix.time })
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    open_cypher::lex(text).tokens.into_iter().filter(|token| !token.is_trivia()).collect()
+}
+
+fn parsed(
+    source: &str,
+    words: &[Token],
+    spelling: &Spelling,
+    functions: KnownFunctions,
+) -> CypherResult<RegularQuery> {
+    let back = |mut refusal: Box<CypherError>| {
+        refusal.span = refusal.span.map(|span| spelling.original_span(span));
+        refusal
+    };
+    let parsed = open_cypher::parse(&spelling.text).map_err(|errors| {
+        if spelling.is_verbatim() {
+            // The query itself: in the text some names are spelled otherwise.
+            return refused(source, words, &errors, functions);
+        }
+        back(refused(&spelling.text, &tokens(&spelling.text), &errors, functions))
+    })?;
     let whole = parsed.program.span;
     let Some(statement) = parsed.program.statements.into_iter().next() else {
-        return Err(CypherError::new("UnexpectedSyntax", whole, "there is no query")
+        return Err(CypherError::new("UnexpectedSyntax", spelling.original_span(whole), "there is no query")
             .help("begin with MATCH or RETURN"));
     };
-    let StatementKind::Query(query) = statement.kind else {
-        return Err(CypherError::new("UnexpectedSyntax", statement.span, "this is not a query"));
+    let unknown = |span: Span| {
+        CypherError::new("UnexpectedSyntax", spelling.original_span(span), "this is not a query")
     };
+    let StatementKind::Query(query) = statement.kind else { return Err(unknown(statement.span)) };
     if let Some(mode) = query.mode {
-        return Err(CypherError::unsupported(mode.span, "EXPLAIN or PROFILE"));
+        return Err(CypherError::unsupported(spelling.original_span(mode.span), "PROFILE"));
     }
     match query.query.kind {
         QueryKind::Regular(regular) => Ok(regular),
-        _ => Err(CypherError::new("UnexpectedSyntax", query.query.span, "this is not a query")),
+        _ => Err(unknown(query.query.span)),
     }
 }
 

@@ -7,6 +7,7 @@ use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value as Sql, ValueRef};
 
 use super::error::met;
+use super::temporal::{Date, DateTime};
 
 /// How deep lists and maps may be in each other. Everything that walks a value recurses, so this bounds the stack.
 pub(crate) const MAX_DEPTH: u8 = 64;
@@ -24,6 +25,8 @@ const MAP: u8 = 6;
 const NODE: u8 = 7;
 const RELATIONSHIP: u8 = 8;
 const PATH: u8 = 9;
+const DATE: u8 = 10;
+const DATE_TIME: u8 = 11;
 
 /// A node or a relationship: its row, which has the properties, and its id, which is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(crate) enum Value {
     Relationship(Entity),
     /// Nodes and relationships in turn.
     Path(Vec<Entity>),
+    Date(Date),
+    DateTime(DateTime),
 }
 
 /// The kinds of [`Value`] as `cy_kind` returns them to SQL.
@@ -69,6 +74,8 @@ impl Value {
             Self::Node(_) => "a node",
             Self::Relationship(_) => "a relationship",
             Self::Path(_) => "a path",
+            Self::Date(_) => "a date",
+            Self::DateTime(_) => "a datetime",
         }
     }
 
@@ -173,6 +180,16 @@ impl Value {
                 for entity in entities {
                     bytes.extend(entity.row.to_le_bytes());
                     bytes.extend(entity.id.to_le_bytes());
+                }
+            }
+            Self::Date(date) => {
+                bytes.push(DATE);
+                bytes.extend(date.0.to_le_bytes());
+            }
+            Self::DateTime(time) => {
+                bytes.push(DATE_TIME);
+                for number in [time.seconds, i64::from(time.nanos), i64::from(time.offset)] {
+                    bytes.extend(number.to_le_bytes());
                 }
             }
         }
@@ -290,6 +307,12 @@ impl<'a> Reader<'a> {
                 let count = self.count()?;
                 Value::Path((0..count).map(|_| self.entity()).collect::<Option<_>>()?)
             }
+            DATE => Value::Date(Date(self.long()?)),
+            DATE_TIME => Value::DateTime(DateTime {
+                seconds: self.long()?,
+                nanos: u32::try_from(self.long()?).ok()?,
+                offset: i32::try_from(self.long()?).ok()?,
+            }),
             _ => return None,
         })
     }

@@ -152,10 +152,12 @@ impl WriteSession {
             ..usual
         };
         let ask = |connection: &Connection| -> Result<Vec<GraphRows>, GraphError> {
-            questions
-                .iter()
-                .map(|question| query::answer(connection, repo, question, &moment, &limits, None))
-                .collect()
+            let answer = |(at, question): (usize, &GraphQuery)| {
+                let answer = query::answer(connection, repo, question, &moment, &limits, None);
+                // Who has asked several questions learns which of them cannot be answered.
+                answer.map_err(|error| ToolError::from(error).detail("question", at).into())
+            };
+            questions.iter().enumerate().map(answer).collect()
         };
         let before = ask(&self.connection)?;
         unguard(&mut self.connection)?;

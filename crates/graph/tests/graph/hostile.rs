@@ -236,10 +236,9 @@ fn clauses_that_are_not_on_the_list_are_named() {
         ("LOAD CSV FROM 'file:///etc/passwd' AS line RETURN line", "LOAD CSV"),
         ("CALL db.labels()", "CALL"),
         ("CALL db.labels() YIELD label RETURN label", "CALL"),
-        ("CALL { MATCH (n) RETURN n } RETURN n", "CALL"),
-        ("EXPLAIN MATCH (n) RETURN n", "EXPLAIN"),
-        ("MATCH p = shortestPath((a)-[*]->(b)) RETURN p", "shortestPath"),
-        ("RETURN date('2020-01-01')", "date"),
+        ("CALL { MATCH (n) RETURN n } IN TRANSACTIONS RETURN n", "CALL"),
+        ("PROFILE MATCH (n) RETURN n", "PROFILE"),
+        ("RETURN date()", "date"),
         ("RETURN datetime().year", "datetime"),
     ] {
         let error = refused(&facts, query);

@@ -132,3 +132,137 @@ fn every_name_that_the_page_refuses_is_refused() {
         assert!(said.contains(&row[3]) && error.place_of().is_some(), "{query}: {said}");
     }
 }
+
+/// The lists of `docs/graph.md`: owner, property, values.
+fn listed_values() -> Vec<(String, String, Vec<String>)> {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/graph.md");
+    let page = std::fs::read_to_string(file).unwrap();
+    let rows = page::tables(&page, &["property", "values"]);
+    rows.iter()
+        .map(|row| {
+            let name = row[0].split('`').nth(1).unwrap();
+            let (owner, property) = name.split_once('.').unwrap();
+            let values = row[1].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+            (owner.to_owned(), property.to_owned(), values)
+        })
+        .collect()
+}
+
+#[test]
+fn the_listed_values_are_those_that_queries_may_name() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let lists = listed_values();
+    assert_eq!(lists.len(), 5, "{lists:?}");
+    for (owner, property, values) in lists {
+        let pattern = match owner.as_str() {
+            "CALLS" | "CHANGED_IN" => format!("()-[x:{owner}]->()"),
+            _ => format!("(x:{owner})"),
+        };
+        let ask = |value: &str| {
+            let query = format!("MATCH {pattern} WHERE x.{property} = '{value}' RETURN count(x)");
+            run(store.query(GraphQuery::new(query)))
+        };
+        for value in &values {
+            ask(value).unwrap_or_else(|error| panic!("{owner}.{property} {value}: {error}"));
+        }
+        let error = ask("zzzzzzzzzzzz").unwrap_err();
+        assert_eq!(error.details["kind"], json!("UnknownValue"), "{error}");
+        assert_eq!(error.help_of().unwrap(), format!("there are: {}", values.join(", ")));
+    }
+}
+
+/// Everything that ingest writes into a property with a list of values is in the list: every language, and every change.
+#[test]
+fn what_ingest_writes_is_in_the_lists() {
+    let mut project = Project::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/graph/fixtures");
+    let mut open = vec![folder.clone()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                project.write(path.strip_prefix(&folder).unwrap().to_str().unwrap(), text);
+            }
+        }
+    }
+    for name in [
+        "a.vue",
+        "a.svelte",
+        "a.json",
+        "a.md",
+        "a.toml",
+        "a.yml",
+        "a.html",
+        "a.css",
+        "a.sh",
+        "a.sql",
+        "a.c",
+        "a.cpp",
+        "a.xml",
+        "a.unknown",
+    ] {
+        project.write(name, "x\n");
+    }
+    project.write("gone.md", "to be deleted\n");
+    project.commit("all languages");
+    project.rename("a.md", "b.md");
+    project.remove("gone.md");
+    project.write("a.css", "changed\n");
+    project.commit("all changes");
+    let store = project.open();
+    ingest(&store, "HEAD");
+    let mut found = 0;
+    for (owner, property, values) in listed_values() {
+        let pattern = match owner.as_str() {
+            "CALLS" | "CHANGED_IN" => format!("()-[x:{owner}]->()"),
+            _ => format!("(x:{owner})"),
+        };
+        let query = format!("MATCH {pattern} WHERE x.{property} IS NOT NULL RETURN DISTINCT x.{property}");
+        for row in rows(&store, "HEAD", &query) {
+            let value = row[0].as_str().unwrap();
+            assert!(values.iter().any(|known| known == value), "{owner}.{property} is `{value}`");
+            found += 1;
+        }
+    }
+    assert!(found > 35, "{found}");
+}
+
+#[test]
+fn a_value_that_a_property_never_has_is_refused_with_its_place() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let table = [
+        ("MATCH (s:Symbol {kind: 'Function'}) RETURN s", 24, "did you mean `function`?"),
+        ("MATCH (f:File) WHERE f.language = 'TypeScript' RETURN f", 35, "did you mean `typescript`?"),
+        ("MATCH (f:File) WHERE 'ts' = f.language RETURN f", 22, "there are: typescript"),
+        ("MATCH (f:File) WHERE NOT f.language <> 'Rust' RETURN f", 40, "`rust`"),
+        ("MATCH (n) WHERE n.kind IN ['class', 'klass'] RETURN n", 37, "`class`"),
+        ("MATCH ()-[c:CHANGED_IN {change: 'changed'}]->() RETURN c", 33, "added"),
+        ("MATCH ()-[c:CALLS]->() WHERE (c.how = ('imports')) RETURN c", 40, "`import`"),
+        ("MATCH ()-[:CALLS* {how: 'name'}]->() RETURN 1", 25, "method-name"),
+    ];
+    for (query, column, help) in table {
+        let error = run(store.query(GraphQuery::new(query))).unwrap_err();
+        assert_eq!(
+            (error.code, &error.details["kind"]),
+            (Code::Validation, &json!("UnknownValue")),
+            "{query}"
+        );
+        assert_eq!(error.place_of().unwrap().column, column, "{query}: {error}");
+        assert!(error.help_of().unwrap().contains(help), "{query}: {:?}", error.help_of());
+    }
+    let free = [
+        "MATCH (s:Symbol) WHERE s.kind = $kind RETURN s",
+        "MATCH (s:Symbol) WHERE s.kind STARTS WITH 'F' RETURN s",
+        "MATCH (s:Symbol) WHERE s.name = 'Function' RETURN s",
+        "WITH {kind: 'any'} AS m WHERE m.kind = 'other' RETURN m",
+        "MATCH (s:Symbol) WHERE s.kind = 'func' + 'tion' RETURN s",
+    ];
+    for query in free {
+        run(store.query(GraphQuery::new(query).param("kind", "Function")))
+            .unwrap_or_else(|error| panic!("{query}: {error}"));
+    }
+}

@@ -59,7 +59,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_next_step() {
         ),
         (with("expect: none", "expect: nothing"), 5, 13, "`nothing` is not one of", "none, rows, kept"),
         (with("expect: none", "expect: row"), 5, 13, "`row` is not one of", "did you mean `rows`?"),
-        (with("    message: No.\n", ""), 5, 5, "`message` is missing", "add `message:`"),
+        (with("    message: No.\n", ""), 3, 11, "`message` is missing", "add `message:`"),
         (with("version: 1", "version: 2"), 1, 10, "version 2 is not known", "version: 1"),
         (with("version: 1\n", ""), 1, 1, "`version` is missing", "add `version:`"),
         (with("name: a", "name: a b"), 3, 11, "`a b` is not a name", "use letters"),

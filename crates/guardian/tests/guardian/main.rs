@@ -9,6 +9,7 @@ mod halts;
 mod inquiry;
 mod invariants;
 mod review;
+mod templates;
 mod world;
 
 #[test]

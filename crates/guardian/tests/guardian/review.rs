@@ -200,7 +200,7 @@ async fn every_rule_names_step_fact_and_reason() {
         (
             json!([{ "type": "EDIT_FILE", "filePath": "src/api.ts", "oldText": "fn two\n", "newText": "" }]),
             0,
-            "expected every row that was there before, found {\"name\":\"two\"}: breaks `api`: The API stays.",
+            "expected every row that was there before, missing {\"name\":\"two\"}: breaks `api`: The API stays.",
         ),
     ];
     for (steps, step, text) in cases {

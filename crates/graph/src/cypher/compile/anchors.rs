@@ -38,6 +38,9 @@ impl Compiler<'_> {
                 Some(_) => {}
             }
             if !found.is_empty() {
+                let key = lookup.property.as_deref().unwrap_or("id");
+                let shown = self.shown_node(node);
+                self.step_of("NodeByIndex", format!("{shown} by {key}"));
                 break;
             }
         }
@@ -45,7 +48,12 @@ impl Compiler<'_> {
             return self.add_node(building, at, &alias, found.join(" AND "), None);
         }
         let label = node.labels.iter().find_map(|labels| simple_label(labels));
-        let Some(label) = label else { return self.add_node(building, at, &alias, String::new(), None) };
+        let shown = self.shown_node(node);
+        let Some(label) = label else {
+            self.step_of("AllNodes", shown);
+            return self.add_node(building, at, &alias, String::new(), None);
+        };
+        self.step_of("NodeByLabel", shown);
         let labelled = self.name("l");
         let name = self.text(&label);
         building.sources.push(format!("label AS {labelled}"));
@@ -58,6 +66,9 @@ impl Compiler<'_> {
 pub(super) fn next_link(building: &Building<'_, '_>) -> Option<usize> {
     let cost = |link: &Link<'_>| {
         let (left, right) = (building.is_placed(link.left), building.is_placed(link.right));
+        if link.shortest.is_some() {
+            return (left && right).then_some(250);
+        }
         let open = if left { link.right } else { link.left };
         match (left, right, link.length) {
             (false, false, _) => None,

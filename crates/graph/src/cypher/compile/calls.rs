@@ -15,11 +15,9 @@ use super::scope::Scope;
 use super::{Compiler, visible};
 
 /// Functions of Cypher whose types are not supported.
-const FOREIGN: [&str; 13] = [
-    "date",
+const FOREIGN: [&str; 11] = [
     "time",
     "localtime",
-    "datetime",
     "localdatetime",
     "duration",
     "timestamp",
@@ -38,7 +36,11 @@ impl Compiler<'_> {
         }
         let name: Vec<&str> = call.name.parts.iter().map(|part| function_name(&part.kind.text)).collect();
         let first = name.first().copied().unwrap_or_default();
-        if FOREIGN.iter().any(|known| known.eq_ignore_ascii_case(first)) {
+        let is_temporal = matches!(first.to_lowercase().as_str(), "date" | "datetime");
+        // The parts and the constructors of dates: `date.truncate`, `date()`, which is today, `date({year: 2026})`.
+        let is_map = matches!(call.arguments.first(), Some(Expr { kind: ExprKind::Map(_), .. }));
+        let is_other_date = is_temporal && (name.len() > 1 || call.arguments.is_empty() || is_map);
+        if is_other_date || FOREIGN.iter().any(|known| known.eq_ignore_ascii_case(first)) {
             return Err(CypherError::unsupported(span, &format!("the function `{}`", name.join("."))));
         }
         if let Some(quantifier) = &call.quantifier {

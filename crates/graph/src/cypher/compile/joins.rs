@@ -173,6 +173,9 @@ impl Compiler<'_> {
                     *done = true;
                 }
                 match link.length {
+                    Some(length) if link.shortest.is_some() => {
+                        self.place_shortest(building, at, link, length)?;
+                    }
                     None => self.place_link(building, at, link, from)?,
                     Some(length) => self.place_walk(building, at, link, from, length)?,
                 }
@@ -192,6 +195,11 @@ impl Compiler<'_> {
                 continue;
             }
             condition.done = true;
+            let span = match &condition.what {
+                What::Holds(expression) => expression.span,
+                What::Property(_, entry) => entry.span,
+            };
+            self.step_of("Filter", self.words(span));
             let scope = building.chain.scope.predicates(true);
             let sql = match &condition.what {
                 What::Holds(expression) => self.truth_of(expression, &scope)?,
@@ -370,6 +378,8 @@ impl Compiler<'_> {
     ) -> CypherResult<()> {
         let to = if from == link.left { link.right } else { link.left };
         let Some((_, start)) = building.node_at(from) else { return Ok(()) };
+        let shown = self.shown_link(building.graph, link, from);
+        self.step_of(if building.is_placed(to) { "ExpandInto" } else { "Expand" }, shown);
         let edge = self.name("e");
         let target = building.is_placed(to).then(|| building.node_at(to)).flatten().map(|(_, node)| node.id);
         let Hop { found, next } = hop(link, from, &start.id, &edge, target.as_deref());
@@ -427,8 +437,12 @@ pub(super) fn hop(link: &Link<'_>, from: usize, id: &str, edge: &str, target: Op
     Hop { found, next: format!("{edge}.{there}") }
 }
 
-/// Whether two links can never be the same relationship.
+/// Whether two links can never be the same relationship, or may be. A shortest path is found by itself: it may have
+/// relationships that the rest of the pattern has.
 pub(super) fn apart(one: &Link<'_>, other: &Link<'_>) -> bool {
+    if one.shortest.is_some() || other.shortest.is_some() {
+        return true;
+    }
     match (&one.types, &other.types) {
         (Some(one), Some(other)) => !one.iter().any(|name| other.contains(name)),
         _ => false,

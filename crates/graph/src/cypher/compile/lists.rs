@@ -122,7 +122,9 @@ impl Compiler<'_> {
     /// Whether a pattern has a match. It names only what there is.
     pub(super) fn pattern_exists(&mut self, pattern: &Pattern, scope: &Scope) -> CypherResult<Sql> {
         let mut chain = Chain { scope: scope.as_outer(), ..Chain::default() };
-        self.for_rows(Rows::Set, |compiler| compiler.matched(&mut chain, pattern, None, Names::Known))?;
+        self.nested("Exists", pattern.span, |compiler| {
+            compiler.for_rows(Rows::Set, |compiler| compiler.matched(&mut chain, pattern, None, Names::Known))
+        })?;
         let from = chain.from.clone().unwrap_or_default();
         Ok(Sql::truth(format!("EXISTS ({})", chain.close(&format!("SELECT 1 FROM {from}")))))
     }
@@ -138,8 +140,10 @@ impl Compiler<'_> {
         }
         aggregates::refuse(&comprehension.projection)?;
         let mut chain = Chain { scope: scope.as_outer(), ..Chain::default() };
-        self.for_rows(Rows::Bag, |compiler| {
-            compiler.matched(&mut chain, &pattern, comprehension.predicate.as_deref(), Names::New)
+        self.nested("Collect", pattern.span, |compiler| {
+            compiler.for_rows(Rows::Bag, |compiler| {
+                compiler.matched(&mut chain, &pattern, comprehension.predicate.as_deref(), Names::New)
+            })
         })?;
         let item = self.expression(&comprehension.projection, &chain.scope)?;
         let kind = Type::list(item.kind.clone());
@@ -161,7 +165,14 @@ impl Compiler<'_> {
         };
         let mut outer = scope.as_outer();
         outer.exists = subquery.kind.kind == SubqueryExpressionKind::Exists;
-        let answer = self.for_rows(Rows::Bag, |compiler| compiler.regular(query, &outer))?;
+        let operation = match subquery.kind.kind {
+            SubqueryExpressionKind::Exists => "Exists",
+            SubqueryExpressionKind::Count => "Count",
+            _ => "Collect",
+        };
+        let answer = self.nested(operation, subquery.query.span, |compiler| {
+            compiler.for_rows(Rows::Bag, |compiler| compiler.regular(query, &outer))
+        })?;
         let sql = answer.sql;
         Ok(match subquery.kind.kind {
             SubqueryExpressionKind::Exists => Sql::truth(format!("EXISTS ({sql})")),

@@ -2,7 +2,7 @@
 
 use open_cypher::ast::{self, BinaryOperator, Expr, ExprKind, FunctionInvocation, MapEntry};
 
-use crate::cypher::error::CypherResult;
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::Compiler;
@@ -64,6 +64,7 @@ impl Compiler<'_> {
                 done: false,
             });
         }
+        refuse_filters(&conditions, &graph)?;
         let lookups = lookups(&conditions, &graph);
         let kept: Vec<Variable> = chain.scope.variables.clone();
         let mut building = Building::new(chain, &graph, conditions, lookups);
@@ -175,6 +176,23 @@ impl Compiler<'_> {
         chain.from = Some(table);
         chain.scope.variables = moved;
     }
+}
+
+/// Refuses a condition on a shortest path: it would be asked of a path that was chosen before, and not decide which one
+/// is chosen.
+fn refuse_filters(conditions: &[Condition<'_>], graph: &Graph<'_>) -> CypherResult<()> {
+    let chosen = |name: &String| {
+        let of = |at: usize| graph.links.get(at).is_some_and(|link| link.shortest.is_some());
+        graph.links.iter().any(|link| link.shortest.is_some() && link.key == *name)
+            || graph.paths.iter().any(|path| path.name == *name && path.links.iter().any(|at| of(*at)))
+    };
+    for condition in conditions {
+        if let (What::Holds(expression), true) = (&condition.what, condition.needs.iter().any(chosen)) {
+            return Err(CypherError::unsupported(expression.span, "a condition on a shortest path")
+                .help("filter the paths that are found: WITH p WHERE ..."));
+        }
+    }
+    Ok(())
 }
 
 fn collect<'a>(

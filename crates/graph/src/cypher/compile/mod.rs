@@ -6,6 +6,7 @@
 mod aggregates;
 mod anchors;
 mod calls;
+mod explain;
 mod expression;
 mod graph_calls;
 mod joins;
@@ -16,19 +17,22 @@ mod pattern;
 mod projection;
 mod query;
 mod scope;
+mod search;
+mod subqueries;
 mod var_length;
 mod visible;
 mod vocabulary;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 use open_cypher::Span;
-use open_cypher::ast::RegularQuery;
 use tgp_contract::{Code, ToolError};
 
 use super::QueryLimits;
 use super::error::{CypherError, CypherResult, Phase};
+use super::spelling::Spelling;
 use super::syntax;
 use super::value::Value;
 
@@ -37,6 +41,9 @@ const KEPT: usize = 128;
 
 /// The stack of the thread that compiles. The depth of a query is capped; this is what that depth may need.
 const STACK: usize = 64 << 20;
+
+pub(crate) use explain::Step;
+pub(super) use explain::rows as explained;
 
 /// What has to be bound to a place of the SQL.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +75,10 @@ pub(crate) struct Program {
     pub sites: Vec<(String, Span)>,
     /// For each of `binds` where the query first has it, if it has a place.
     pub places: Vec<Option<Span>>,
+    /// What is given instead of rows, where the query asks for its plan.
+    pub explained: Option<Vec<Step>>,
+    /// How long it may take, where the query says so.
+    pub time: Option<Duration>,
 }
 
 struct Kept {
@@ -118,14 +129,17 @@ pub(crate) fn program(query: &str, limits: &QueryLimits, hides: bool) -> Result<
 }
 
 /// The tree of a query; a wrong name in it is compared with the functions that there are.
-pub(super) fn parse(query: &str) -> CypherResult<RegularQuery> {
+pub(super) fn parse(query: &str) -> CypherResult<syntax::Parsed> {
     syntax::parse(query, calls::function_names)
 }
 
 fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> CypherResult<Program> {
     let parsed = parse(query)?;
+    let spelling = &parsed.spelling;
     let mut compiler = Compiler {
-        source: query,
+        query,
+        source: &spelling.text,
+        spelling,
         hops,
         vocabulary,
         binds: vec![Bind::Moment],
@@ -134,18 +148,32 @@ fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> CypherResu
         names: 0,
         rows: Rows::Bag,
         hidden: None,
+        steps: Vec::new(),
+        level: 0,
     };
     if hides {
         compiler.hidden = Some(compiler.bind(Bind::Hidden(Box::new(Bind::Moment))));
     }
-    let answer = compiler.regular(&parsed, &scope::Scope::default())?;
-    let Compiler { binds, places, sites, .. } = compiler;
-    Ok(Program { sql: answer.sql, binds, columns: answer.columns, sites, places })
+    let back = |span: Span| spelling.original_span(span);
+    let answer = compiler.regular(&parsed.tree, &scope::Scope::default()).map_err(|mut refusal| {
+        refusal.span = refusal.span.map(back);
+        refusal
+    })?;
+    let Compiler { binds, places, sites, steps, .. } = compiler;
+    let sites = sites.into_iter().map(|(name, span)| (name, back(span))).collect();
+    let places = places.into_iter().map(|span| span.map(back)).collect();
+    let explained = parsed.explain.then_some(steps);
+    let columns = if explained.is_some() { explain::columns() } else { answer.columns };
+    Ok(Program { sql: answer.sql, binds, columns, sites, places, explained, time: parsed.time })
 }
 
 /// What one compilation knows.
 pub(super) struct Compiler<'q> {
+    /// The query as it was written.
+    query: &'q str,
+    /// The text that the tree is of.
     source: &'q str,
+    spelling: &'q Spelling,
     /// The cap of variable lengths.
     hops: u32,
     /// Whether only the names of the code graph are taken.
@@ -159,6 +187,10 @@ pub(super) struct Compiler<'q> {
     rows: Rows,
     /// The place of the hidden nodes of the query's moment, where there are any.
     hidden: Option<String>,
+    /// What the query does, in order.
+    steps: Vec<Step>,
+    /// How many subqueries are around what is being compiled.
+    level: usize,
 }
 
 /// Whether it matters how often a row comes out of a pattern.
@@ -240,7 +272,7 @@ impl<'q> Compiler<'q> {
 
     /// The query's own words.
     fn words(&self, span: Span) -> &'q str {
-        span.text(self.source).unwrap_or("")
+        self.spelling.original_span(span).text(self.query).unwrap_or("")
     }
 
     /// The words without spaces and comments, to compare two expressions.

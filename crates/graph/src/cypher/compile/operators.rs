@@ -32,8 +32,14 @@ impl Compiler<'_> {
             BinaryOperator::And => self.logic(left, "AND", right, scope),
             BinaryOperator::Or => self.logic(left, "OR", right, scope),
             BinaryOperator::Xor => self.logic(left, "<>", right, scope),
-            kind if is_comparison(kind) => self.comparisons(left, kind, right, inner),
+            kind if is_comparison(kind) => {
+                if matches!(kind, BinaryOperator::Equal | BinaryOperator::NotEqual) {
+                    self.check_comparison(left, right, inner)?;
+                }
+                self.comparisons(left, kind, right, inner)
+            }
             BinaryOperator::In => {
+                self.check_comparison(left, right, inner)?;
                 let list = self.expression(right, inner)?;
                 if !list.kind.may_be_list() {
                     let message = format!("IN needs a list, this is {}", list.kind.noun());

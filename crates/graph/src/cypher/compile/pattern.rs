@@ -9,9 +9,9 @@ use open_cypher::ast::{
 use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
-use super::Compiler;
 use super::scope::{HIDDEN, Kind, Scope, Variable};
 use super::vocabulary::{Sort, said};
+use super::{Compiler, aggregates};
 
 /// The most relationships of one pattern: SQLite joins 64 tables, and each relationship needs two.
 const MAX_LINKS: usize = 24;
@@ -60,6 +60,13 @@ pub(super) struct Length {
     pub most: Option<u32>,
 }
 
+/// Which of the paths between two nodes are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shortest {
+    One,
+    All,
+}
+
 pub(super) struct Link<'a> {
     pub key: String,
     pub bound: Option<Variable>,
@@ -69,6 +76,8 @@ pub(super) struct Link<'a> {
     pub left: usize,
     pub right: usize,
     pub length: Option<Length>,
+    /// Of a link of variable length: whether only the shortest paths count.
+    pub shortest: Option<Shortest>,
     pub properties: Vec<&'a MapEntry>,
     pub wheres: Vec<&'a Expr>,
 }
@@ -155,8 +164,10 @@ impl Compiler<'_> {
                     last = Some(at);
                 }
                 PathFactorKind::Relationship(relationship) => open = Some((relationship, factor.span)),
-                PathFactorKind::LegacyShortest { .. } => {
-                    return Err(CypherError::unsupported(factor.span, "shortestPath"));
+                PathFactorKind::LegacyShortest { all, pattern } => {
+                    let found = self.part(graph, pattern, scope, names)?;
+                    shortest(graph, &found.1, if *all { Shortest::All } else { Shortest::One }, factor.span)?;
+                    return Ok(found);
                 }
                 PathFactorKind::QuantifiedNode { .. }
                 | PathFactorKind::Parenthesized { .. }
@@ -288,6 +299,7 @@ impl Compiler<'_> {
             left,
             right,
             length,
+            shortest: None,
             properties: entries(pattern.properties.as_deref(), span)?,
             wheres: pattern.where_clause.as_deref().into_iter().collect(),
         };
@@ -295,6 +307,38 @@ impl Compiler<'_> {
         graph.links.push(link);
         Ok(graph.links.len() - 1)
     }
+}
+
+/// Makes a link one of which only the shortest paths count.
+fn shortest(graph: &mut Graph<'_>, links: &[usize], which: Shortest, span: Span) -> CypherResult<()> {
+    let refused = |message: &str| {
+        CypherError::new("InvalidRelationshipPattern", span, message.to_owned())
+            .help("write shortestPath((a)-[:TYPE*]->(b))")
+    };
+    let [at] = links else { return Err(refused("a shortest path has one relationship between two nodes")) };
+    let Some(link) = graph.links.get_mut(*at) else { return Ok(()) };
+    let length = link.length.unwrap_or(Length { least: 1, most: Some(1) });
+    if length.least > 1 {
+        return Err(refused("a shortest path has a length from 0 or from 1"));
+    }
+    if link.bound.is_some() {
+        return Err(refused("the relationships of a shortest path cannot be bound before"));
+    }
+    if let Some(entry) = link.properties.iter().find(|entry| !is_constant(&entry.value)) {
+        let message = "a property in a shortest path cannot depend on a row";
+        return Err(CypherError::new("NonConstantExpression", entry.span, message));
+    }
+    if let Some(filter) = link.wheres.first() {
+        return Err(CypherError::unsupported(filter.span, "WHERE inside a relationship of variable length"));
+    }
+    link.length = Some(length);
+    link.shortest = Some(which);
+    Ok(())
+}
+
+/// Whether an expression is the same for every row.
+pub(super) fn is_constant(expression: &Expr) -> bool {
+    aggregates::variables(expression).is_empty()
 }
 
 fn taken(kind: &'static str, name: &Name) -> Box<CypherError> {

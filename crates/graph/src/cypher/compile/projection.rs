@@ -162,6 +162,14 @@ impl Compiler<'_> {
             }
             self.group(chain, &items)?;
         }
+        let words: Vec<&str> = items.iter().map(|item| self.words(item.span)).collect();
+        let operation = match (clause, grouped, distinct) {
+            (_, true, _) => "Aggregate",
+            (_, _, true) => "Distinct",
+            (Clause::With, ..) => "With",
+            (Clause::Return, ..) => "Return",
+        };
+        self.step_of(operation, words.join(", "));
         let mut columns = Vec::new();
         let mut spellings = Vec::new();
         let mut shared = false;
@@ -328,12 +336,17 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> CypherResult<String> {
         let mut sql = match &projection.order_by {
-            Some(order) => self.sorted(projected, order, scope)?,
+            Some(order) => {
+                let items: Vec<&str> = order.items.iter().map(|item| self.words(item.span)).collect();
+                self.step_of("Sort", items.join(", "));
+                self.sorted(projected, order, scope)?
+            }
             None => String::new(),
         };
         let skip = projection.skip.as_ref().or(projection.offset.as_ref());
         let limit = projection.limit.as_ref().map(|limit| self.number(limit, "LIMIT")).transpose()?;
         let skip = skip.map(|skip| self.number(skip, "SKIP")).transpose()?;
+        self.step_of_limit(projection);
         match (limit, skip) {
             (Some(limit), Some(skip)) => sql.push_str(&format!(" LIMIT {limit} OFFSET {skip}")),
             (Some(limit), None) => sql.push_str(&format!(" LIMIT {limit}")),

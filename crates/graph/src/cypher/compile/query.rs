@@ -2,7 +2,8 @@
 
 use open_cypher::Span;
 use open_cypher::ast::{
-    Clause, ClauseKind, MatchClause, RegularQuery, SingleQuery, UnionOperator, UnwindClause,
+    Clause, ClauseKind, ExprKind, MatchClause, ProjectionClause, ProjectionItemKind, RegularQuery,
+    SingleQuery, UnionOperator, UnwindClause,
 };
 
 use crate::cypher::error::{CypherError, CypherResult};
@@ -29,6 +30,7 @@ impl Compiler<'_> {
         let mut keeps_all = None;
         for union in &query.unions {
             let all = union.operator.kind == UnionOperator::All;
+            self.step_of(if all { "UnionAll" } else { "Union" }, "");
             if *keeps_all.get_or_insert(all) != all {
                 let message = "UNION and UNION ALL cannot be mixed in one query";
                 return Err(CypherError::new("InvalidClauseComposition", union.operator.span, message));
@@ -58,7 +60,11 @@ impl Compiler<'_> {
 
     fn single(&mut self, query: &SingleQuery, outer: &Scope, inside: bool) -> CypherResult<Answer> {
         let mut chain = Chain { scope: outer.clone(), ..Chain::default() };
-        let clauses = &query.kind.clauses;
+        let mut clauses = query.kind.clauses.as_slice();
+        if outer.imports {
+            chain.scope.imports = false;
+            clauses = imported(&mut chain.scope, clauses);
+        }
         for (at, clause) in clauses.iter().enumerate() {
             self.rows = rows(clauses.get(at..).unwrap_or_default(), outer.exists);
             match &clause.kind {
@@ -66,6 +72,11 @@ impl Compiler<'_> {
                 ClauseKind::Unwind(unwind) => self.unwind(&mut chain, unwind)?,
                 ClauseKind::With(with) => {
                     self.with(&mut chain, &with.projection, with.where_clause.as_ref())?;
+                    for variable in &outer.lasting {
+                        if chain.scope.find(&variable.name).is_none() {
+                            chain.scope.variables.push(variable.clone());
+                        }
+                    }
                 }
                 ClauseKind::Return(done) if at + 1 == clauses.len() => {
                     return self.returned(&mut chain, &done.projection);
@@ -98,12 +109,16 @@ impl Compiler<'_> {
         }
         let filter = clause.where_clause.as_ref();
         if clause.optional {
+            self.step_of("Optional", self.words(clause.pattern.span));
             return self.optionally_matched(chain, &clause.pattern, filter);
         }
         self.matched(chain, &clause.pattern, filter, Names::New)
     }
 
     fn unwind(&mut self, chain: &mut Chain, unwind: &UnwindClause) -> CypherResult<()> {
+        if let Some(call) = self.spelling.call(unwind.variable.span) {
+            return self.subquery_call(chain, unwind, call);
+        }
         let name = &unwind.variable.kind.text;
         if chain.scope.find(name).is_some() {
             let message = format!("`{name}` is bound already");
@@ -119,6 +134,7 @@ impl Compiler<'_> {
                 return Err(CypherError::new("InvalidArgumentType", unwind.expression.span, message));
             }
         };
+        self.step_of("Unwind", self.words(unwind.expression.span));
         self.site("cy_each", unwind.expression.span);
         let list = self.as_value(list);
         let items = self.name("j");
@@ -129,6 +145,47 @@ impl Compiler<'_> {
         self.stage(chain, &from_where(&sources, &[]), stage);
         Ok(())
     }
+}
+
+/// Takes the first WITH of a subquery for what it is there: the variables that the subquery has.
+fn imported<'a>(scope: &mut Scope, clauses: &'a [Clause]) -> &'a [Clause] {
+    let names = clauses.first().and_then(|clause| match &clause.kind {
+        ClauseKind::With(with) if with.where_clause.is_none() => plain_names(&with.projection),
+        _ => None,
+    });
+    match names {
+        Some(names) => {
+            scope.variables.retain(|known| {
+                names.as_ref().is_none_or(|names| names.iter().any(|name| *name == known.name))
+            });
+            clauses.get(1..).unwrap_or_default()
+        }
+        None => {
+            scope.variables.clear();
+            clauses
+        }
+    }
+}
+
+/// The names of a projection that does nothing else; none of them where it is `*`.
+fn plain_names(projection: &ProjectionClause) -> Option<Option<Vec<&str>>> {
+    let ProjectionClause { quantifier: None, order_by: None, offset: None, skip: None, limit: None, .. } =
+        projection
+    else {
+        return None;
+    };
+    let mut names = Vec::new();
+    for item in &projection.items {
+        match &item.kind {
+            ProjectionItemKind::Wildcard => return (projection.items.len() == 1).then_some(None),
+            ProjectionItemKind::Expression { expression, alias: None } => match &expression.kind {
+                ExprKind::Variable(name) => names.push(name.kind.text.as_str()),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    Some(Some(names))
 }
 
 /// Whether it matters how often a row comes out of the first of these clauses.
@@ -156,7 +213,7 @@ fn refused(clause: &Clause, inside: bool) -> Box<CypherError> {
         ClauseKind::Remove(_) => ("REMOVE", true),
         ClauseKind::Foreach(_) => ("FOREACH", true),
         ClauseKind::LoadCsv(_) => ("LOAD CSV", false),
-        ClauseKind::Call(_) => ("CALL", false),
+        ClauseKind::Call(_) => ("CALL of a procedure", false),
         ClauseKind::Use(_) => ("USE", false),
         ClauseKind::Let(_) => ("LET", false),
         ClauseKind::Select(_) => ("SELECT", false),

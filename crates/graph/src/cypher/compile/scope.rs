@@ -123,6 +123,10 @@ pub(super) struct Scope {
     pub inside: bool,
     /// Whether that expression is EXISTS.
     pub exists: bool,
+    /// Whether this is the beginning of a subquery that takes the variables of its first WITH, and no others.
+    pub imports: bool,
+    /// Variables of a subquery that it has whatever its WITH say.
+    pub lasting: Vec<Variable>,
 }
 
 impl Scope {
@@ -152,6 +156,8 @@ impl Scope {
         let mut scope = self.clone();
         scope.inside = true;
         scope.exists = false;
+        scope.imports = false;
+        scope.lasting.clear();
         for variable in &mut scope.variables {
             variable.outer = true;
         }

@@ -4,7 +4,7 @@ use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::joins::{Building, Hop, apart, hop};
-use super::pattern::{Direction, Length, Link};
+use super::pattern::{Direction, Length, Link, is_constant};
 use super::scope::{HIDDEN, Kind, Variable};
 use super::visible::{self, Tombstones};
 use super::{Compiler, Rows};
@@ -25,11 +25,27 @@ impl Compiler<'_> {
                 "WHERE inside a relationship of variable length",
             ));
         }
+        let rows = if only_reach(building, at, link, length) { self.rows } else { Rows::Bag };
+        let to = if from == link.left { link.right } else { link.left };
+        let shown = self.shown_link(building.graph, link, from);
+        let is_searched = link.direction != Direction::Either
+            && link.properties.iter().all(|entry| is_constant(&entry.value));
+        if rows == Rows::Set && is_searched && building.is_placed(to) {
+            return self.place_reach(building, link, (from, to), length, &shown);
+        }
+        self.step_of(if rows == Rows::Set { "Reach" } else { "Walk" }, shown);
+        // Who comes back to where it began never leaves the nodes that reach each other.
+        let mut within = None;
+        if from == to && is_searched && length.least > 0 {
+            if let Some((_, node)) = building.node_at(from) {
+                let graph = self.adjacency(link)?;
+                building.filters.push(format!("cy_cyclic({graph}, {}, NULL)", node.id));
+            }
+            within = Some(self.adjacency(link)?);
+        }
         building.stage(self);
         // Nothing joins a table that walks into the tables around it.
         building.chain.joined = 1;
-        let rows = if only_reach(building, at, link, length) { self.rows } else { Rows::Bag };
-        let to = if from == link.left { link.right } else { link.left };
         let Some((start_node, start)) = building.node_at(from) else { return Ok(()) };
         let ghost = building.ghost_column(&start_node.key, &start);
         let walk = self.name("w");
@@ -57,7 +73,7 @@ impl Compiler<'_> {
         seed.extend([start.id.clone(), start.value.clone(), ghost, trail.to_owned(), "0".to_owned()]);
         let source = building.chain.from.clone().map(|from| format!(" FROM {from}")).unwrap_or_default();
         building.chain.scope.variables = moved;
-        let step = self.step(building, link, from, length, &walk, carried, rows)?;
+        let step = self.step(building, link, from, length, &walk, carried, rows, within)?;
         names.extend(["at", "row", "ghost", "trail", "depth"].map(str::to_owned));
         building.chain.tables.push(format!(
             "{walk}({}) AS (SELECT {}{source} {} {step})",
@@ -82,6 +98,7 @@ impl Compiler<'_> {
         walk: &str,
         mut columns: Vec<String>,
         rows: Rows,
+        within: Option<String>,
     ) -> CypherResult<String> {
         let (edge, node) = (self.name("e"), self.name("n"));
         let ghost = if visible::may_be_rename(link.types.as_deref()) {
@@ -104,6 +121,9 @@ impl Compiler<'_> {
             let property = self.property_of(&format!("{edge}.props"), &entry.key.kind.text);
             let value = self.value_of(&entry.value, &scope)?;
             filters.push(format!("cy_eq({property}, {value})"));
+        }
+        if let Some(graph) = within {
+            filters.push(format!("cy_together({graph}, {walk}.at, {node}.id)"));
         }
         let cap = self.hops;
         let mut trail = format!("cy_push({walk}.trail, {edge}.row_id, {edge}.id, {node}.row_id, {node}.id)");

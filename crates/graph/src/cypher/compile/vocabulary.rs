@@ -1,13 +1,16 @@
 //! The names that the code graph has. A query that uses another one is refused: it would be empty, and look like an
 //! answer.
 
-use open_cypher::ast::{Expr, ExprKind, LabelExpression, LabelExpressionKind, MapEntry, Name};
+use open_cypher::ast::{Expr, ExprKind, LabelExpression, LabelExpressionKind, LiteralKind, MapEntry, Name};
 
 use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::Compiler;
 use super::scope::Scope;
+
+/// How much of a value is shown that a property never has.
+const MOST_SHOWN: usize = 40;
 
 /// A label or a type, and the properties of what has it. What ingest writes is listed here.
 type Entry = (&'static str, &'static [&'static str]);
@@ -35,6 +38,58 @@ const RELATIONSHIPS: [Entry; 10] = [
     ("CHANGED_IN", &["change"]),
     ("PARENT", &["order"]),
     ("WAS_RENAMED_FROM", &["commit"]),
+];
+
+/// A property whose values are a fixed list: the label or type, the property, what ingest writes there.
+type Values = (&'static str, &'static str, &'static [&'static str]);
+
+/// All of them. `docs/graph.md` has the same lists, and a test compares both with what ingest writes.
+pub(crate) const VALUES: [Values; 5] = [
+    (
+        "File",
+        "language",
+        &[
+            "typescript",
+            "javascript",
+            "rust",
+            "python",
+            "go",
+            "java",
+            "vue",
+            "svelte",
+            "json",
+            "markdown",
+            "toml",
+            "yaml",
+            "html",
+            "css",
+            "shell",
+            "sql",
+            "c",
+            "c++",
+            "xml",
+        ],
+    ),
+    (
+        "Symbol",
+        "kind",
+        &[
+            "function",
+            "method",
+            "class",
+            "interface",
+            "type",
+            "enum",
+            "struct",
+            "trait",
+            "const",
+            "variable",
+            "module",
+        ],
+    ),
+    ("Package", "ecosystem", &["npm", "cargo", "pypi", "go", "maven"]),
+    ("CALLS", "how", &["same-file", "import", "namespace", "package", "method-name"]),
+    ("CHANGED_IN", "change", &["added", "modified", "deleted", "renamed"]),
 ];
 
 /// What a name belongs to.
@@ -105,7 +160,27 @@ impl Compiler<'_> {
         if !self.vocabulary {
             return Ok(());
         }
-        entries.iter().try_for_each(|entry| check_property(&entry.key, labels, sort))
+        entries.iter().try_for_each(|entry| {
+            check_property(&entry.key, labels, sort)?;
+            check_value(&entry.key.kind.text, &entry.value, labels, sort)
+        })
+    }
+
+    /// Refuses to compare a property with a value that it never has: the answer would be the same for every row.
+    pub(super) fn check_comparison(&self, left: &Expr, right: &Expr, scope: &Scope) -> CypherResult<()> {
+        if !self.vocabulary {
+            return Ok(());
+        }
+        for (subject, value) in [(left, right), (right, left)] {
+            let ExprKind::Property { expression, key } = &subject.kind else { continue };
+            let Some(variable) = variable(expression).and_then(|name| scope.find(&name.kind.text)) else {
+                continue;
+            };
+            if let Some(sort) = Sort::of(&variable.type_of()) {
+                check_value(&key.kind.text, value, &variable.labels, sort)?;
+            }
+        }
+        Ok(())
     }
 
     /// Refuses `subject.key` where the subject is a node or a relationship that cannot have it. Of a map, and of what
@@ -165,6 +240,40 @@ fn check_property(key: &Name, labels: &[String], sort: Sort) -> CypherResult<()>
     let refusal =
         CypherError::new("UnknownProperty", key.span, format!("{owner} has no property `{wanted}`"));
     Err(helped(refusal, wanted, &known))
+}
+
+/// Refuses texts that a property with a fixed list of values never has. `value` is a text or a list of texts; what is only
+/// known when the query runs is not checked.
+fn check_value(property: &str, value: &Expr, labels: &[String], sort: Sort) -> CypherResult<()> {
+    match &value.kind {
+        ExprKind::Parenthesized(inner) => check_value(property, inner, labels, sort),
+        ExprKind::List(items) => items.iter().try_for_each(|item| check_value(property, item, labels, sort)),
+        ExprKind::Literal(literal) => match &literal.kind {
+            LiteralKind::String(text) => check_text(property, &text.value, value, labels, sort),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn check_text(property: &str, text: &str, at: &Expr, labels: &[String], sort: Sort) -> CypherResult<()> {
+    let owners = || {
+        sort.entries().filter(|(name, properties)| {
+            properties.contains(&property) && (labels.is_empty() || labels.iter().any(|label| label == name))
+        })
+    };
+    let listed = |owner: &str| VALUES.iter().find(|(name, listed, _)| *name == owner && *listed == property);
+    let mut known = Vec::new();
+    for (owner, _) in owners() {
+        // Something else that has a property of this name may have any value.
+        let Some((_, _, values)) = listed(owner) else { return Ok(()) };
+        known.extend(*values);
+    }
+    if known.is_empty() || known.contains(&text) {
+        return Ok(());
+    }
+    let message = format!("`{property}` is never '{}'", tgp_text::one_line(text, MOST_SHOWN));
+    Err(helped(CypherError::new("UnknownValue", at.span, message), text, &known))
 }
 
 /// The nearest name, or else all of them.

@@ -1,7 +1,11 @@
 //! Functions from one type to another.
 
 use crate::cypher::error::met;
+use crate::cypher::temporal::{Date, DateTime};
 use crate::cypher::value::Value;
+
+/// How much of a text is shown that cannot be read.
+const MOST_SHOWN: usize = 40;
 
 fn wrong(function: &str, value: &Value) -> rusqlite::Error {
     met("InvalidArgumentValue", format!("`{function}` cannot convert {}", value.noun()))
@@ -21,18 +25,61 @@ pub(super) fn spell(value: &Value) -> String {
         Value::Float(number) => format!("{number:?}"),
         Value::Bool(value) => value.to_string(),
         Value::Text(text) => text.clone(),
+        Value::Date(date) => date.to_text(),
+        Value::DateTime(time) => time.to_text(),
         _ => String::new(),
     }
 }
 
 pub(super) fn to_text(values: &[Value]) -> rusqlite::Result<Value> {
     match values {
-        [value @ (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Text(_))] => {
-            Ok(Value::Text(spell(value)))
-        }
+        [
+            value @ (Value::Int(_)
+            | Value::Float(_)
+            | Value::Bool(_)
+            | Value::Text(_)
+            | Value::Date(_)
+            | Value::DateTime(_)),
+        ] => Ok(Value::Text(spell(value))),
         [other] => Err(wrong("toString", other)),
         _ => Ok(Value::Null),
     }
+}
+
+/// `date('2026-11-18')`, and the date of a point in time.
+pub(super) fn to_date(values: &[Value]) -> rusqlite::Result<Value> {
+    match values {
+        [Value::Date(date)] => Ok(Value::Date(*date)),
+        [Value::DateTime(time)] => Ok(Value::Date(time.date())),
+        [Value::Text(text)] => {
+            let date = Date::parse(text).or_else(|| Some(DateTime::parse(text)?.date()));
+            date.map(Value::Date).ok_or_else(|| not_iso("date", text, "2026-11-18"))
+        }
+        [other] => Err(only_texts("date", other)),
+        _ => Ok(Value::Null),
+    }
+}
+
+/// `datetime('2026-11-18T09:30:00Z')`, and midnight of a date.
+pub(super) fn to_date_time(values: &[Value]) -> rusqlite::Result<Value> {
+    match values {
+        [Value::DateTime(time)] => Ok(Value::DateTime(*time)),
+        [Value::Date(date)] => Ok(DateTime::parse(&date.to_text()).map_or(Value::Null, Value::DateTime)),
+        [Value::Text(text)] => DateTime::parse(text)
+            .map(Value::DateTime)
+            .ok_or_else(|| not_iso("datetime", text, "2026-11-18T09:30:00Z")),
+        [other] => Err(only_texts("datetime", other)),
+        _ => Ok(Value::Null),
+    }
+}
+
+fn not_iso(function: &str, text: &str, example: &str) -> rusqlite::Error {
+    let text = tgp_text::one_line(text, MOST_SHOWN);
+    met("InvalidArgumentValue", format!("`{function}` cannot read '{text}'; write it as '{example}'"))
+}
+
+fn only_texts(function: &str, value: &Value) -> rusqlite::Error {
+    met("Unsupported", format!("`{function}` of {} is not supported: it reads texts", value.noun()))
 }
 
 pub(super) fn to_integer(values: &[Value]) -> rusqlite::Result<Value> {

@@ -1,5 +1,6 @@
 //! What the compiled SQL calls: operators, lists, paths, the named functions and the aggregates of Cypher.
 
+mod adjacency;
 mod aggregates;
 mod conversion;
 mod lists;
@@ -17,6 +18,7 @@ use super::error::met_by;
 use super::execute::made;
 use super::value::Value;
 
+pub(crate) use adjacency::forget;
 pub(crate) use named::{FUNCTIONS, Named, find};
 pub(crate) use operators::regex;
 
@@ -28,6 +30,7 @@ pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
     operators::register(connection)?;
     structures::register(connection)?;
     named::register(connection)?;
+    adjacency::register(connection)?;
     aggregates::register(connection)
 }
 

@@ -75,6 +75,8 @@ pub(crate) static FUNCTIONS: &[Named] = &[
     named("toFloatOrNull", 1, 1, Type::Float, conversion::to_float_or_null),
     named("toBoolean", 1, 1, Type::Bool, conversion::to_boolean),
     named("toBooleanOrNull", 1, 1, Type::Bool, conversion::to_boolean_or_null),
+    named("date", 1, 1, Type::Any, conversion::to_date),
+    named("datetime", 1, 1, Type::Any, conversion::to_date_time),
     named("size", 1, 1, Type::Int, lists::size),
     named("isEmpty", 1, 1, Type::Bool, lists::is_empty),
     named("length", 1, 1, Type::Int, lists::length),

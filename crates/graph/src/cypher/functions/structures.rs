@@ -68,6 +68,11 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
             Ok(entries.iter().find(|(key, _)| key == name).map_or(Value::Null, |(_, value)| value.clone()))
         }
         [Value::Null, _] => Ok(Value::Null),
+        [Value::Date(date), Value::Text(name)] => Ok(date.part(name).map_or(Value::Null, Value::Int)),
+        [Value::DateTime(time), Value::Text(name)] => Ok(match (time.part(name), time.text_part(name)) {
+            (Some(number), _) => Value::Int(number),
+            (None, text) => text.map_or(Value::Null, Value::Text),
+        }),
         [other, ..] => {
             let message =
                 format!("only nodes, relationships and maps have properties, this is {}", other.noun());
