@@ -109,6 +109,12 @@ fn a_package_is_installed_after_the_change_of_the_manifest_was_agreed_to() {
     let data = &done["data"];
     assert_eq!((&data["manager"], &data["applied"]), (&json!("npm"), &json!(true)), "{done}");
     assert_eq!(data["installed"], json!(["left-pad@1.3.0"]));
+    let schema = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/schemas/package_install.json"),
+    );
+    let schema: Value = serde_json::from_str(&schema.unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema["output_schema"]).unwrap();
+    assert!(validator.is_valid(data) && validator.is_valid(&shown["data"]), "{data}");
     assert!(project.file("node_modules/left-pad/index.js").is_file());
     let manifest: Value = serde_json::from_str(&project.read("package.json")).unwrap();
     assert!(manifest["dependencies"]["left-pad"].is_string(), "{manifest}");
