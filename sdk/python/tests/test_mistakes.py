@@ -23,6 +23,7 @@ from tgp import (
     KernelClosedError,
     KernelExitedError,
     KernelNotFoundError,
+    StatementExecutor,
     TGPError,
 )
 
@@ -196,3 +197,22 @@ def test_the_log_of_a_boot_that_failed_is_in_the_error_alone(
     ):
         kernel.boot()
     assert caplog.records == []
+
+
+def test_bug_an_executor_without_transactions_was_never_mentioned(
+    fake: MakeBinary, caplog: pytest.LogCaptureFixture
+) -> None:
+    executor = StatementExecutor(lambda _sql, _parameters: [], "sqlite")
+    with TGP(binary=fake("serve"), sql=executor) as kernel:
+        for _ in range(2):
+            kernel.boot()
+            os.kill(pid_of(kernel), signal.SIGKILL)
+            with pytest.raises(KernelExitedError):
+                kernel.call("echo")
+                kernel.call("echo")
+        kernel.boot()
+    warnings = [record for record in caplog.records if "has no transactions" in record.message]
+    assert [record.message for record in warnings] == [
+        "the SQL executor has no transactions: each statement is on its own and stays when a run fails"
+    ]
+    assert warnings[0].levelname == "WARNING"

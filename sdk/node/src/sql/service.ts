@@ -21,6 +21,7 @@ export class SqlService {
   readonly executor: SqlExecutor | UndeterminedExecutor;
   readonly #log: Log;
   readonly #transactions = new Map<number, SqlTransaction>();
+  #hasWarned = false;
 
   constructor(executor: SqlExecutor | UndeterminedExecutor, log: Log) {
     this.executor = executor;
@@ -32,7 +33,9 @@ export class SqlService {
     const { executor } = this;
     const dialect = executor.dialect ?? (await this.#ask(executor as UndeterminedExecutor));
     const transactions = executor.begin !== undefined;
-    if (!transactions) {
+    if (!transactions && !this.#hasWarned) {
+      // A kernel that is started again has the same executor.
+      this.#hasWarned = true;
       this.#log.write('warn', 'the SQL executor has no transactions: each statement is on its own and stays when a run fails');
     }
     return {

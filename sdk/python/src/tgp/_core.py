@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("tgp")
 
+_NO_TRANSACTIONS = "the SQL executor has no transactions: each statement is on its own and stays when a run fails"
+
 
 class KernelBase:
     """A kernel that is started by the first call, and its options. `TGP` and `AsyncTGP` add the calls.
@@ -86,6 +88,7 @@ class KernelBase:
         self._boot_timeout = boot_timeout
         self._shutdown_timeout = shutdown_timeout
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._warned_of_sql = False
         self._reset()
 
     def _reset(self) -> None:
@@ -154,6 +157,9 @@ class KernelBase:
 
     def _initialize_params(self) -> InitializeParams:
         host = self._services.to_wire()
+        if "sql" in host and not host["sql"]["transactions"] and not self._warned_of_sql:
+            self._warned_of_sql = True
+            self._log.warning("%s", _NO_TRANSACTIONS)
         host["consent"] = self._consent
         if self._directory is not None:
             host["directory"] = self._directory
