@@ -61,6 +61,8 @@ export class TGP implements AsyncDisposable {
   readonly #host: Host;
   readonly #sessions = new Map<number, (event: SessionRunEvent) => void>();
   #booted: Promise<Booted> | undefined;
+  /** Resolve when a call that has begun was sent; a process is shut down after that. */
+  readonly #unsent = new Set<Promise<void>>();
   /** The process before this one, which finishes its calls. */
   #retired: Promise<void> = Promise.resolve();
   #info: InitializeResult | undefined;
@@ -186,8 +188,12 @@ export class TGP implements AsyncDisposable {
     this.#booted = undefined;
     if (booted !== undefined) {
       const before = this.#retired;
+      const unsent = [...this.#unsent];
       this.#retired = booted
-        .then(({ process }) => process.shutdown(SHUTDOWN_MS))
+        .then(async ({ process }) => {
+          await Promise.all(unsent);
+          await process.shutdown(SHUTDOWN_MS);
+        })
         .catch(() => {})
         .then(() => before);
     }
@@ -200,8 +206,19 @@ export class TGP implements AsyncDisposable {
     onSend?: (id: number) => void,
   ): Promise<unknown> {
     signal?.throwIfAborted();
-    const { process } = await untilAborted(this.#boot(), signal);
-    return process.request(method, params, onSend === undefined ? { signal } : { signal, onSend });
+    let leave = (): void => {};
+    const unsent = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    this.#unsent.add(unsent);
+    try {
+      const { process } = await untilAborted(this.#boot(), signal);
+      // Not awaited here: the request is sent when this returns.
+      return process.request(method, params, onSend === undefined ? { signal } : { signal, onSend });
+    } finally {
+      this.#unsent.delete(unsent);
+      leave();
+    }
   }
 
   #boot(): Promise<Booted> {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,10 @@ class KernelBase:
         self._connection: Connection | None = None
         self._finalizer: weakref.finalize[..., KernelBase] | None = None
         self._info: InitializeResult | None = None
+        self._closing = False
         self._closed = False
+        self._unsent: dict[object, int] = {}
+        self._all_sent = threading.Condition()
 
     @property
     def info(self) -> InitializeResult | None:
@@ -194,6 +198,31 @@ class KernelBase:
             self._log.warning("%s", notice)
         return info
 
+    @contextlib.contextmanager
+    def _sending(self) -> Iterator[None]:
+        """From the beginning of a call until its request was sent; ``shutdown()`` waits for that."""
+        self._live()
+        call = object()
+        with self._all_sent:
+            if self._closing:
+                raise shut_down("the kernel was shut down")
+            self._unsent[call] = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._all_sent:
+                self._unsent.pop(call, None)
+                self._all_sent.notify_all()
+
+    def _wait_until_sent(self) -> None:
+        """Waits for the boot that calls of other threads wait for. This thread cannot wait for itself."""
+        this_thread = threading.get_ident()
+        with self._all_sent:
+            self._closing = True
+            self._all_sent.wait_for(
+                lambda: all(thread == this_thread for thread in self._unsent.values()), self._boot_timeout
+            )
+
     def _request(self, method: str, params: Mapping[str, Any], on_event: EventHandler | None = None) -> Future[Any]:
         """Sends a request to the kernel, which was booted before."""
         connection = self._live()
@@ -207,7 +236,8 @@ class KernelBase:
 
     def _shutdown(self) -> None:
         """Waits until calls have ended, and ends the kernel. Nothing of it is left afterwards."""
-        connection = self._live()
+        self._live()
+        self._wait_until_sent()
         with self._boot_lock:
             self._closed = True
             connection = self._connection
@@ -225,6 +255,22 @@ class KernelBase:
     async def _boot_in_loop(self) -> InitializeResult:
         return await asyncio.to_thread(self._boot)
 
+    def _send(self, method: str, params: Mapping[str, Any], on_event: EventHandler | None = None) -> Future[Any]:
+        """Sends a request; boots the kernel before that if there is none."""
+        with self._sending():
+            if self._needs_boot():
+                self._boot()
+            return self._request(method, params, on_event)
+
+    async def _send_in_loop(
+        self, method: str, params: Mapping[str, Any], on_event: EventHandler | None = None
+    ) -> Future[Any]:
+        """As ``_send``, on the event loop that is running."""
+        with self._sending():
+            if self._needs_boot():
+                await self._boot_in_loop()
+            return self._request(method, params, on_event)
+
     async def _acall(
         self, tool: str, arguments: Mapping[str, Any] | None, dry_run: bool, timeout: float | None = None
     ) -> Any:
@@ -232,9 +278,7 @@ class KernelBase:
         params = call_params(tool, arguments, dry_run)
 
         async def answer() -> Any:
-            if self._needs_boot():
-                await self._boot_in_loop()
-            return read_result(await asyncio.wrap_future(self._request("tools/call", params)))
+            return read_result(await asyncio.wrap_future(await self._send_in_loop("tools/call", params)))
 
         if timeout is None:
             return await answer()

@@ -139,14 +139,10 @@ class TGP(KernelBase):
 
         Every effect is put before ``approve``, because a model makes the calls; ``consent="rules"`` leaves that to rules.
         """
-        if self._needs_boot():
-            self._boot()
         buffer = EventBuffer()
         params = run_params(task, provider, model, max_steps, consent)
-        buffer.attach(self._request("session/run", params, buffer.push))
+        buffer.attach(self._send("session/run", params, buffer.push))
         return SessionRun(buffer)
 
     def _ask(self, method: str, params: Mapping[str, Any], timeout: float | None = None, what: str = "") -> Any:
-        if self._needs_boot():
-            self._boot()
-        return wait(self._request(method, params), timeout, what)
+        return wait(self._send(method, params), timeout, what)

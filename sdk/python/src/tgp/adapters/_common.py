@@ -18,9 +18,7 @@ CONNECTION_ERRORS = (KernelClosedError, KernelExitedError, KernelNotFoundError, 
 def call(kernel: KernelBase, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """``{"ok": true, "data"}`` or ``{"ok": false, "error"}``."""
     try:
-        if kernel._needs_boot():
-            kernel._boot()
-        future = kernel._request("tools/call", call_params(tool, arguments, False))
+        future = kernel._send("tools/call", call_params(tool, arguments, False))
         return {"ok": True, "data": read_result(wait(future, None, ""))}
     except CONNECTION_ERRORS:
         raise
@@ -40,9 +38,7 @@ async def acall(kernel: KernelBase, tool: str, arguments: Mapping[str, Any]) -> 
 
 async def prompt(kernel: KernelBase) -> str:
     """The live system prompt."""
-    if kernel._needs_boot():
-        await kernel._boot_in_loop()
-    answer: Any = await asyncio.wrap_future(kernel._request("prompt/get", {}))
+    answer: Any = await asyncio.wrap_future(await kernel._send_in_loop("prompt/get", {}))
     return str(answer["prompt"])
 
 
