@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
+import os
+import signal
 import threading
+import warnings
 from typing import Any
 
 import pytest
 from conftest import MakeBinary
 
-from tgp import TGP, AsyncTGP, KernelClosedError
+from test_hostile import pid_of
+from tgp import TGP, AsyncTGP, KernelClosedError, KernelExitedError
 
 
 @pytest.mark.parametrize("booted", [True, False])
@@ -54,3 +60,40 @@ def test_a_shutdown_on_the_thread_of_a_call_that_boots_does_not_wait_for_itself(
             await call
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("behaviour", ["end-at-shutdown", "serve"])
+def test_bug_a_normal_end_was_reported_as_unexpected(
+    fake: MakeBinary, caplog: pytest.LogCaptureFixture, behaviour: str
+) -> None:
+    for _ in range(5):
+        with TGP(binary=fake(behaviour)) as kernel:
+            kernel.boot()
+            caplog.clear()
+        assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_bug_the_pipes_of_an_ended_kernel_stayed_open(fake: MakeBinary) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kernels = [TGP(binary=fake("serve")) for _ in range(3)]
+        before = descriptors()
+        for kernel in kernels:
+            kernel.boot()
+            os.kill(pid_of(kernel), signal.SIGKILL)
+            with pytest.raises(KernelExitedError):
+                while True:
+                    kernel.call("echo")
+            kernel.boot()
+        # Those that were killed are closed, the others have three each.
+        assert descriptors() == before + 3 * len(kernels)
+        for kernel in kernels:
+            kernel.shutdown()
+        assert descriptors() == before
+        del kernels, kernel
+        gc.collect()
+    assert [str(warning.message) for warning in caught if warning.category is ResourceWarning] == []

@@ -22,7 +22,7 @@ from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
 from ._suggest import suggestion
 from ._version import VERSION
-from .errors import KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
+from .errors import KernelClosedError, KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
 from .host_tools import HostTools, collect
 from .sql import SqlExecutor
 from .vfs import Vfs
@@ -244,8 +244,12 @@ class KernelBase:
             if connection is None:
                 return
             try:
+                # It may end before or with its answer: from here on its end is not unexpected.
+                connection.expect_end()
                 if connection.failure is None:
                     wait(connection.request("shutdown", {}), self._shutdown_timeout, "the kernel did not shut down")
+            except KernelClosedError:
+                connection.close(0)
             except (TGPError, TimeoutError) as error:
                 self._log.warning("the kernel is killed: %s", error)
                 connection.close(0)
