@@ -10,6 +10,7 @@ import type {
   SqlExecuteResult,
   SqlSavepointParams,
 } from '../protocol.gen.js';
+import { checkBegun, checkRows } from './check.js';
 import type { UndeterminedExecutor } from './detect.js';
 import type { SqlExecutor, SqlTransaction } from './executor.js';
 import { parameterFromJson, sqlError } from './values.js';
@@ -55,6 +56,7 @@ export class SqlService {
       throw new TGPError('EBUDGET', `more than ${MAX_TRANSACTIONS} SQL transactions are open`);
     }
     const begun = await this.#driver(() => begin.call(this.executor, { readOnly, signal }));
+    checkBegun(this.executor, begun);
     if (signal.aborted) {
       await this.#rollback(begun);
       throw new TGPError('ESQL', 'the transaction was cancelled before it began');
@@ -68,6 +70,7 @@ export class SqlService {
     const parameters = params.parameters.map(parameterFromJson);
     const target = this.executor.begin === undefined ? this.executor : this.#transaction(params.transaction);
     const rows = await this.#driver(() => target.execute({ sql, parameters, maxRows, signal }));
+    checkRows(this.executor, rows);
     return { columns: rows.columns, rows: rows.rows, changed: rows.changed, truncated: rows.truncated };
   }
 

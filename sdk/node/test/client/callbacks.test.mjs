@@ -68,3 +68,45 @@ test('bug: an executor without transactions was reported with each start of the 
   await kernel.boot();
   assert.equal(logger.lines.filter((line) => line.includes('has no transactions')).length, 1);
 });
+
+test('bug: a wrong executor of SQL was noticed by the kernel, or not at all', async (t) => {
+  const config = (sql, message, help) =>
+    assert.throws(() => fakeKernel(t, { sql }), (error) => error.code === 'ECONFIG' && message.test(error.message) && help.test(error.help));
+  const oracle = Object.assign(function query() {}, { dialect: 'oracle' });
+  config(oracle, /^`dialect` of the SQL function `query`: unknown dialect `oracle`$/, /expected one of `sqlite`/);
+  class Shop {
+    dialect = 'postgres';
+    execute() {}
+  }
+  config(new Shop(), /^`dialect` of the SQL executor `Shop`: unknown dialect `postgres`$/, /did you mean `postgresql`\?/);
+  config({ dialect: 'sqlite', execute: 5 }, /^`execute` of the SQL executor is a number, expected a function$/, /begin/);
+  config({ dialect: 'sqlite', execute() {}, begin: {} }, /^`begin` of the SQL executor is an object, expected a function$/, /begin/);
+
+  const params = { transaction: 1, sql: 'SELECT 1', parameters: [], maxRows: 5, readOnly: true };
+  const failure = async (sql, method) => (await ask(fakeKernel(t, { sql }), `host/sql/${method}`, params)).error;
+  for (const [rows, message] of [
+    [undefined, 'the SQL function `query` returned undefined, expected a list of rows'],
+    [{ rows: [] }, 'the SQL function `query` returned an object, expected a list of rows'],
+    [[[1]], 'the SQL function `query` returned an array as row 0, expected an object with a value for each column'],
+  ]) {
+    const query = Object.assign(() => rows, { dialect: 'sqlite' });
+    Object.defineProperty(query, 'name', { value: 'query' });
+    const error = await failure(query, 'execute');
+    assert.equal(error.message, message);
+    assert.equal(error.data.code, 'ESQL');
+    assert.ok(error.data.details.help);
+  }
+  const executor = (begun, result) => ({ dialect: 'sqlite', execute: async () => result, ...(begun && { begin: async () => begun }) });
+  assert.equal(
+    (await failure(executor({ execute() {} }), 'begin')).message,
+    '`begin` of the SQL executor returned an object, expected a transaction with `execute`, `commit` and `rollback`',
+  );
+  assert.equal(
+    (await failure(executor(undefined, [{ n: 1 }]), 'execute')).message,
+    '`execute` of the SQL executor returned an array, expected an object with `columns`, `rows`, `changed`, `truncated`',
+  );
+  assert.equal(
+    (await failure(executor(undefined, { columns: ['n'], rows: [[1]], changed: 0, truncated: false }), 'execute')).message,
+    '`execute` of the SQL executor returned an array as row 0, expected an object with a value for each column',
+  );
+});

@@ -25,6 +25,7 @@ from ._version import VERSION
 from .errors import KernelClosedError, KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
 from .host_tools import HostTools, collect
 from .sql import SqlExecutor
+from .sql._check import check_executor
 from .vfs import Vfs
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class KernelBase:
 
     def _initialize_params(self) -> InitializeParams:
         host = self._services.to_wire()
-        if "sql" in host and not host["sql"]["transactions"] and not self._warned_of_sql:
+        sql = self._services.sql
+        if sql is not None and not sql.transactions and not self._warned_of_sql:
             self._warned_of_sql = True
             self._log.warning("%s", _NO_TRANSACTIONS)
         host["consent"] = self._consent
@@ -305,6 +307,8 @@ def _check_services(approve: object, sql: object, files: object, logger: object)
             f"`sql` is {kind_of(sql)}, expected an executor: `DbApiExecutor(connect, dialect)`, "
             "`SqlAlchemyExecutor(engine)`, `StatementExecutor(function, dialect)` or a subclass of `SqlExecutor`"
         )
+    if sql is not None:
+        check_executor(sql)
     if files is not None and not isinstance(files, Vfs):
         raise TypeError(f"`files` is {kind_of(files)}, expected `MemoryVfs()`, `DirectoryVfs(path)` or a subclass of `Vfs`")
     if logger is not None and not isinstance(logger, logging.Logger):
