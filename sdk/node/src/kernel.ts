@@ -3,7 +3,8 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-import { checkNames, checkOptions } from './checked-options.js';
+import { checkOptions } from './checked-options.js';
+import { checkNames } from './checks.js';
 import { DEFINITIONS_HASH, GENERATED_WITH, STATIC_PROMPT } from './definitions.gen.js';
 import { errorFromWire, shutDownError, TGPError } from './errors.js';
 import { Host } from './host/host.js';

@@ -17,6 +17,7 @@ from . import _definitions
 from ._binary import check_is_tgp, find_binary
 from ._host import Host, HostServices
 from ._json import is_object, kind_of
+from ._options import check_options, check_services, check_timeout, known_options
 from ._process import EXIT_SECONDS, KernelProcess
 from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
@@ -25,7 +26,6 @@ from ._version import VERSION
 from .errors import KernelClosedError, KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
 from .host_tools import HostTools, collect
 from .sql import SqlExecutor
-from .sql._check import check_executor
 from .vfs import Vfs
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class KernelBase:
         shutdown_timeout: Seconds that calls may take to end in ``shutdown()``, before the kernel is killed.
     """
 
+    @known_options
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
@@ -75,9 +76,15 @@ class KernelBase:
         boot_timeout: float | None = 120.0,
         shutdown_timeout: float = 30.0,
     ) -> None:
-        if consent not in ("rules", "effects"):
-            raise ValueError(f"unknown consent `{consent}`: {suggestion(str(consent), ['rules', 'effects'])}")
-        _check_services(approve, sql, files, logger)
+        check_options(
+            paths={"directory": directory, "config_file": config_file, "binary": binary},
+            texts={"client": client, "session": session},
+            consent=consent,
+            env=env,
+            boot_timeout=boot_timeout,
+            shutdown_timeout=shutdown_timeout,
+        )
+        check_services(approve, sql, files, logger)
         self._services = HostServices(approve, collect(host_tools), sql, files, logger)
         self._log = logger or _logger
         self._directory = None if directory is None else os.path.abspath(directory)
@@ -282,6 +289,8 @@ class KernelBase:
     ) -> Any:
         """A call on the event loop that is running; both clients have it for the adapters."""
         params = call_params(tool, arguments, dry_run)
+        if timeout is not None:
+            check_timeout("timeout", timeout)
 
         async def answer() -> Any:
             return read_result(await asyncio.wrap_future(await self._send_in_loop("tools/call", params)))
@@ -296,23 +305,6 @@ class KernelBase:
             return task.result()
         finally:
             task.cancel()
-
-
-def _check_services(approve: object, sql: object, files: object, logger: object) -> None:
-    """What is of the wrong type is reported here, not by the first call that needs it."""
-    if approve is not None and not callable(approve):
-        raise TypeError(f"`approve` is {kind_of(approve)}, expected a function that takes an ApprovalRequest")
-    if sql is not None and not isinstance(sql, SqlExecutor):
-        raise TypeError(
-            f"`sql` is {kind_of(sql)}, expected an executor: `DbApiExecutor(connect, dialect)`, "
-            "`SqlAlchemyExecutor(engine)`, `StatementExecutor(function, dialect)` or a subclass of `SqlExecutor`"
-        )
-    if sql is not None:
-        check_executor(sql)
-    if files is not None and not isinstance(files, Vfs):
-        raise TypeError(f"`files` is {kind_of(files)}, expected `MemoryVfs()`, `DirectoryVfs(path)` or a subclass of `Vfs`")
-    if logger is not None and not isinstance(logger, logging.Logger):
-        raise TypeError(f"`logger` is {kind_of(logger)}, expected `logging.getLogger(name)`")
 
 
 def call_params(tool: str, arguments: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import KernelBase, call_params, exec_arguments, field_of, read_result, wait
+from ._options import check_timeout
 from ._session import Event, EventBuffer, run_params
 
 if TYPE_CHECKING:
@@ -145,4 +146,6 @@ class TGP(KernelBase):
         return SessionRun(buffer)
 
     def _ask(self, method: str, params: Mapping[str, Any], timeout: float | None = None, what: str = "") -> Any:
+        if timeout is not None:
+            check_timeout("timeout", timeout)
         return wait(self._send(method, params), timeout, what)

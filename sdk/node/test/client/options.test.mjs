@@ -1,0 +1,79 @@
+// Options of the wrong kind are refused by the constructor, with their name and what is expected.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { createMemoryVFS, createSqlTools, TGP } from '@tgp/core';
+import { FAKE_KERNEL, fakeKernel, silent } from '../support/fake.mjs';
+
+/** Each case: the options, the message, the help. */
+function refused(cases) {
+  for (const [options, message, help] of cases) {
+    assert.throws(() => new TGP({ binary: FAKE_KERNEL, ...options }), (error) => {
+      assert.equal(error.code, 'ECONFIG', String(error));
+      assert.match(error.message, message);
+      assert.match(error.help, help);
+      return true;
+    });
+  }
+}
+
+test('bug: wrong options were noticed by the first call, or by the kernel', () => {
+  const vfs = createMemoryVFS();
+  refused([
+    [{ logLevel: 'loud' }, /^unknown logLevel `loud`$/, /`debug`, `info`, `warn`, `error`/],
+    [{ logLevel: 'warning' }, /^unknown logLevel `warning`$/, /did you mean `warn`|expected one of/],
+    [{ logger: {} }, /^`logger\.debug` is undefined, expected a function$/, /console/],
+    [{ logger: 5 }, /^`logger` is a number, expected an object with `debug`, `info`, `warn`, `error`$/, /console/],
+    [{ logger: { ...silent, error: true } }, /^`logger\.error` is a boolean, expected a function$/, /console/],
+    [{ vfs: {} }, /^`vfs\.readFile` is undefined, expected a function$/, /createMemoryVFS/],
+    [{ vfs: null }, /^`vfs` is null, expected an object with `readFile`/, /createMemoryVFS/],
+    [{ vfs: { ...vfs, apply: 5 } }, /^`vfs\.apply` is a number, expected a function$/, /createMemoryVFS/],
+    [{ bootTimeoutMs: '10' }, /^`bootTimeoutMs` is a string, expected a whole number of milliseconds above 0$/, /at most/],
+    [{ bootTimeoutMs: -1 }, /^`bootTimeoutMs` is -1, expected/, /at most/],
+    [{ bootTimeoutMs: 0.5 }, /^`bootTimeoutMs` is 0.5, expected/, /at most/],
+    [{ bootTimeoutMs: Number.NaN }, /^`bootTimeoutMs` is NaN, expected/, /at most/],
+    [{ bootTimeoutMs: 2 ** 40 }, /^`bootTimeoutMs` is 1099511627776, expected/, /at most 2147483647/],
+    [{ client: 5 }, /^`client` is a number, expected an object with `name` and `version`$/, /shop/],
+    [{ client: { name: 'shop' } }, /^`client\.version` is undefined, expected a string$/, /shop/],
+    [{ client: { name: 'shop', version: '1', id: 2 } }, /^unknown field `id` of `client`$/, /`name`/],
+    [{ env: { A: 1 } }, /^`env\.A` is a number, expected a string$/, /process\.env/],
+    [{ env: ['A=1'] }, /^`env` is an array, expected an object$/, /process\.env/],
+  ]);
+  class Logger {
+    debug() {}
+    info() {}
+    warn() {}
+    error() {}
+  }
+  new TGP({ logger: new Logger(), env: { ...process.env, A: undefined }, bootTimeoutMs: 1, vfs });
+});
+
+test('bug: `createSqlTools` took anything as its kernel', async (t) => {
+  const kernel = fakeKernel(t);
+  for (const wrong of [{ kernel }, null, 5]) {
+    assert.throws(() => createSqlTools(() => [], wrong), { code: 'ECONFIG', message: /^the kernel of createSqlTools\(\) is .*, expected a TGP$/ });
+  }
+  assert.ok(createSqlTools(() => [], kernel).exec_sql);
+});
+
+test('bug: names and schemas of host tools were refused by the kernel, at its boot', () => {
+  const good = { description: '', execute: () => 1 };
+  refused([
+    [{ hostTools: { mail: {} } }, /^`hostTools\.mail` has no functions$/, /leave the module out/],
+    [{ hostTools: { mail: { delete: good } } }, /^invalid name `delete` of a function in `host:mail`$/, /word of TypeScript/],
+    [{ hostTools: { mail: { then: good } } }, /^invalid name `then`/, /word of TypeScript/],
+    [{ hostTools: { mail: { yield: good } } }, /^invalid name `yield`/, /word of TypeScript/],
+    [
+      { hostTools: { mail: { send: { ...good, input: { type: 'string' } } } } },
+      /^`hostTools\.mail\.send\.input\.type` is `string`, expected `object`$/,
+      /arguments of the function/,
+    ],
+    [
+      { hostTools: { mail: { send: { ...good, output: { type: ['sting', 'null'] } } } } },
+      /^unknown type `sting` in `hostTools\.mail\.send\.output`$/,
+      /did you mean `string`\?/,
+    ],
+  ]);
+  new TGP({ hostTools: { mail: { send: { ...good, input: {}, output: { type: ['string', 'null'] } } } } });
+});
