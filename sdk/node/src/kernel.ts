@@ -33,6 +33,7 @@ import { VERSION } from './version.js';
 
 const PROTOCOL_VERSION = 1;
 const BOOT_TIMEOUT_MS = 120_000;
+const BOOT_HELP = '`tgp doctor` checks this machine; allow more time if tools are pulled from a slow remote';
 /** How long `shutdown()` waits for calls that are under way. */
 const SHUTDOWN_MS = 60_000;
 
@@ -43,7 +44,21 @@ export interface CallOptions {
   dryRun?: boolean | undefined;
 }
 
+/** Limits of one run, at most those of the configuration. */
+export interface ExecLimits {
+  cpuMs?: number;
+  wallMs?: number;
+  memoryMb?: number;
+}
+
+/** How a forged tool is run. */
+export interface ExecOptions extends CallOptions {
+  /** Other limits than those of the configuration. */
+  limits?: ExecLimits | undefined;
+}
+
 const CALL_OPTIONS = ['signal', 'dryRun'];
+const EXEC_OPTIONS = [...CALL_OPTIONS, 'limits'];
 const RUN_OPTIONS = ['task', 'provider', 'model', 'maxSteps', 'consent', 'signal'];
 
 /** A process of the kernel that has booted. */
@@ -112,8 +127,11 @@ export class TGP implements AsyncDisposable {
   }
 
   /** Runs a forged tool and returns its result. */
-  async exec<Result = any>(path: string, args: object = {}, options: CallOptions = {}): Promise<Result> {
-    const data = await this.call<{ result?: Result }>('exec_tool', { path, args }, options);
+  async exec<Result = any>(path: string, args: object = {}, options: ExecOptions = {}): Promise<Result> {
+    checkNames('EVALIDATION', options, EXEC_OPTIONS, 'option', '`exec()`');
+    const { limits, ...call } = options;
+    const params = limits === undefined ? { path, args } : { path, args, limits };
+    const data = await this.call<{ result?: Result }>('exec_tool', params, call);
     return (data?.result ?? null) as Result;
   }
 
@@ -300,7 +318,7 @@ export class TGP implements AsyncDisposable {
       return (await kernel.request('initialize', params, { signal: timeout })) as InitializeResult;
     } catch (error) {
       if (timeout.aborted && error === timeout.reason) {
-        throw new TGPError('EINTERNAL', `the kernel did not boot within ${timeoutMs} ms`);
+        throw new TGPError('EINTERNAL', `the kernel did not boot within ${timeoutMs / 1000} s`, { help: BOOT_HELP });
       }
       throw error;
     }

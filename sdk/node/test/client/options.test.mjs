@@ -77,3 +77,27 @@ test('bug: names and schemas of host tools were refused by the kernel, at its bo
   ]);
   new TGP({ hostTools: { mail: { send: { ...good, input: {}, output: { type: ['string', 'null'] } } } } });
 });
+
+test('bug: `exec` did not take limits', async (t) => {
+  const kernel = fakeKernel(t);
+  const sent = [];
+  kernel.call = async (tool, args, options) => {
+    sent.push({ tool, args, options });
+    return { result: 1 };
+  };
+  await kernel.exec('tools/a.ts', { n: 1 }, { limits: { cpuMs: 500 }, dryRun: true });
+  await kernel.exec('tools/a.ts');
+  assert.deepEqual(sent, [
+    { tool: 'exec_tool', args: { path: 'tools/a.ts', args: { n: 1 }, limits: { cpuMs: 500 } }, options: { dryRun: true } },
+    { tool: 'exec_tool', args: { path: 'tools/a.ts', args: {} }, options: {} },
+  ]);
+  await assert.rejects(kernel.exec('tools/a.ts', {}, { limit: {} }), { code: 'EVALIDATION', message: 'unknown option `limit` of `exec()`', help: 'did you mean `limits`?' });
+});
+
+test('bug: a boot that took too long had other words than in Python, and no next step', async (t) => {
+  await assert.rejects(fakeKernel(t, { boot: 'never', bootTimeoutMs: 300 }).boot(), {
+    code: 'EINTERNAL',
+    message: 'the kernel did not boot within 0.3 s',
+    help: '`tgp doctor` checks this machine; allow more time if tools are pulled from a slow remote',
+  });
+});

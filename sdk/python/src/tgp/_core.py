@@ -23,7 +23,15 @@ from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
 from ._suggest import suggestion
 from ._version import VERSION
-from .errors import KernelClosedError, KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
+from .errors import (
+    BootTimeoutError,
+    KernelClosedError,
+    KernelExitedError,
+    ProtocolError,
+    TGPError,
+    from_wire,
+    shut_down,
+)
 from .host_tools import HostTools, collect
 from .sql import SqlExecutor
 from .vfs import Vfs
@@ -138,10 +146,10 @@ class KernelBase:
             host.connection = connection
             try:
                 future = connection.request("initialize", self._initialize_params())
-                self._info = self._read_info(wait(future, self._boot_timeout, "the kernel did not boot"))
+                self._info = self._read_info(self._wait_for_boot(future))
             except BaseException as error:
                 connection.close(0)
-                if isinstance(error, (KernelExitedError, ProtocolError)) and not connection.has_received:
+                if isinstance(error, (BootTimeoutError, KernelExitedError, ProtocolError)) and not connection.has_received:
                     check_is_tgp(binary, self._env, "the variable TGP_BIN" if self._binary is None else "`binary`")
                 raise
             self._connection = connection
@@ -150,6 +158,13 @@ class KernelBase:
                 self._finalizer.detach()
             self._finalizer = weakref.finalize(self, connection.abandon)
             return self._info
+
+    def _wait_for_boot(self, future: Future[Any]) -> Any:
+        try:
+            return wait(future, self._boot_timeout, "")
+        except TimeoutError:
+            assert self._boot_timeout is not None
+            raise BootTimeoutError(self._boot_timeout) from None
 
     def _check_places(self) -> None:
         """A process started in a directory that does not exist fails as if its program did not."""

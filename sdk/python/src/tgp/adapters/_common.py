@@ -9,9 +9,16 @@ from typing import Any
 
 from .._core import KernelBase, call_params, read_result, wait
 from .._json import is_object
-from ..errors import KernelClosedError, KernelExitedError, KernelNotFoundError, ProtocolError, TGPError
+from ..errors import (
+    BootTimeoutError,
+    KernelClosedError,
+    KernelExitedError,
+    KernelNotFoundError,
+    ProtocolError,
+    TGPError,
+)
 
-CONNECTION_ERRORS = (KernelClosedError, KernelExitedError, KernelNotFoundError, ProtocolError)
+CONNECTION_ERRORS = (BootTimeoutError, KernelClosedError, KernelExitedError, KernelNotFoundError, ProtocolError)
 """These are for the application: no model can repair them."""
 
 
