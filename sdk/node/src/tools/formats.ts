@@ -1,6 +1,9 @@
 /** Tools in the formats of providers and frameworks. */
 
+import { checkNames } from '../checks.js';
+import { TGPError } from '../errors.js';
 import type { JsonSchema } from '../options.js';
+import { suggestion } from '../suggest.js';
 import { executeToolCall } from './execute.js';
 import type { AgentTool, ToolSet } from './tool.js';
 
@@ -24,6 +27,8 @@ export interface OpenAIResponsesTool {
   strict: false;
 }
 
+const APIS: readonly string[] = ['chat', 'responses'];
+
 /** For `openai`: chat completions, or responses with `{ api: 'responses' }`. */
 export function toOpenAITools(tools: ToolSet, options?: { api: 'chat' }): OpenAIChatTool[];
 export function toOpenAITools(tools: ToolSet, options: { api: 'responses' }): OpenAIResponsesTool[];
@@ -31,6 +36,11 @@ export function toOpenAITools(
   tools: ToolSet,
   options: { api: 'chat' | 'responses' } = { api: 'chat' },
 ): (OpenAIChatTool | OpenAIResponsesTool)[] {
+  checkNames('EVALIDATION', options, ['api'], 'option', '`toOpenAITools()`');
+  const { api }: { api?: string } = options;
+  if (api !== undefined && !APIS.includes(api)) {
+    throw new TGPError('EVALIDATION', `unknown api \`${String(api)}\` of \`toOpenAITools()\``, { help: suggestion(String(api), APIS) });
+  }
   return Object.entries(tools).map(([name, { description, inputSchema }]) => {
     const parameters = inputSchema.jsonSchema;
     return options.api === 'responses'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { createMemoryVFS, createSqlTools, TGP } from '@tgp/core';
+import { createMemoryVFS, createSqlTools, TGP, tgpTools, toOpenAITools } from '@tgp/core';
 import { FAKE_KERNEL, fakeKernel, silent } from '../support/fake.mjs';
 
 /** Each case: the options, the message, the help. */
@@ -100,4 +100,16 @@ test('bug: a boot that took too long had other words than in Python, and no next
     message: 'the kernel did not boot within 0.3 s',
     help: '`tgp doctor` checks this machine; allow more time if tools are pulled from a slow remote',
   });
+});
+
+test('bug: `tgpTools` and `toOpenAITools` ignored options that they do not know', (t) => {
+  const kernel = fakeKernel(t);
+  const refuses = (work, code, message, help) =>
+    assert.throws(work, (error) => error.code === code && message.test(error.message) && help.test(error.help));
+  refuses(() => tgpTools(kernel, { names: ['exec_tool'] }), 'EVALIDATION', /^unknown option `names` of `tgpTools\(\)`$/, /`only`/);
+  refuses(() => tgpTools(kernel, { only: 'exec_tool' }), 'EVALIDATION', /^`only` of `tgpTools\(\)` is a string, expected a list of names$/, /\['exec_tool'\]/);
+  refuses(() => tgpTools({ only: ['exec_tool'] }), 'ECONFIG', /^the kernel of tgpTools\(\) is an object, expected a TGP$/, /new TGP/);
+  refuses(() => toOpenAITools(tgpTools(kernel), { api: 'response' }), 'EVALIDATION', /^unknown api `response`/, /did you mean `responses`\?/);
+  refuses(() => toOpenAITools(tgpTools(kernel), { only: [] }), 'EVALIDATION', /^unknown option `only` of `toOpenAITools\(\)`$/, /`api`/);
+  assert.deepEqual(Object.keys(tgpTools(kernel, { only: ['exec_tool'] })), ['exec_tool']);
 });

@@ -375,6 +375,9 @@ def select(names: Iterable[str] | None) -> list[Any]:
     """The static definitions with these names, all of them without names."""
     if names is None:
         return list(_definitions.TOOL_DEFINITIONS)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        shown = names if isinstance(names, str) else "exec_tool"
+        raise TypeError(f"`names` is {kind_of(names)}, expected a list of names, such as `names=[{shown!r}]`")
     known = {tool["name"]: tool for tool in _definitions.TOOL_DEFINITIONS}
     wanted = list(names)
     for name in wanted:
