@@ -1,5 +1,6 @@
 /** What an executor of the application is and returns. A mistake names the executor, and what is expected of it. */
 
+import { isRecord } from '../checks.js';
 import { TGPError } from '../errors.js';
 import { kindOf } from '../json.js';
 import { suggestion } from '../suggest.js';
@@ -29,9 +30,13 @@ export function checkedExecutor(executor: SqlExecutor): SqlExecutor {
   return executor;
 }
 
+export function functionName(run: { name: string }): string {
+  return run.name === '' ? 'the SQL function' : `the SQL function \`${run.name}\``;
+}
+
 /** The rows that a function has returned. */
 export function functionRows(run: { name: string }, answer: unknown): readonly object[] {
-  const returned = `the SQL function${run.name === '' ? '' : ` \`${run.name}\``} returned`;
+  const returned = `${functionName(run)} returned`;
   if (!Array.isArray(answer)) {
     throw wrong(`${returned} ${kindOf(answer)}, expected a list of rows`);
   }
@@ -54,15 +59,24 @@ export function checkBegun(executor: object, transaction: unknown): void {
   }
 }
 
-/** What `execute` has returned. */
+/** What `execute` has returned. A field that is not there is empty for the kernel. */
 export function checkRows(executor: object, result: unknown): void {
   const returned = `\`execute\` of ${nameOf(executor)} returned`;
-  const { columns, rows, changed, truncated } = (result ?? {}) as Record<string, unknown>;
-  const isList = Array.isArray(columns) && Array.isArray(rows);
-  if (!isList || typeof changed !== 'number' || typeof truncated !== 'boolean') {
+  if (!isRecord(result)) {
     throw wrong(`${returned} ${kindOf(result)}, expected an object with \`columns\`, \`rows\`, \`changed\`, \`truncated\``);
   }
-  for (const [number, row] of rows.entries()) {
+  const { columns = [], rows = [], changed = 0, truncated = false } = result;
+  for (const [name, value, isRight, expected] of [
+    ['columns', columns, Array.isArray(columns), 'a list of names'],
+    ['rows', rows, Array.isArray(rows), 'a list'],
+    ['changed', changed, typeof changed === 'number', 'a number'],
+    ['truncated', truncated, typeof truncated === 'boolean', 'a boolean'],
+  ] as const) {
+    if (!isRight) {
+      throw wrong(`${returned} ${kindOf(value)} as \`${name}\`, expected ${expected}`);
+    }
+  }
+  for (const [number, row] of (rows as unknown[]).entries()) {
     if (!isRecord(row)) {
       throw wrong(`${returned} ${kindOf(row)} as row ${number}, expected an object with a value for each column`);
     }
@@ -73,10 +87,6 @@ export function checkRows(executor: object, result: unknown): void {
 function nameOf(executor: object): string {
   const name: unknown = Object.getPrototypeOf(executor)?.constructor?.name;
   return typeof name === 'string' && name !== 'Object' && name !== '' ? `the SQL executor \`${name}\`` : 'the SQL executor';
-}
-
-function isRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function wrong(message: string): TGPError {

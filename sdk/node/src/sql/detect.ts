@@ -2,7 +2,7 @@
 
 import { TGPError } from '../errors.js';
 import { kindOf } from '../json.js';
-import { checkDialect, checkedExecutor, functionRows } from './check.js';
+import { checkDialect, checkedExecutor, functionName, functionRows } from './check.js';
 import type { SqlDialect, SqlExecutor, SqlFunction, SqlRow } from './executor.js';
 import { mysqlExecutor, type MysqlSource } from './mysql.js';
 import { postgresExecutor, type PgClient, type PgPool } from './postgres.js';
@@ -44,7 +44,7 @@ export function sqlExecutor(source: SqlSource): SqlExecutor | UndeterminedExecut
 function makeExecutor(source: SqlSource): SqlExecutor | UndeterminedExecutor {
   if (typeof source === 'function') {
     if (source.dialect !== undefined) {
-      checkDialect(source.dialect, `the SQL function \`${source.name}\``);
+      checkDialect(source.dialect, functionName(source));
     }
     return functionExecutor(source);
   }

@@ -106,6 +106,12 @@ test('bug: a wrong executor of SQL was noticed by the kernel, or not at all', as
     '`execute` of the SQL executor returned an array, expected an object with `columns`, `rows`, `changed`, `truncated`',
   );
   assert.equal(
+    (await failure(executor(undefined, { columns: ['n'], rows: 5 }), 'execute')).message,
+    '`execute` of the SQL executor returned a number as `rows`, expected a list',
+  );
+  const { result } = await ask(fakeKernel(t, { sql: executor(undefined, { changed: 1 }) }), 'host/sql/execute', params);
+  assert.deepEqual(result, { changed: 1 }, 'fields that are not there are empty');
+  assert.equal(
     (await failure(executor(undefined, { columns: ['n'], rows: [[1]], changed: 0, truncated: false }), 'execute')).message,
     '`execute` of the SQL executor returned an array as row 0, expected an object with a value for each column',
   );

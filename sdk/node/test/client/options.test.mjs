@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { createMemoryVFS, createSqlTools, TGP, tgpTools, toOpenAITools } from '@tgp/core';
+import { createMemoryVFS, createSqlTools, TGP, tgpTools, toAgentsTools, toAnthropicTools, toOpenAITools } from '@tgp/core';
 import { FAKE_KERNEL, fakeKernel, silent } from '../support/fake.mjs';
 
 /** Each case: the options, the message, the help. */
@@ -111,5 +111,11 @@ test('bug: `tgpTools` and `toOpenAITools` ignored options that they do not know'
   refuses(() => tgpTools({ only: ['exec_tool'] }), 'ECONFIG', /^the kernel of tgpTools\(\) is an object, expected a TGP$/, /new TGP/);
   refuses(() => toOpenAITools(tgpTools(kernel), { api: 'response' }), 'EVALIDATION', /^unknown api `response`/, /did you mean `responses`\?/);
   refuses(() => toOpenAITools(tgpTools(kernel), { only: [] }), 'EVALIDATION', /^unknown option `only` of `toOpenAITools\(\)`$/, /`api`/);
+  for (const convert of [toOpenAITools, toAnthropicTools, toAgentsTools]) {
+    for (const wrong of [kernel, undefined, ['exec_tool'], { a: 5 }]) {
+      refuses(() => convert(wrong), 'EVALIDATION', /^the tools of `to\w+\(\)` are .*, expected tools by name$/, /tgpTools\(kernel\)/);
+    }
+    assert.equal(convert(tgpTools(kernel, { only: ['exec_tool'] })).length, 1);
+  }
   assert.deepEqual(Object.keys(tgpTools(kernel, { only: ['exec_tool'] })), ['exec_tool']);
 });
