@@ -31,7 +31,7 @@ class DbApiExecutor(SqlExecutor):
 
     def __init__(self, connect: Callable[[], Any], dialect: Dialect) -> None:
         # A connection of `sqlite3` can be called, with a statement.
-        if not callable(connect) or hasattr(connect, "cursor"):
+        if not callable(connect) or (hasattr(connect, "cursor") and not isinstance(connect, type)):
             raise TypeError(
                 f"`connect` is {kind_of(connect)}, expected a function that returns a connection, "
                 "such as `lambda: sqlite3.connect(path)`"
