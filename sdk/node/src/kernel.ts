@@ -44,7 +44,7 @@ export interface CallOptions {
   dryRun?: boolean | undefined;
 }
 
-/** Limits of one run, at most those of the configuration. */
+/** Limits of one run. Higher ones than those of the configuration need an approval. */
 export interface ExecLimits {
   cpuMs?: number;
   wallMs?: number;
@@ -53,7 +53,6 @@ export interface ExecLimits {
 
 /** How a forged tool is run. */
 export interface ExecOptions extends CallOptions {
-  /** Other limits than those of the configuration. */
   limits?: ExecLimits | undefined;
 }
 
