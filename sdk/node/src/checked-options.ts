@@ -1,12 +1,10 @@
 /** Checks what an application passes, so that a mistake is reported where it was made. */
 
-import { TGPError, type TGPErrorCode } from './errors.js';
-import { checkJson, kindOf } from './json.js';
-import type { HostTools, TGPOptions } from './options.js';
+import { checkHostTools } from './checked-host-tools.js';
+import { checkNames, isRecord, wrong, type Names } from './checks.js';
+import { kindOf } from './json.js';
+import type { TGPOptions } from './options.js';
 import { suggestion } from './suggest.js';
-
-/** The compiler checks that these are all of them. */
-type Names<T> = Record<keyof T, true>;
 
 const OPTIONS: Names<TGPOptions> = {
   configFile: true,
@@ -25,21 +23,15 @@ const OPTIONS: Names<TGPOptions> = {
   bootTimeoutMs: true,
 };
 
-const HOST_TOOL_FIELDS: Names<HostTools[string][string]> = {
-  description: true,
-  input: true,
-  output: true,
-  effect: true,
-  execute: true,
-};
-
 const CONSENTS: readonly string[] = ['rules', 'effects'];
-const EFFECTS: readonly string[] = ['read', 'write', 'execute', 'network'];
+const LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'];
 const TEXTS = ['configFile', 'directory', 'binary', 'session'] as const;
 
-/** As the kernel takes them. */
-const MODULE = /^[a-z][a-z0-9-]{0,39}$/;
-const FUNCTION = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const LOGGER_METHODS = ['debug', 'info', 'warn', 'error'] as const;
+const VFS_METHODS = ['readFile', 'writeFile', 'remove', 'exists', 'listFiles'] as const;
+const VFS_OPTIONAL_METHODS = ['readBytes', 'entry', 'entries', 'apply'] as const;
+/** The longest that a timer of Node can wait. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Throws `ECONFIG` for an option that does not exist or cannot be used. */
 export function checkOptions(options: TGPOptions): void {
@@ -58,91 +50,73 @@ export function checkOptions(options: TGPOptions): void {
   if (options.consent !== undefined && !CONSENTS.includes(options.consent)) {
     throw wrong(`unknown consent \`${String(options.consent)}\``, suggestion(String(options.consent), CONSENTS));
   }
+  if (options.logLevel !== undefined && !LEVELS.includes(options.logLevel)) {
+    throw wrong(`unknown logLevel \`${String(options.logLevel)}\``, suggestion(String(options.logLevel), LEVELS));
+  }
+  const { logger, vfs, bootTimeoutMs } = options;
+  if (logger !== undefined) {
+    checkMethods('logger', logger, LOGGER_METHODS, [], 'such as `console`, or a logger of pino or winston');
+  }
+  if (vfs !== undefined) {
+    const help = 'pass `createMemoryVFS()`, `createNodeVFS(directory)` or an adapter of your own';
+    checkMethods('vfs', vfs, VFS_METHODS, VFS_OPTIONAL_METHODS, help);
+  }
+  if (bootTimeoutMs !== undefined && !(Number.isInteger(bootTimeoutMs) && bootTimeoutMs > 0 && bootTimeoutMs <= MAX_TIMER_MS)) {
+    const shown = typeof bootTimeoutMs === 'number' ? bootTimeoutMs : kindOf(bootTimeoutMs);
+    throw wrong(`\`bootTimeoutMs\` is ${shown}, expected a whole number of milliseconds above 0`, `at most ${MAX_TIMER_MS}`);
+  }
+  checkClient(options.client);
+  checkEnvironment(options.env);
   checkHostTools(options.hostTools);
 }
 
-/** Throws for a name that is not known: a misspelled option would be ignored. */
-export function checkNames(
-  code: TGPErrorCode,
-  given: object,
-  known: readonly string[],
-  kind: string,
-  place: string,
+/** An object of the application with functions that the client calls. */
+function checkMethods(
+  option: string,
+  value: unknown,
+  needed: readonly string[],
+  optional: readonly string[],
+  help: string,
 ): void {
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name)) {
-      throw new TGPError(code, `unknown ${kind} \`${name}\` of ${place}`, { help: suggestion(name, known), field: name });
+  const expected = `expected an object with ${needed.map((name) => `\`${name}\``).join(', ')}`;
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) {
+    throw wrong(`\`${option}\` is ${kindOf(value)}, ${expected}`, help);
+  }
+  for (const name of [...needed, ...optional]) {
+    const method = (value as Record<string, unknown>)[name];
+    if (typeof method !== 'function' && !(method === undefined && optional.includes(name))) {
+      throw wrong(`\`${option}.${name}\` is ${kindOf(method)}, expected a function`, help);
     }
   }
 }
 
-function checkHostTools(hostTools: HostTools | undefined): void {
-  if (hostTools === undefined) {
+function checkClient(client: TGPOptions['client']): void {
+  if (client === undefined) {
     return;
   }
-  const example = 'write `hostTools: { mail: { send: { description, input, execute } } }`';
-  if (!isRecord(hostTools)) {
-    throw wrong(`\`hostTools\` is ${kindOf(hostTools)}, expected modules by name`, example);
+  const help = "pass `{ name: 'shop', version: '1.0' }`";
+  if (!isRecord(client)) {
+    throw wrong(`\`client\` is ${kindOf(client)}, expected an object with \`name\` and \`version\``, help);
   }
-  for (const [module, functions] of Object.entries(hostTools)) {
-    if (!MODULE.test(module)) {
-      const help = 'use 1 to 40 lower-case letters, digits and `-`, beginning with a letter, as in `host:mail`';
-      throw wrong(`invalid name \`${module}\` of a host module`, help);
-    }
-    if (!isRecord(functions)) {
-      throw wrong(`\`hostTools.${module}\` is ${kindOf(functions)}, expected functions by name`, example);
-    }
-    for (const [name, definition] of Object.entries(functions)) {
-      if (!FUNCTION.test(name)) {
-        const help = 'use letters, digits and `_`, and not a word of TypeScript';
-        throw wrong(`invalid name \`${name}\` of a function in \`host:${module}\``, help);
-      }
-      checkHostTool(`hostTools.${module}.${name}`, definition);
+  checkNames('ECONFIG', client, ['name', 'version'], 'field', '`client`');
+  for (const name of ['name', 'version'] as const) {
+    if (typeof client[name] !== 'string') {
+      throw wrong(`\`client.${name}\` is ${kindOf(client[name])}, expected a string`, help);
     }
   }
 }
 
-function checkHostTool(path: string, definition: HostTools[string][string]): void {
-  const shape = 'pass an object `{ description, input, output, effect, execute }`';
-  if (!isRecord(definition)) {
-    throw wrong(`\`${path}\` is ${kindOf(definition)}, expected an object with \`execute\``, shape);
-  }
-  checkNames('ECONFIG', definition, Object.keys(HOST_TOOL_FIELDS), 'field', `\`${path}\``);
-  const { description, input, output, effect, execute } = definition;
-  if (typeof execute !== 'function') {
-    throw wrong(`\`${path}.execute\` is ${kindOf(execute)}, expected a function`, shape);
-  }
-  if (typeof description !== 'string') {
-    throw wrong(`\`${path}.description\` is ${kindOf(description)}, expected a string`, 'say in a sentence what it does');
-  }
-  if (effect !== undefined && !EFFECTS.includes(effect)) {
-    throw wrong(`unknown effect \`${String(effect)}\` of \`${path}\``, suggestion(String(effect), EFFECTS));
-  }
-  checkSchema(`${path}.input`, input);
-  checkSchema(`${path}.output`, output);
-}
-
-function checkSchema(path: string, schema: unknown): void {
-  if (schema === undefined) {
+function checkEnvironment(env: TGPOptions['env']): void {
+  if (env === undefined) {
     return;
   }
-  if (!isRecord(schema)) {
-    throw wrong(`\`${path}\` is ${kindOf(schema)}, expected a JSON Schema`, "such as `{ type: 'object', properties: { … } }`");
+  const help = "pass texts by name, such as `{ ...process.env, A: 'b' }`";
+  if (!isRecord(env)) {
+    throw wrong(`\`env\` is ${kindOf(env)}, expected an object`, help);
   }
-  if ('~standard' in schema) {
-    throw wrong(`\`${path}\` is a schema of a library, expected a JSON Schema`, 'for zod, pass `z.toJSONSchema(schema)`');
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && typeof value !== 'string') {
+      throw wrong(`\`env.${name}\` is ${kindOf(value)}, expected a string`, help);
+    }
   }
-  try {
-    checkJson(schema, path);
-  } catch (error) {
-    throw error instanceof TGPError ? new TGPError('ECONFIG', error.message, { ...error.details }) : error;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function wrong(message: string, help: string): TGPError {
-  return new TGPError('ECONFIG', message, { help });
 }

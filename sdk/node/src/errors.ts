@@ -120,7 +120,16 @@ export function errorToRpc(error: unknown): RpcError {
   if (error instanceof TGPError && known !== undefined) {
     return { code: -32000, message: error.message, data: { ...error.toJSON(), code: known } };
   }
-  return { code: -32000, message: messageOf(error) };
+  return { code: -32000, message: classAndMessageOf(error) };
+}
+
+/** `TypeError: …`. The class `Error` says nothing, and is left out. */
+export function classAndMessageOf(error: unknown): string {
+  if (!(error instanceof Error) || error instanceof TGPError) {
+    return messageOf(error);
+  }
+  const name = error.name === 'Error' ? error.constructor.name : error.name;
+  return name === 'Error' || error.message === '' ? messageOf(error) : `${name}: ${error.message}`;
 }
 
 export function messageOf(error: unknown): string {

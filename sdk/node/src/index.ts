@@ -1,6 +1,6 @@
 /** `@tgp/core`: the kernel of TGP for Node. `docs/node.md` explains it. */
 
-export { TGP, type CallOptions } from './kernel.js';
+export { TGP, type CallOptions, type ExecLimits, type ExecOptions } from './kernel.js';
 export { ERROR_CODES, TGPError, type KnownErrorCode, type SourceLocation, type TGPErrorCode } from './errors.js';
 export type {
   ApprovalAnswer,

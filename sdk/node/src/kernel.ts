@@ -3,7 +3,8 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-import { checkNames, checkOptions } from './checked-options.js';
+import { checkOptions } from './checked-options.js';
+import { checkNames } from './checks.js';
 import { DEFINITIONS_HASH, GENERATED_WITH, STATIC_PROMPT } from './definitions.gen.js';
 import { errorFromWire, shutDownError, TGPError } from './errors.js';
 import { Host } from './host/host.js';
@@ -32,6 +33,7 @@ import { VERSION } from './version.js';
 
 const PROTOCOL_VERSION = 1;
 const BOOT_TIMEOUT_MS = 120_000;
+const BOOT_HELP = '`tgp doctor` checks this machine; allow more time if tools are pulled from a slow remote';
 /** How long `shutdown()` waits for calls that are under way. */
 const SHUTDOWN_MS = 60_000;
 
@@ -42,7 +44,20 @@ export interface CallOptions {
   dryRun?: boolean | undefined;
 }
 
+/** Limits of one run. Higher ones than those of the configuration need an approval. */
+export interface ExecLimits {
+  cpuMs?: number;
+  wallMs?: number;
+  memoryMb?: number;
+}
+
+/** How a forged tool is run. */
+export interface ExecOptions extends CallOptions {
+  limits?: ExecLimits | undefined;
+}
+
 const CALL_OPTIONS = ['signal', 'dryRun'];
+const EXEC_OPTIONS = [...CALL_OPTIONS, 'limits'];
 const RUN_OPTIONS = ['task', 'provider', 'model', 'maxSteps', 'consent', 'signal'];
 
 /** A process of the kernel that has booted. */
@@ -61,6 +76,8 @@ export class TGP implements AsyncDisposable {
   readonly #host: Host;
   readonly #sessions = new Map<number, (event: SessionRunEvent) => void>();
   #booted: Promise<Booted> | undefined;
+  /** Resolve when a call that has begun was sent; a process is shut down after that. */
+  readonly #unsent = new Set<Promise<void>>();
   /** The process before this one, which finishes its calls. */
   #retired: Promise<void> = Promise.resolve();
   #info: InitializeResult | undefined;
@@ -109,8 +126,11 @@ export class TGP implements AsyncDisposable {
   }
 
   /** Runs a forged tool and returns its result. */
-  async exec<Result = any>(path: string, args: object = {}, options: CallOptions = {}): Promise<Result> {
-    const data = await this.call<{ result?: Result }>('exec_tool', { path, args }, options);
+  async exec<Result = any>(path: string, args: object = {}, options: ExecOptions = {}): Promise<Result> {
+    checkNames('EVALIDATION', options, EXEC_OPTIONS, 'option', '`exec()`');
+    const { limits, ...call } = options;
+    const params = limits === undefined ? { path, args } : { path, args, limits };
+    const data = await this.call<{ result?: Result }>('exec_tool', params, call);
     return (data?.result ?? null) as Result;
   }
 
@@ -186,8 +206,12 @@ export class TGP implements AsyncDisposable {
     this.#booted = undefined;
     if (booted !== undefined) {
       const before = this.#retired;
+      const unsent = [...this.#unsent];
       this.#retired = booted
-        .then(({ process }) => process.shutdown(SHUTDOWN_MS))
+        .then(async ({ process }) => {
+          await Promise.all(unsent);
+          await process.shutdown(SHUTDOWN_MS);
+        })
         .catch(() => {})
         .then(() => before);
     }
@@ -200,8 +224,19 @@ export class TGP implements AsyncDisposable {
     onSend?: (id: number) => void,
   ): Promise<unknown> {
     signal?.throwIfAborted();
-    const { process } = await untilAborted(this.#boot(), signal);
-    return process.request(method, params, onSend === undefined ? { signal } : { signal, onSend });
+    let leave = (): void => {};
+    const unsent = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    this.#unsent.add(unsent);
+    try {
+      const { process } = await untilAborted(this.#boot(), signal);
+      // Not awaited here: the request is sent when this returns.
+      return process.request(method, params, onSend === undefined ? { signal } : { signal, onSend });
+    } finally {
+      this.#unsent.delete(unsent);
+      leave();
+    }
   }
 
   #boot(): Promise<Booted> {
@@ -282,7 +317,7 @@ export class TGP implements AsyncDisposable {
       return (await kernel.request('initialize', params, { signal: timeout })) as InitializeResult;
     } catch (error) {
       if (timeout.aborted && error === timeout.reason) {
-        throw new TGPError('EINTERNAL', `the kernel did not boot within ${timeoutMs} ms`);
+        throw new TGPError('EINTERNAL', `the kernel did not boot within ${timeoutMs / 1000} s`, { help: BOOT_HELP });
       }
       throw error;
     }

@@ -1,6 +1,7 @@
 /** The kernels of this process that are not shut down. */
 
 import { TGPError } from './errors.js';
+import { kindOf } from './json.js';
 import type { TGP } from './kernel.js';
 
 /** Two copies of this package in one process share the list. */
@@ -19,6 +20,15 @@ export function addKernel(kernel: TGP): void {
 
 export function removeKernel(kernel: TGP): void {
   kernels().delete(kernel);
+}
+
+/** A copy of this package has a class of its own, so a kernel is known by its methods. */
+export function checkKernel(caller: string, kernel: unknown): void {
+  const methods = (kernel ?? {}) as Partial<TGP>;
+  if (typeof methods.call !== 'function' || typeof methods.useSql !== 'function') {
+    const help = 'create it with `new TGP({ … })`';
+    throw new TGPError('ECONFIG', `the kernel of ${caller} is ${kindOf(kernel)}, expected a TGP`, { help, field: 'kernel' });
+  }
 }
 
 /** The only kernel of the process. */

@@ -40,7 +40,7 @@ VALUES = {
     "__version__": ("str", "The version of the package."),
 }
 # The client's own side of the connection.
-INTERNAL = {"to_wire"}
+INTERNAL = {"known_options", "to_wire"}
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.AnnAssign
 
@@ -100,8 +100,9 @@ def exported() -> list[str]:
 
 
 def signature(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The source of a function up to its body, with its decorators."""
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    """The source of a function up to its body, with those of its decorators that are not internal."""
+    shown = [decorator for decorator in node.decorator_list if ast.unparse(decorator) not in INTERNAL]
+    first = min([node.lineno, *(decorator.lineno for decorator in shown)])
     body = node.body[0]
     text = module.text(first, body.lineno)
     # The body begins on the line of the colon, or on one of its own.

@@ -115,6 +115,9 @@ def main() -> None:
         # A kernel ends when its input ends.
         while sys.stdin.buffer.readline():
             pass
+    elif behaviour == "end-at-shutdown":
+        while receive().get("method") != "shutdown":
+            pass
     elif behaviour == "die":
         receive()
         print("x" * 200_000, file=sys.stderr)

@@ -294,3 +294,22 @@ def test_an_unknown_name() -> None:
 
     with pytest.raises(ValueError, match="unknown tool `nothing`"):
         tools(["nothing"])
+
+
+def test_bug_a_text_as_the_names_of_tools_was_a_list_of_letters() -> None:
+    from tgp.adapters import anthropic, openai_agents, pydantic_ai
+
+    text: Any = "exec_tool"
+    kernel = TGP()
+    for select in (
+        lambda: anthropic.tools(text),
+        lambda: anthropic.runner_tools(kernel, text),
+        lambda: openai_agents.tools(kernel, text),
+        lambda: pydantic_ai.toolset(kernel, text),
+    ):
+        with pytest.raises(
+            TypeError, match=r"`names` is a str, expected a list of names, such as `names=\['exec_tool'\]`"
+        ):
+            select()
+    with pytest.raises(ValueError, match=r"unknown tool `exec_tol`: did you mean `exec_tool`\?"):
+        anthropic.tools(["exec_tol"])

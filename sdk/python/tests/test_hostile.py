@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 from conftest import MakeBinary
 
 import tgp
-from tgp import TGP, AsyncTGP, KernelExitedError, ProtocolError, TGPError
+from tgp import TGP, AsyncTGP, BootTimeoutError, KernelExitedError, KernelNotFoundError, ProtocolError, TGPError
 from tgp._process import LOG_TAIL_BYTES
 
 SOURCE = Path(tgp.__file__).parent.parent
@@ -77,9 +79,23 @@ def test_a_kernel_that_dies_at_boot(fake: MakeBinary) -> None:
 
 
 def test_a_kernel_that_never_boots(fake: MakeBinary) -> None:
+    with TGP(binary=fake("boot-silence"), boot_timeout=0.3) as kernel, pytest.raises(BootTimeoutError) as raised:
+        kernel.boot()
+    # As Node has it.
+    assert isinstance(raised.value, TimeoutError)
+    for error in (raised.value, pickle.loads(pickle.dumps(raised.value)), copy.copy(raised.value)):
+        assert isinstance(error, BootTimeoutError)
+        assert (error.code, error.message) == ("EINTERNAL", "the kernel did not boot within 0.3 s")
+        assert error.help == "`tgp doctor` checks this machine; allow more time if tools are pulled from a slow remote"
+
+
+def test_bug_a_program_that_never_speaks_was_a_boot_that_took_too_long(tmp_path: Path) -> None:
+    program = tmp_path / "hang"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo "other 1.0"\nexec sleep 600\n')
+    program.chmod(0o755)
     with (
-        TGP(binary=fake("boot-silence"), boot_timeout=0.3) as kernel,
-        pytest.raises(TimeoutError, match="did not boot"),
+        TGP(binary=program, boot_timeout=0.3) as kernel,
+        pytest.raises(KernelNotFoundError, match=r"is not the program `tgp`: it prints `other 1\.0`"),
     ):
         kernel.boot()
 

@@ -23,6 +23,7 @@ from tgp import (
     KernelClosedError,
     KernelExitedError,
     KernelNotFoundError,
+    StatementExecutor,
     TGPError,
 )
 
@@ -196,3 +197,95 @@ def test_the_log_of_a_boot_that_failed_is_in_the_error_alone(
     ):
         kernel.boot()
     assert caplog.records == []
+
+
+def test_bug_an_executor_without_transactions_was_never_mentioned(
+    fake: MakeBinary, caplog: pytest.LogCaptureFixture
+) -> None:
+    executor = StatementExecutor(lambda _sql, _parameters: [], "sqlite")
+    with TGP(binary=fake("serve"), sql=executor) as kernel:
+        for _ in range(2):
+            kernel.boot()
+            os.kill(pid_of(kernel), signal.SIGKILL)
+            with pytest.raises(KernelExitedError):
+                kernel.call("echo")
+                kernel.call("echo")
+        kernel.boot()
+    warnings = [record for record in caplog.records if "has no transactions" in record.message]
+    assert [record.message for record in warnings] == [
+        "the SQL executor has no transactions: each statement is on its own and stays when a run fails"
+    ]
+    assert warnings[0].levelname == "WARNING"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"configfile": "x"}, TypeError, "unknown option `configfile` of `TGP()`: did you mean `config_file`?"),
+        ({"zebra": 1}, TypeError, "unknown option `zebra` of `TGP()`: expected one of directory, config_file"),
+        ({"directory": 42}, TypeError, "`directory` is an int, expected a path, a str or os.PathLike"),
+        ({"config_file": b"x"}, TypeError, "`config_file` is a bytes, expected a path"),
+        ({"binary": ["tgp"]}, TypeError, "`binary` is a list, expected a path"),
+        ({"client": 5}, TypeError, "`client` is an int, expected a str"),
+        ({"session": b"x"}, TypeError, "`session` is a bytes, expected a str"),
+        ({"env": {"A": 1}}, TypeError, "`env['A']` is an int, expected a str"),
+        ({"env": {1: "a"}}, TypeError, "`env` has an int as a name, expected a str"),
+        ({"env": ["A=1"]}, TypeError, "`env` is a list, expected variables by name"),
+        ({"boot_timeout": "10"}, TypeError, "`boot_timeout` is a str, expected a number of seconds, or None"),
+        ({"boot_timeout": True}, TypeError, "`boot_timeout` is a bool"),
+        ({"boot_timeout": -1}, ValueError, "`boot_timeout` is -1, expected a number of seconds above 0, or None"),
+        ({"boot_timeout": float("nan")}, ValueError, "`boot_timeout` is nan"),
+        ({"shutdown_timeout": None}, TypeError, "`shutdown_timeout` is None, expected a number of seconds"),
+        ({"shutdown_timeout": -0.5}, ValueError, "`shutdown_timeout` is -0.5, expected a number of seconds that is not"),
+        ({"host_tools": 5}, TypeError, "`host_tools` is an int, expected functions by module and name, or a list"),
+        ({"host_tools": "mail"}, TypeError, "`host_tools` is a str"),
+    ],
+)
+def test_bug_wrong_options_were_noticed_by_the_first_call(
+    options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    for client in (TGP, AsyncTGP):
+        with pytest.raises(kind) as raised:
+            client(**options)
+        assert message.replace("TGP()", f"{client.__name__}()") in str(raised.value)
+
+
+def test_bug_a_wrong_timeout_of_a_call_was_an_error_of_python(fake: MakeBinary) -> None:
+    wrong: Any = "10"
+    with TGP(binary=fake("serve")) as kernel:
+        with pytest.raises(TypeError, match="`timeout` is a str, expected a number of seconds"):
+            kernel.call("echo", timeout=wrong)
+        with pytest.raises(ValueError, match="`timeout` is -1, expected a number of seconds that is not negative"):
+            kernel.call("echo", timeout=-1)
+
+    async def main() -> None:
+        async with AsyncTGP(binary=fake("serve")) as kernel:
+            with pytest.raises(TypeError, match="`timeout` is a str"):
+                await kernel.call("echo", timeout=wrong)
+
+    asyncio.run(main())
+
+
+def test_bug_names_and_schemas_of_host_tools_were_refused_by_the_kernel() -> None:
+    def send(to: str) -> None: ...
+
+    wrong: list[tuple[Any, str]] = [
+        ({"mail": {"delete": send}}, "invalid name `delete` of a function in `host:mail`: .* not a word of TypeScript"),
+        ({"mail": {"then": send}}, "invalid name `then`"),
+        ({"mail": {5: send}}, "invalid name `5`"),
+        ({5: {"send": send}}, "invalid name `5` of a host module"),
+        ({"mail": {}}, "`host:mail` has no functions: add one, or leave the module out"),
+        ([HostModule("mail")], "`host:mail` has no functions"),
+        (
+            {"mail": {"send": HostTool(send, input_schema={"type": "string"})}},
+            "`input_schema` of `host:mail/send` has the type `string`: expected `object`",
+        ),
+        (
+            {"mail": {"send": HostTool(send, output_schema={"type": "sting"})}},
+            r"unknown type `sting` in `output_schema` of `host:mail/send`: did you mean `string`\?",
+        ),
+    ]
+    for host_tools, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            TGP(host_tools=host_tools)
+    TGP(host_tools={"mail": {"send": HostTool(send, input_schema={}, output_schema={"type": ["string", "null"]})}})

@@ -1,6 +1,6 @@
 /** What the application does for the kernel: approvals, functions, SQL, files. */
 
-import { messageOf, TGPError } from '../errors.js';
+import { classAndMessageOf, messageOf, TGPError } from '../errors.js';
 import { checkJson } from '../json.js';
 import type { Log } from '../logger.js';
 import type { TGPOptions } from '../options.js';
@@ -80,7 +80,25 @@ export class Host {
       'host/files/apply': files && ((params: FileApplyParams) => files.apply(params)),
     };
     const handler = Object.hasOwn(handlers, method) && handlers[method];
-    return handler ? handler(params, signal) : undefined;
+    return handler ? this.#reported(method, params, signal, handler) : undefined;
+  }
+
+  /**
+   * Logs where a function of the application threw: the kernel, and so the caller, gets the message alone. A `TGPError` is an
+   * answer that the function chose, and a cancelled call is of no more interest.
+   */
+  async #reported(method: string, params: unknown, signal: AbortSignal, handler: Handler): Promise<unknown> {
+    try {
+      return await handler(params, signal);
+    } catch (error) {
+      if (!(error instanceof TGPError || signal.aborted)) {
+        const { module, name } = (params ?? {}) as Partial<HostCallParams>;
+        const shown = method === 'host/call' ? `host:${module}/${name}` : method.replace('host/', '');
+        const stack = error instanceof Error ? (error.stack ?? classAndMessageOf(error)) : String(error);
+        this.#log.write('error', `\`${shown}\` of the application threw ${stack}`);
+      }
+      throw error;
+    }
   }
 
   async #approve(request: ApproveParams, signal: AbortSignal): Promise<ApproveResult> {
@@ -126,7 +144,7 @@ function checkResult(result: unknown): void {
     checkJson(result, 'result', { bigint: true });
   } catch (error) {
     // Without a code: the arguments of the call are not at fault.
-    throw new Error(messageOf(error), { cause: error });
+    throw new TGPError('', messageOf(error), {}, { cause: error });
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { TGPError } from '../errors.js';
 import { kindOf } from '../json.js';
+import { checkDialect, checkedExecutor, functionName, functionRows } from './check.js';
 import type { SqlDialect, SqlExecutor, SqlFunction, SqlRow } from './executor.js';
 import { mysqlExecutor, type MysqlSource } from './mysql.js';
 import { postgresExecutor, type PgClient, type PgPool } from './postgres.js';
@@ -42,11 +43,14 @@ export function sqlExecutor(source: SqlSource): SqlExecutor | UndeterminedExecut
 
 function makeExecutor(source: SqlSource): SqlExecutor | UndeterminedExecutor {
   if (typeof source === 'function') {
+    if (source.dialect !== undefined) {
+      checkDialect(source.dialect, functionName(source));
+    }
     return functionExecutor(source);
   }
   const has = (...names: string[]): boolean => names.every((name) => name in source);
   if (has('dialect', 'execute')) {
-    return source as SqlExecutor;
+    return checkedExecutor(source as SqlExecutor);
   }
   if (has('prepare', 'pragma')) {
     return betterSqliteExecutor(source as BetterSqliteDatabase);
@@ -96,10 +100,7 @@ function functionExecutor(run: SqlFunction): UndeterminedExecutor {
     dialect: run.dialect,
     ask: () => askDialect(run),
     async execute({ sql, parameters, maxRows }) {
-      const rows = await run(sql, [...parameters]);
-      if (!Array.isArray(rows)) {
-        throw new TGPError('ESQL', 'the SQL function has to return a list of rows');
-      }
+      const rows = functionRows(run, await run(sql, [...parameters]));
       const wanted = rows.slice(0, maxRows).map((row) => toJsonValue(row) as SqlRow);
       const columns = Object.keys(wanted[0] ?? {});
       return { columns, rows: wanted, changed: 0, truncated: rows.length > maxRows };

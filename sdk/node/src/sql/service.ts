@@ -10,6 +10,7 @@ import type {
   SqlExecuteResult,
   SqlSavepointParams,
 } from '../protocol.gen.js';
+import { checkBegun, checkRows } from './check.js';
 import type { UndeterminedExecutor } from './detect.js';
 import type { SqlExecutor, SqlTransaction } from './executor.js';
 import { parameterFromJson, sqlError } from './values.js';
@@ -21,6 +22,7 @@ export class SqlService {
   readonly executor: SqlExecutor | UndeterminedExecutor;
   readonly #log: Log;
   readonly #transactions = new Map<number, SqlTransaction>();
+  #hasWarned = false;
 
   constructor(executor: SqlExecutor | UndeterminedExecutor, log: Log) {
     this.executor = executor;
@@ -32,7 +34,9 @@ export class SqlService {
     const { executor } = this;
     const dialect = executor.dialect ?? (await this.#ask(executor as UndeterminedExecutor));
     const transactions = executor.begin !== undefined;
-    if (!transactions) {
+    if (!transactions && !this.#hasWarned) {
+      // A kernel that is started again has the same executor.
+      this.#hasWarned = true;
       this.#log.write('warn', 'the SQL executor has no transactions: each statement is on its own and stays when a run fails');
     }
     return {
@@ -52,6 +56,7 @@ export class SqlService {
       throw new TGPError('EBUDGET', `more than ${MAX_TRANSACTIONS} SQL transactions are open`);
     }
     const begun = await this.#driver(() => begin.call(this.executor, { readOnly, signal }));
+    checkBegun(this.executor, begun);
     if (signal.aborted) {
       await this.#rollback(begun);
       throw new TGPError('ESQL', 'the transaction was cancelled before it began');
@@ -65,6 +70,7 @@ export class SqlService {
     const parameters = params.parameters.map(parameterFromJson);
     const target = this.executor.begin === undefined ? this.executor : this.#transaction(params.transaction);
     const rows = await this.#driver(() => target.execute({ sql, parameters, maxRows, signal }));
+    checkRows(this.executor, rows);
     return { columns: rows.columns, rows: rows.rows, changed: rows.changed, truncated: rows.truncated };
   }
 

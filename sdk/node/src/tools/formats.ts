@@ -1,8 +1,11 @@
 /** Tools in the formats of providers and frameworks. */
 
+import { checkNames } from '../checks.js';
+import { TGPError } from '../errors.js';
 import type { JsonSchema } from '../options.js';
+import { suggestion } from '../suggest.js';
 import { executeToolCall } from './execute.js';
-import type { AgentTool, ToolSet } from './tool.js';
+import { checkTools, type AgentTool, type ToolSet } from './tool.js';
 
 /** The tools for the package `ai`, which takes them as they are. */
 export function formatTools<Names extends string>(tools: ToolSet<Names>): ToolSet<Names> {
@@ -24,6 +27,8 @@ export interface OpenAIResponsesTool {
   strict: false;
 }
 
+const APIS: readonly string[] = ['chat', 'responses'];
+
 /** For `openai`: chat completions, or responses with `{ api: 'responses' }`. */
 export function toOpenAITools(tools: ToolSet, options?: { api: 'chat' }): OpenAIChatTool[];
 export function toOpenAITools(tools: ToolSet, options: { api: 'responses' }): OpenAIResponsesTool[];
@@ -31,6 +36,12 @@ export function toOpenAITools(
   tools: ToolSet,
   options: { api: 'chat' | 'responses' } = { api: 'chat' },
 ): (OpenAIChatTool | OpenAIResponsesTool)[] {
+  checkTools('toOpenAITools()', tools);
+  checkNames('EVALIDATION', options, ['api'], 'option', '`toOpenAITools()`');
+  const { api }: { api?: string } = options;
+  if (api !== undefined && !APIS.includes(api)) {
+    throw new TGPError('EVALIDATION', `unknown api \`${String(api)}\` of \`toOpenAITools()\``, { help: suggestion(String(api), APIS) });
+  }
   return Object.entries(tools).map(([name, { description, inputSchema }]) => {
     const parameters = inputSchema.jsonSchema;
     return options.api === 'responses'
@@ -48,6 +59,7 @@ export interface AnthropicTool {
 
 /** For `@anthropic-ai/sdk`. */
 export function toAnthropicTools(tools: ToolSet): AnthropicTool[] {
+  checkTools('toAnthropicTools()', tools);
   return Object.entries(tools).map(([name, { description, inputSchema }]) => ({
     name,
     description,
@@ -69,6 +81,7 @@ export interface AgentsTool {
 
 /** For `@openai/agents`. A failed call is a result that the model reads. */
 export function toAgentsTools(tools: ToolSet): AgentsTool[] {
+  checkTools('toAgentsTools()', tools);
   return Object.entries(tools).map(([name, { description, inputSchema }]: [string, AgentTool]) => ({
     type: 'function',
     name,

@@ -1,9 +1,12 @@
 /** The tools of the kernel for an agent. */
 
+import { checkNames } from '../checks.js';
 import { DEFINITIONS, type KernelToolName } from '../definitions.gen.js';
 import { TGPError } from '../errors.js';
+import { kindOf } from '../json.js';
 import type { TGP } from '../kernel.js';
 import type { ToolInfo } from '../protocol.gen.js';
+import { checkKernel } from '../registry.js';
 import { nearest } from '../suggest.js';
 import { agentTool, type ToolSet } from './tool.js';
 
@@ -37,7 +40,13 @@ export function tgpTools<Name extends KernelToolName>(
   options: { only: readonly Name[] },
 ): ToolSet<Name>;
 export function tgpTools(kernel: TGP, options: TgpToolsOptions<KernelToolName> = {}): ToolSet {
+  checkKernel('tgpTools()', kernel);
+  checkNames('EVALIDATION', options, ['only'], 'option', '`tgpTools()`');
   const names: readonly string[] = options.only ?? DEFAULT_TOOLS;
+  if (!Array.isArray(names)) {
+    const message = `\`only\` of \`tgpTools()\` is ${kindOf(names)}, expected a list of names`;
+    throw new TGPError('EVALIDATION', message, { help: "such as `{ only: ['exec_tool'] }`", field: 'only' });
+  }
   return Object.fromEntries(names.map((name) => [name, agentTool(kernel, definitionOf(name))]));
 }
 

@@ -1,7 +1,9 @@
 /** Tools in the shape that agent frameworks take. */
 
-import type { TGP } from '../kernel.js';
+import { isRecord } from '../checks.js';
 import { describeError, TGPError } from '../errors.js';
+import { kindOf } from '../json.js';
+import type { TGP } from '../kernel.js';
 import type { JsonSchema } from '../options.js';
 import type { HostEffect, ToolInfo } from '../protocol.gen.js';
 
@@ -54,6 +56,17 @@ export function agentTool(kernel: TGP, { name, description, inputSchema, effect 
       }
     },
   };
+}
+
+/** Throws for anything but what `tgpTools` and `createSqlTools` return, such as the kernel itself. */
+export function checkTools(caller: string, tools: unknown): void {
+  const isTool = (tool: unknown): boolean => isRecord(tool) && typeof tool['execute'] === 'function' && isRecord(tool['inputSchema']);
+  // A kernel has no fields of its own that one could look at.
+  if (!isRecord(tools) || typeof tools['call'] === 'function' || !Object.values(tools).every(isTool)) {
+    throw new TGPError('EVALIDATION', `the tools of \`${caller}\` are ${kindOf(tools)}, expected tools by name`, {
+      help: 'pass `tgpTools(kernel)`, or several of them: `{ ...tgpTools(kernel), ...createSqlTools(database) }`',
+    });
+  }
 }
 
 /** Frameworks show a model only the message of an error, so it has to hold everything. */

@@ -77,7 +77,7 @@ test('an answer to a question that was not asked is ignored', async (t) => {
 });
 
 test('a kernel that does not boot', async (t) => {
-  await rejects(fakeKernel(t, { boot: 'never', bootTimeoutMs: 300 }).boot(), 'EINTERNAL', /did not boot within 300 ms/);
+  await rejects(fakeKernel(t, { boot: 'never', bootTimeoutMs: 300 }).boot(), 'EINTERNAL', /did not boot within 0\.3 s/);
   await rejects(fakeKernel(t, { boot: 'exit' }).boot(), 'EINTERNAL', /exit code 2.*no such option --stdio/s);
   await rejects(fakeKernel(t, { boot: 'error' }).boot(), 'ECONFIG', /1 wrong field/);
   await rejects(fakeKernel(t, { boot: 'other-version' }).boot(), 'ECONFIG', /another version of the protocol/);

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 
-import { FAKE_KERNEL, isAlive, until } from '../support/fake.mjs';
+import { FAKE_KERNEL, fakeKernel, isAlive, until } from '../support/fake.mjs';
 
 /** Runs an application that prints the id of its kernel's process. */
 async function application(body) {
@@ -45,3 +45,32 @@ for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT']) {
     await until(() => !isAlive(pid));
   });
 }
+
+test('bug: `shutdown` did not wait for a call that was just made', async (t) => {
+  for (const isBooted of [true, false]) {
+    for (const turns of [0, 1, 2, 5]) {
+      const kernel = fakeKernel(t);
+      if (isBooted) await kernel.boot();
+      const call = kernel.call('later', { ms: 50, value: 7 });
+      const listing = kernel.tools();
+      const run = kernel.run({ task: 'count' });
+      for (let turn = 0; turn < turns; turn++) await null;
+      const end = kernel.shutdown();
+      await assert.rejects(kernel.call('echo'), /was shut down/);
+      assert.equal(await call, 7, `booted: ${isBooted}, turns: ${turns}`);
+      assert.equal((await listing).length, 1);
+      assert.deepEqual(await run.summary, { steps: 3 });
+      await end;
+    }
+  }
+});
+
+test('a call that was aborted before it was sent does not hold up a shutdown', async (t) => {
+  const kernel = fakeKernel(t);
+  const abort = new AbortController();
+  const call = kernel.call('hang', {}, { signal: abort.signal });
+  abort.abort(new Error('the user left'));
+  const end = kernel.shutdown();
+  await assert.rejects(call, /the user left/);
+  await end;
+});

@@ -83,6 +83,7 @@ test('an aborted signal stops a run', { skip }, async (t) => {
   await kernel.call('write_file', { path: 'tools/endless.ts', content });
   const start = Date.now();
   await assert.rejects(kernel.exec('tools/endless.ts', {}, { signal: AbortSignal.timeout(300) }), { name: 'TimeoutError' });
+  await assert.rejects(kernel.exec('tools/endless.ts', {}, { limits: { cpuMs: 50 } }), { code: 'ERR_ISOLATE_TIMEOUT', message: /50 ms/ });
   assert.ok(Date.now() - start < 10_000);
   await kernel.shutdown();
   assert.match(tgp('--json', 'audit', 'verify'), /"ok":true/);

@@ -34,10 +34,24 @@ export function project(test, { config, files = {} } = {}) {
   const kernels = [];
   test.after(async () => {
     await Promise.all(kernels.map((kernel) => kernel.shutdown()));
-    // The kernel of an application that has ended writes its last records after that.
-    rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await removeTree(base);
   });
   return { directory, configFile, env, tgp, kernels };
+}
+
+/**
+ * The kernel of an application that has ended writes its last records after that, also into a directory whose files are gone
+ * already. `maxRetries` does not remove what came in between.
+ */
+async function removeTree(base) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return rmSync(base, { recursive: true, force: true });
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY' || attempt === 100) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
 }
 
 /** A kernel in a new project. */

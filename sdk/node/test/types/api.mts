@@ -53,6 +53,9 @@ expectType<Promise<void>>()(kernel.boot(), []);
 expectType<string>()(kernel.getSystemPrompt(), []);
 expectType<Promise<string>>()(kernel.systemPrompt(), []);
 expectType<Promise<number>>()(kernel.exec<number>('tools/math/fib.ts', { n: 10 }), []);
+void kernel.exec('tools/math/fib.ts', {}, { limits: { cpuMs: 50, memoryMb: 16 }, dryRun: true });
+// @ts-expect-error an unknown limit
+void kernel.exec('tools/math/fib.ts', {}, { limits: { cpu: 50 } });
 expectType<Promise<{ rows: string[] }>>()(kernel.call<{ rows: string[] }>('x', {}, { signal: AbortSignal.timeout(1), dryRun: true }), []);
 expectType<SourceLocation | undefined>()(new TGPError('ESQL', 'x').location, []);
 

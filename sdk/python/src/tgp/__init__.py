@@ -15,6 +15,7 @@ from ._sync import TGP, SessionRun
 from ._version import VERSION as __version__
 from .approval import Approval, ApprovalRequest
 from .errors import (
+    BootTimeoutError,
     KernelClosedError,
     KernelExitedError,
     KernelNotFoundError,
@@ -34,6 +35,7 @@ __all__ = [
     "ApprovalRequest",
     "AsyncSessionRun",
     "AsyncTGP",
+    "BootTimeoutError",
     "DbApiExecutor",
     "DirectoryVfs",
     "FileChange",

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ._protocol import InitializeResult, ToolInfo
 
 
+_TURNS = 4
+"""Turns of the event loop until a call whose task was just made has begun: that of the task, of ``wait_for``, of a timeout."""
+
+
 class AsyncSessionRun(AsyncIterator[Event]):
     """The events of a session, in order. ``summary`` is there after the last one. Closing it cancels the session."""
 
@@ -108,7 +112,13 @@ class AsyncTGP(KernelBase):
 
     async def shutdown(self) -> None:
         """Waits until calls have ended, and ends the kernel. Further calls fail."""
-        await asyncio.shield(asyncio.to_thread(self._shutdown))
+
+        async def end() -> None:
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            await asyncio.to_thread(self._shutdown)
+
+        await asyncio.shield(end())
 
     async def __aenter__(self) -> Self:
         return self
@@ -174,11 +184,7 @@ class AsyncTGP(KernelBase):
         return AsyncSessionRun(self._send_run, run_params(task, provider, model, max_steps, consent))
 
     async def _send_run(self, params: Mapping[str, Any], buffer: EventBuffer) -> None:
-        if self._needs_boot():
-            await self._boot_in_loop()
-        buffer.attach(self._request("session/run", params, buffer.push))
+        buffer.attach(await self._send_in_loop("session/run", params, buffer.push))
 
     async def _ask(self, method: str) -> Any:
-        if self._needs_boot():
-            await self._boot_in_loop()
-        return await asyncio.wrap_future(self._request(method, {}))
+        return await asyncio.wrap_future(await self._send_in_loop(method, {}))

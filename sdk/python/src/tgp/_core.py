@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,21 @@ from . import _definitions
 from ._binary import check_is_tgp, find_binary
 from ._host import Host, HostServices
 from ._json import is_object, kind_of
+from ._options import check_options, check_services, check_timeout, known_options
 from ._process import EXIT_SECONDS, KernelProcess
 from ._protocol import PROTOCOL_VERSION
 from ._rpc import Connection, EventHandler
 from ._suggest import suggestion
 from ._version import VERSION
-from .errors import KernelExitedError, ProtocolError, TGPError, from_wire, shut_down
+from .errors import (
+    BootTimeoutError,
+    KernelClosedError,
+    KernelExitedError,
+    ProtocolError,
+    TGPError,
+    from_wire,
+    shut_down,
+)
 from .host_tools import HostTools, collect
 from .sql import SqlExecutor
 from .vfs import Vfs
@@ -31,6 +41,8 @@ if TYPE_CHECKING:
     from .approval import Approve
 
 _logger = logging.getLogger("tgp")
+
+_NO_TRANSACTIONS = "the SQL executor has no transactions: each statement is on its own and stays when a run fails"
 
 
 class KernelBase:
@@ -53,6 +65,7 @@ class KernelBase:
         shutdown_timeout: Seconds that calls may take to end in ``shutdown()``, before the kernel is killed.
     """
 
+    @known_options
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
@@ -71,9 +84,15 @@ class KernelBase:
         boot_timeout: float | None = 120.0,
         shutdown_timeout: float = 30.0,
     ) -> None:
-        if consent not in ("rules", "effects"):
-            raise ValueError(f"unknown consent `{consent}`: {suggestion(str(consent), ['rules', 'effects'])}")
-        _check_services(approve, sql, files, logger)
+        check_options(
+            paths={"directory": directory, "config_file": config_file, "binary": binary},
+            texts={"client": client, "session": session},
+            consent=consent,
+            env=env,
+            boot_timeout=boot_timeout,
+            shutdown_timeout=shutdown_timeout,
+        )
+        check_services(approve, sql, files, logger)
         self._services = HostServices(approve, collect(host_tools), sql, files, logger)
         self._log = logger or _logger
         self._directory = None if directory is None else os.path.abspath(directory)
@@ -86,6 +105,7 @@ class KernelBase:
         self._boot_timeout = boot_timeout
         self._shutdown_timeout = shutdown_timeout
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._warned_of_sql = False
         self._reset()
 
     def _reset(self) -> None:
@@ -94,7 +114,10 @@ class KernelBase:
         self._connection: Connection | None = None
         self._finalizer: weakref.finalize[..., KernelBase] | None = None
         self._info: InitializeResult | None = None
+        self._closing = False
         self._closed = False
+        self._unsent: dict[object, int] = {}
+        self._all_sent = threading.Condition()
 
     @property
     def info(self) -> InitializeResult | None:
@@ -123,10 +146,10 @@ class KernelBase:
             host.connection = connection
             try:
                 future = connection.request("initialize", self._initialize_params())
-                self._info = self._read_info(wait(future, self._boot_timeout, "the kernel did not boot"))
+                self._info = self._read_info(self._wait_for_boot(future))
             except BaseException as error:
                 connection.close(0)
-                if isinstance(error, (KernelExitedError, ProtocolError)) and not connection.has_received:
+                if isinstance(error, (BootTimeoutError, KernelExitedError, ProtocolError)) and not connection.has_received:
                     check_is_tgp(binary, self._env, "the variable TGP_BIN" if self._binary is None else "`binary`")
                 raise
             self._connection = connection
@@ -135,6 +158,13 @@ class KernelBase:
                 self._finalizer.detach()
             self._finalizer = weakref.finalize(self, connection.abandon)
             return self._info
+
+    def _wait_for_boot(self, future: Future[Any]) -> Any:
+        try:
+            return wait(future, self._boot_timeout, "")
+        except TimeoutError:
+            assert self._boot_timeout is not None
+            raise BootTimeoutError(self._boot_timeout) from None
 
     def _check_places(self) -> None:
         """A process started in a directory that does not exist fails as if its program did not."""
@@ -154,6 +184,10 @@ class KernelBase:
 
     def _initialize_params(self) -> InitializeParams:
         host = self._services.to_wire()
+        sql = self._services.sql
+        if sql is not None and not sql.transactions and not self._warned_of_sql:
+            self._warned_of_sql = True
+            self._log.warning("%s", _NO_TRANSACTIONS)
         host["consent"] = self._consent
         if self._directory is not None:
             host["directory"] = self._directory
@@ -188,6 +222,31 @@ class KernelBase:
             self._log.warning("%s", notice)
         return info
 
+    @contextlib.contextmanager
+    def _sending(self) -> Iterator[None]:
+        """From the beginning of a call until its request was sent; ``shutdown()`` waits for that."""
+        self._live()
+        call = object()
+        with self._all_sent:
+            if self._closing:
+                raise shut_down("the kernel was shut down")
+            self._unsent[call] = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._all_sent:
+                self._unsent.pop(call, None)
+                self._all_sent.notify_all()
+
+    def _wait_until_sent(self) -> None:
+        """Waits for the boot that calls of other threads wait for. This thread cannot wait for itself."""
+        this_thread = threading.get_ident()
+        with self._all_sent:
+            self._closing = True
+            self._all_sent.wait_for(
+                lambda: all(thread == this_thread for thread in self._unsent.values()), self._boot_timeout
+            )
+
     def _request(self, method: str, params: Mapping[str, Any], on_event: EventHandler | None = None) -> Future[Any]:
         """Sends a request to the kernel, which was booted before."""
         connection = self._live()
@@ -201,15 +260,20 @@ class KernelBase:
 
     def _shutdown(self) -> None:
         """Waits until calls have ended, and ends the kernel. Nothing of it is left afterwards."""
-        connection = self._live()
+        self._live()
+        self._wait_until_sent()
         with self._boot_lock:
             self._closed = True
             connection = self._connection
             if connection is None:
                 return
             try:
+                # It may end before or with its answer: from here on its end is not unexpected.
+                connection.expect_end()
                 if connection.failure is None:
                     wait(connection.request("shutdown", {}), self._shutdown_timeout, "the kernel did not shut down")
+            except KernelClosedError:
+                connection.close(0)
             except (TGPError, TimeoutError) as error:
                 self._log.warning("the kernel is killed: %s", error)
                 connection.close(0)
@@ -219,16 +283,32 @@ class KernelBase:
     async def _boot_in_loop(self) -> InitializeResult:
         return await asyncio.to_thread(self._boot)
 
+    def _send(self, method: str, params: Mapping[str, Any], on_event: EventHandler | None = None) -> Future[Any]:
+        """Sends a request; boots the kernel before that if there is none."""
+        with self._sending():
+            if self._needs_boot():
+                self._boot()
+            return self._request(method, params, on_event)
+
+    async def _send_in_loop(
+        self, method: str, params: Mapping[str, Any], on_event: EventHandler | None = None
+    ) -> Future[Any]:
+        """As ``_send``, on the event loop that is running."""
+        with self._sending():
+            if self._needs_boot():
+                await self._boot_in_loop()
+            return self._request(method, params, on_event)
+
     async def _acall(
         self, tool: str, arguments: Mapping[str, Any] | None, dry_run: bool, timeout: float | None = None
     ) -> Any:
         """A call on the event loop that is running; both clients have it for the adapters."""
         params = call_params(tool, arguments, dry_run)
+        if timeout is not None:
+            check_timeout("timeout", timeout)
 
         async def answer() -> Any:
-            if self._needs_boot():
-                await self._boot_in_loop()
-            return read_result(await asyncio.wrap_future(self._request("tools/call", params)))
+            return read_result(await asyncio.wrap_future(await self._send_in_loop("tools/call", params)))
 
         if timeout is None:
             return await answer()
@@ -240,21 +320,6 @@ class KernelBase:
             return task.result()
         finally:
             task.cancel()
-
-
-def _check_services(approve: object, sql: object, files: object, logger: object) -> None:
-    """What is of the wrong type is reported here, not by the first call that needs it."""
-    if approve is not None and not callable(approve):
-        raise TypeError(f"`approve` is {kind_of(approve)}, expected a function that takes an ApprovalRequest")
-    if sql is not None and not isinstance(sql, SqlExecutor):
-        raise TypeError(
-            f"`sql` is {kind_of(sql)}, expected an executor: `DbApiExecutor(connect, dialect)`, "
-            "`SqlAlchemyExecutor(engine)`, `StatementExecutor(function, dialect)` or a subclass of `SqlExecutor`"
-        )
-    if files is not None and not isinstance(files, Vfs):
-        raise TypeError(f"`files` is {kind_of(files)}, expected `MemoryVfs()`, `DirectoryVfs(path)` or a subclass of `Vfs`")
-    if logger is not None and not isinstance(logger, logging.Logger):
-        raise TypeError(f"`logger` is {kind_of(logger)}, expected `logging.getLogger(name)`")
 
 
 def call_params(tool: str, arguments: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
@@ -310,6 +375,9 @@ def select(names: Iterable[str] | None) -> list[Any]:
     """The static definitions with these names, all of them without names."""
     if names is None:
         return list(_definitions.TOOL_DEFINITIONS)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        shown = names if isinstance(names, str) else "exec_tool"
+        raise TypeError(f"`names` is {kind_of(names)}, expected a list of names, such as `names=[{shown!r}]`")
     known = {tool["name"]: tool for tool in _definitions.TOOL_DEFINITIONS}
     wanted = list(names)
     for name in wanted:

@@ -8,7 +8,7 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -128,9 +128,20 @@ class Host:
         try:
             result = self._methods[method](request_id, params)
         except BaseException as error:
+            self._report(method, params, error)
             self._reply(request_id, None, _as_error(error))
         else:
             self._reply(request_id, result, None)
+
+    def _report(self, method: str, params: Mapping[str, Any], error: BaseException) -> None:
+        """Where a function of the application raised. The kernel, and so the caller, gets the message alone.
+
+        A ``TGPError`` is an answer that the function chose, and a cancelled call is of no more interest.
+        """
+        if isinstance(error, (TGPError, asyncio.CancelledError, CancelledError)):
+            return
+        shown = f"host:{params.get('module')}/{params.get('name')}" if method == "host/call" else method.removeprefix("host/")
+        self._logger.error("`%s` of the application raised %s", shown, type(error).__name__, exc_info=error)
 
     def _reply(self, request_id: int | str, result: Any, error: TGPError | None) -> None:
         self._finish(request_id)
@@ -233,7 +244,7 @@ def _as_error(error: BaseException) -> TGPError:
     """The error that is shown as the cause. An exception of the application has no code of TGP."""
     if isinstance(error, TGPError):
         return error
-    if isinstance(error, asyncio.CancelledError):
+    if isinstance(error, (asyncio.CancelledError, CancelledError)):
         return TGPError("", "the work of the host was cancelled")
     text = str(error)
     return TGPError("", f"{type(error).__name__}: {text}" if text else type(error).__name__)

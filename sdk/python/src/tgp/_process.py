@@ -77,6 +77,11 @@ class KernelProcess:
         with contextlib.suppress(OSError, ValueError):
             self._stdin.close()
 
+    def close_output(self) -> None:
+        """Called by the thread that reads, after the last line."""
+        with contextlib.suppress(OSError, ValueError):
+            self._stdout.close()
+
     def kill(self) -> None:
         if not self._is_owner():
             return
@@ -105,6 +110,8 @@ class KernelProcess:
             while chunk := self._stderr.read(8192):
                 self._tail += chunk
                 del self._tail[:-LOG_TAIL_BYTES]
+        with contextlib.suppress(OSError):
+            self._stderr.close()
 
     def detach_after_fork(self) -> None:
         """In a forked child: replaces its copies of the pipes, so that the kernel still sees the end of its real host."""

@@ -27,6 +27,8 @@ MAX_WAITING = 16 * 1024
 """Requests that wait for their turn. Reaching it fails the next one."""
 MAX_QUEUED_BYTES = 64 * 1024 * 1024
 """Bytes that the kernel has not read yet."""
+_READER_SECONDS = 1.0
+"""How long the end of the output is waited for after the end of the process."""
 
 Params = Mapping[str, Any]
 EventHandler = Callable[[Mapping[str, Any]], None]
@@ -90,7 +92,8 @@ class Connection:
         self._has_received = False
         self._ended = threading.Event()
         threading.Thread(target=self._write_lines, name="tgp-write", daemon=True).start()
-        threading.Thread(target=self._read_lines, name="tgp-read", daemon=True).start()
+        self._reader = threading.Thread(target=self._read_lines, name="tgp-read", daemon=True)
+        self._reader.start()
 
     @property
     def failure(self) -> TGPError | None:
@@ -156,13 +159,20 @@ class Connection:
     def answer_error(self, request_id: int | str, error: Mapping[str, Any]) -> None:
         self._enqueue(encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
 
-    def close(self, seconds: float) -> int | None:
-        """Ends the kernel's input and waits for its end; kills it after ``seconds``."""
+    def expect_end(self) -> None:
+        """The end of the kernel is not unexpected from now on."""
         with self._lock:
             self._closing = True
+
+    def close(self, seconds: float) -> int | None:
+        """Ends the kernel's input and waits for its end; kills it after ``seconds``."""
+        self.expect_end()
         self._process.close_input()
         code = self._process.wait(seconds)
         self._fail(shut_down("the kernel was shut down before the call ended"))
+        if threading.current_thread() is not self._reader:
+            # It closes the output; a process of the kernel's that has outlived it may hold that open.
+            self._reader.join(_READER_SECONDS)
         return code
 
     def abandon(self) -> None:
@@ -233,6 +243,7 @@ class Connection:
             self._process.kill()
         self._process.close_input()
         code = self._process.wait()
+        self._process.close_output()
         if failure is not None:
             self._fail(failure)
         elif self._closing:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import KernelBase, call_params, exec_arguments, field_of, read_result, wait
+from ._options import check_timeout
 from ._session import Event, EventBuffer, run_params
 
 if TYPE_CHECKING:
@@ -139,14 +140,12 @@ class TGP(KernelBase):
 
         Every effect is put before ``approve``, because a model makes the calls; ``consent="rules"`` leaves that to rules.
         """
-        if self._needs_boot():
-            self._boot()
         buffer = EventBuffer()
         params = run_params(task, provider, model, max_steps, consent)
-        buffer.attach(self._request("session/run", params, buffer.push))
+        buffer.attach(self._send("session/run", params, buffer.push))
         return SessionRun(buffer)
 
     def _ask(self, method: str, params: Mapping[str, Any], timeout: float | None = None, what: str = "") -> Any:
-        if self._needs_boot():
-            self._boot()
-        return wait(self._request(method, params), timeout, what)
+        if timeout is not None:
+            check_timeout("timeout", timeout)
+        return wait(self._send(method, params), timeout, what)

@@ -105,6 +105,14 @@ class KernelExitedError(TGPError):
         self.log = log
 
 
+class BootTimeoutError(TGPError, TimeoutError):
+    """The kernel did not boot within ``boot_timeout`` seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        help = "`tgp doctor` checks this machine; allow more time if tools are pulled from a slow remote"
+        super().__init__("EINTERNAL", f"the kernel did not boot within {seconds:g} s", {"help": help})
+
+
 class ProtocolError(TGPError):
     """The kernel or the client broke the protocol; their versions do not fit."""
 
@@ -144,6 +152,6 @@ def from_rpc(error: object) -> TGPError:
 def _restore(
     kind: type[TGPError], code: str, message: str, details: dict[str, Any], attributes: dict[str, Any]
 ) -> TGPError:
-    error = TGPError.__new__(kind, code, message, details)
+    error = kind.__new__(kind, code, message, details)
     error.__dict__.update(attributes)
     return error

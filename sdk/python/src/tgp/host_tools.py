@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _MODULE = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_WORDS = (
+    "arguments async await break case catch class const continue debugger default delete do else enum eval export extends "
+    "false finally for function if implements import in instanceof interface let new null package private protected public "
+    "return static super switch then this throw true try typeof undefined var void while with yield"
+)
+_RESERVED = frozenset(_WORDS.split())
+"""Names that TypeScript cannot export. The kernel has the same list."""
+_TYPES = ["object", "array", "string", "number", "integer", "boolean", "null"]
 _EFFECTS = ["read", "write", "execute", "network"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -111,17 +119,20 @@ def collect(tools: HostTools | None) -> dict[tuple[str, str], HostTool]:
     if tools is None:
         return found
     for module, functions in _modules(tools):
-        if not _MODULE.fullmatch(module):
+        if not isinstance(module, str) or not _MODULE.fullmatch(module):
             raise ValueError(
                 f"invalid name `{module}` of a host module: "
                 "use 1 to 40 lower-case letters, digits and `-`, beginning with a letter"
             )
         if not isinstance(functions, Mapping):
             raise TypeError(f"`host_tools[{module!r}]` is {kind_of(functions)}, expected functions by name")
+        if not functions:
+            raise ValueError(f"`host:{module}` has no functions: add one, or leave the module out")
         for name, function in functions.items():
-            if not _NAME.fullmatch(name):
+            if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
                 raise ValueError(
-                    f"invalid name `{name}` of a function in `host:{module}`: use letters, digits and `_`"
+                    f"invalid name `{name}` of a function in `host:{module}`: "
+                    "use letters, digits and `_`, and not a word of TypeScript"
                 )
             if (module, name) in found:
                 raise ValueError(f"the host tool `{module}/{name}` is defined twice")
@@ -151,6 +162,19 @@ def _check(tool: HostTool, module: str, name: str) -> None:
         if not_json is not None:
             path, what, instead = not_json
             raise ValueError(f"the value at `{path}` of `{shown}` is {what}, which has no JSON form: {instead}")
+    _check_type("input_schema", shown, tool.input_schema or {})
+    _check_type("output_schema", shown, tool.output_schema or {})
+
+
+def _check_type(field_name: str, shown: str, schema: Mapping[str, Any]) -> None:
+    if "type" not in schema:
+        return
+    kind = schema["type"]
+    if field_name == "input_schema" and kind != "object":
+        raise ValueError(f"`input_schema` of `{shown}` has the type `{kind}`: expected `object`, whose fields are the arguments")
+    for one in kind if isinstance(kind, list) else [kind]:
+        if one not in _TYPES:
+            raise ValueError(f"unknown type `{one}` in `{field_name}` of `{shown}`: {suggestion(str(one), _TYPES)}")
 
 
 def _modules(tools: HostTools) -> Iterable[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]]:
@@ -158,6 +182,8 @@ def _modules(tools: HostTools) -> Iterable[tuple[str, Mapping[str, HostTool | Ca
         return cast("Mapping[str, Mapping[str, HostTool | Callable[..., Any]]]", tools).items()
     if isinstance(tools, HostModule):
         raise TypeError("`host_tools` is a HostModule, expected a list of them: `host_tools=[module]`")
+    if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+        raise TypeError(f"`host_tools` is {kind_of(tools)}, expected functions by module and name, or a list of HostModule")
     modules: list[tuple[str, Mapping[str, HostTool | Callable[..., Any]]]] = []
     for module in tools:
         if not isinstance(module, HostModule):

@@ -9,18 +9,23 @@ from typing import Any
 
 from .._core import KernelBase, call_params, read_result, wait
 from .._json import is_object
-from ..errors import KernelClosedError, KernelExitedError, KernelNotFoundError, ProtocolError, TGPError
+from ..errors import (
+    BootTimeoutError,
+    KernelClosedError,
+    KernelExitedError,
+    KernelNotFoundError,
+    ProtocolError,
+    TGPError,
+)
 
-CONNECTION_ERRORS = (KernelClosedError, KernelExitedError, KernelNotFoundError, ProtocolError)
+CONNECTION_ERRORS = (BootTimeoutError, KernelClosedError, KernelExitedError, KernelNotFoundError, ProtocolError)
 """These are for the application: no model can repair them."""
 
 
 def call(kernel: KernelBase, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """``{"ok": true, "data"}`` or ``{"ok": false, "error"}``."""
     try:
-        if kernel._needs_boot():
-            kernel._boot()
-        future = kernel._request("tools/call", call_params(tool, arguments, False))
+        future = kernel._send("tools/call", call_params(tool, arguments, False))
         return {"ok": True, "data": read_result(wait(future, None, ""))}
     except CONNECTION_ERRORS:
         raise
@@ -40,9 +45,7 @@ async def acall(kernel: KernelBase, tool: str, arguments: Mapping[str, Any]) -> 
 
 async def prompt(kernel: KernelBase) -> str:
     """The live system prompt."""
-    if kernel._needs_boot():
-        await kernel._boot_in_loop()
-    answer: Any = await asyncio.wrap_future(kernel._request("prompt/get", {}))
+    answer: Any = await asyncio.wrap_future(await kernel._send_in_loop("prompt/get", {}))
     return str(answer["prompt"])
 
 

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from .._json import is_object
+from .._json import is_object, kind_of
+from ..errors import TGPError
+from ._check import check_dialect
 from ._executor import Dialect, SqlExecutor, SqlResult, SqlTransaction
 
 _CHANGES = re.compile(r"\s*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
@@ -28,14 +30,26 @@ class DbApiExecutor(SqlExecutor):
     """
 
     def __init__(self, connect: Callable[[], Any], dialect: Dialect) -> None:
-        if dialect not in ("sqlite", "postgresql", "mysql"):
-            raise ValueError(f"unknown dialect `{dialect}`: expected sqlite, postgresql or mysql")
+        # A connection of `sqlite3` can be called, with a statement.
+        if not callable(connect) or (hasattr(connect, "cursor") and not isinstance(connect, type)):
+            raise TypeError(
+                f"`connect` is {kind_of(connect)}, expected a function that returns a connection, "
+                "such as `lambda: sqlite3.connect(path)`"
+            )
+        check_dialect(dialect)
         self.dialect = dialect
         self.placeholders = placeholders_of(dialect)
         self._connect = connect
 
     def begin(self, read_only: bool) -> SqlTransaction:
         connection = self._connect()
+        if not callable(getattr(connection, "cursor", None)):
+            raise TGPError(
+                "ESQL",
+                f"`connect` of the SQL executor `{type(self).__name__}` returned {kind_of(connection)}, "
+                "expected a connection of the driver",
+                {"help": "such as `lambda: sqlite3.connect(path)`"},
+            )
         try:
             return begin_on(connection, connection, self.dialect, read_only)
         except BaseException:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._check import check_dialect, check_function, function_rows
+
 if TYPE_CHECKING:
     from .._protocol import HostSql
 
@@ -94,7 +96,10 @@ class SqlExecutor(ABC):
 
 
 class StatementExecutor(SqlExecutor):
-    """An executor without transactions: a function that runs one statement.
+    """An executor without transactions: a function ``(sql, parameters) -> rows`` that runs one statement.
+
+    ``parameters`` is a list of Python values in the order of the place holders: ``?``, in PostgreSQL ``$1``. ``rows`` is a list
+    with a dict for each row, by column, and ``[]`` for a statement without rows; a ``SqlResult`` also has the number of changes.
 
     Each statement takes effect at once, also when the run of the tool fails later. The kernel knows it from the declaration.
     """
@@ -108,6 +113,8 @@ class StatementExecutor(SqlExecutor):
         function: Callable[[str, Sequence[Any]], SqlResult | Sequence[Mapping[str, Any]]],
         dialect: Dialect,
     ) -> None:
+        check_function(function)
+        check_dialect(dialect)
         self.dialect = dialect
         self._function = function
 
@@ -118,5 +125,6 @@ class StatementExecutor(SqlExecutor):
         answer = self._function(sql, parameters)
         if isinstance(answer, SqlResult):
             return answer
-        columns = list(dict.fromkeys(name for row in answer for name in row))
-        return SqlResult(columns, [[row.get(name) for name in columns] for row in answer])
+        rows = function_rows(self._function, answer)
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        return SqlResult(columns, [[row.get(name) for name in columns] for row in rows])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import TGPError
+from ._check import check_begun, check_result
 from ._executor import SqlExecutor, SqlTransaction
 from ._values import read_parameter, sql_error, write_result
 
@@ -134,13 +135,17 @@ class SqlService:
         return found, lambda: _end(found, params)
 
     def _begin(self, worker: _Worker, params: Mapping[str, Any]) -> dict[str, Any]:
-        worker.transaction = self._executor.begin(bool(params["readOnly"]))
+        transaction = self._executor.begin(bool(params["readOnly"]))
+        check_begun(self._executor, transaction)
+        worker.transaction = transaction
         return {}
 
     def _execute(self, target: SqlExecutor | SqlTransaction, params: Mapping[str, Any]) -> dict[str, Any]:
         maximum = int(params["maxRows"])
         values = [read_parameter(value, self._executor.dialect) for value in params["parameters"]]
-        return write_result(target.execute(params["sql"], values, maximum), maximum)
+        result = target.execute(params["sql"], values, maximum)
+        check_result(self._executor, result)
+        return write_result(result, maximum)
 
 
 def _rolls_back(transaction: SqlTransaction) -> bool:
