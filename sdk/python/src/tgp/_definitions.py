@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = 'f1fe22c8f0286b850a11a90b23e5620ef88546fe2c1a71092586fe807114d94c'
+DEFINITIONS_HASH = '6cb447ded1d9ce27240745778453acc51875756bb2bfecb2797dd8378a41cffb'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
@@ -438,8 +438,8 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
   'aliases': ['graph.query', 'GraphQuery'],
   'description': 'Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol '
                  '{name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, '
-                 'message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, '
-                 'WAS_RENAMED_FROM.',
+                 'message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, EXTENDS, IMPLEMENTS, '
+                 'CHANGED_IN, PARENT, WAS_RENAMED_FROM.',
   'inputSchema': {'type': 'object',
                   'additionalProperties': False,
                   'properties': {'query': {'type': 'string',
@@ -472,6 +472,26 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
                                           'minLength': 1},
                                  'limit': {'type': 'integer', 'default': 20, 'minimum': 1, 'maximum': 1000}}},
   'effect': 'read',
+  'dryRun': True},
+ {'name': 'package_install',
+  'aliases': ['package.install'],
+  'description': 'Add packages of an index with npm, pip, uv or cargo, or install what the manifest lists. Install '
+                 'scripts do not run. Manifest and lock file are changed with them.',
+  'inputSchema': {'type': 'object',
+                  'additionalProperties': False,
+                  'properties': {'packages': {'type': 'array',
+                                              'items': {'type': 'string'},
+                                              'description': 'Such as `zod` or `zod@4.1.0`. Without them, what the '
+                                                             'manifest lists.',
+                                              'maxItems': 50},
+                                 'dev': {'type': 'boolean',
+                                         'description': 'For development only.',
+                                         'default': False},
+                                 'directory': {'type': 'string', 'description': 'Directory with the manifest.'},
+                                 'manager': {'type': 'string',
+                                             'enum': ['npm', 'pip', 'uv', 'cargo'],
+                                             'description': 'Default: by the files in the directory.'}}},
+  'effect': 'execute',
   'dryRun': True},
  {'name': 'patch_file',
   'aliases': [],
