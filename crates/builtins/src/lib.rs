@@ -20,8 +20,8 @@ pub mod results {
     };
     pub use crate::knowledge::{ChronicleAppendResult, ChroniclePage, GraphIngestResult, GraphQueryResult};
     pub use crate::process::{
-        CommandChange, CommandEnd, CommandOutput, CommandResult, PackageInstallResult, RunnerResult, StreamBytes,
-        TestRunResult,
+        CommandChange, CommandEnd, CommandOutput, CommandResult, PackageInstallResult, RunnerResult,
+        StreamBytes, TestRunResult,
     };
     pub use crate::project::{
         ChangedFile, CommitFile, CommitInfo, CommitList, CommitResult, CutLine, DiffFile, DiffPage,

@@ -37,8 +37,8 @@ pub use entry::AllowListError;
 pub use hops::{EveryHop, Hop, HopJudge};
 pub use limits::FetchLimits;
 pub use proxy::{
-    ConnectProxy, ProxyEvent, ProxyHosts, ProxyHostsError, ProxyLimits, ProxyOutcome,
-    ProxyQuestion, ProxyRefusal, ProxyTarget, proxy_environment,
+    ConnectProxy, ProxyEvent, ProxyHosts, ProxyHostsError, ProxyLimits, ProxyOutcome, ProxyQuestion,
+    ProxyRefusal, ProxyTarget, proxy_environment,
 };
 pub use request::{BodyEncoding, FetchArgs, FetchRequest, HeaderArgs, Redirects};
 pub use resolver::{NameResolver, SystemResolver};

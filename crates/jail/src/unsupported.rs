@@ -9,7 +9,8 @@ use std::process::Command;
 
 use crate::{JailError, LockReport, Profile, ResourceLimits};
 pub use process::{
-    JailedProcess, KillHandle, OverlayLayer, exceeds, process_support, remove_tree, start, start_with_listener,
+    JailedProcess, KillHandle, OverlayLayer, exceeds, process_support, remove_tree, start,
+    start_with_listener,
 };
 
 pub(crate) fn is_root() -> bool {

@@ -157,7 +157,8 @@ fn a_rule_about_hosts_decides_and_nothing_is_changed() {
         return;
     }
     let project = npm_project();
-    let deny = "  - {id: no-hosts, effect: deny, tools: [package_install], where: {host: '*'}, reason: none}\n";
+    let deny =
+        "  - {id: no-hosts, effect: deny, tools: [package_install], where: {host: '*'}, reason: none}\n";
     project.write("tgp.policy.yaml", &format!("{RULES}{deny}"));
     let before = project.read("package.json");
     let refused = install(&project, &json!({ "packages": ["left-pad"] }), &["--yes"]);
@@ -233,7 +234,8 @@ fn a_crate_is_added_to_the_registry_of_the_user() {
     // A registry of its own: tests add nothing to that of the person who runs them.
     let project = Project::initialised();
     let home = std::env::var("HOME").unwrap_or_default();
-    let of_user = |name: &str, folder: &str| std::env::var(name).unwrap_or_else(|_| format!("{home}/{folder}"));
+    let of_user =
+        |name: &str, folder: &str| std::env::var(name).unwrap_or_else(|_| format!("{home}/{folder}"));
     let (rustup, cargo) = (of_user("RUSTUP_HOME", ".rustup"), of_user("CARGO_HOME", ".cargo"));
     let own = project.path("cargo-home");
     std::fs::create_dir_all(own.join("registry")).unwrap();
@@ -263,6 +265,7 @@ fn a_crate_is_added_to_the_registry_of_the_user() {
     };
     let name = installed.replace('@', "-");
     assert!(is_there("cache", &format!("{name}.crate")) && is_there("src", &format!("{name}/Cargo.toml")));
-    let built = run(&["call", "shell_exec", r#"{"command": "cargo run --quiet", "template": "build"}"#, "--yes"]);
+    let built =
+        run(&["call", "shell_exec", r#"{"command": "cargo run --quiet", "template": "build"}"#, "--yes"]);
     assert_eq!(built.expect_code(0).document()["data"]["stdout"], "42\n");
 }

@@ -183,7 +183,11 @@ fn vitest() {
         ),
         moved: ("src/util.ts", "src/money/cents.ts"),
         names_it: Some(("src/slug.ts", "'./util.ts'", "'./money/cents.ts'")),
-        dependency: Some(("npm", &["view", "left-pad@1.3.0", "version"], r#"{"packages": ["left-pad@1.3.0"]}"#)),
+        dependency: Some((
+            "npm",
+            &["view", "left-pad@1.3.0", "version"],
+            r#"{"packages": ["left-pad@1.3.0"]}"#,
+        )),
         packages: Some(("vitest/node_modules", "node_modules")),
     });
 }
@@ -203,7 +207,11 @@ fn jest_with_typescript() {
         ),
         moved: ("src/util.ts", "src/money/cents.ts"),
         names_it: Some(("src/slug.ts", "'./util'", "'./money/cents'")),
-        dependency: Some(("npm", &["view", "left-pad@1.3.0", "version"], r#"{"packages": ["left-pad@1.3.0"]}"#)),
+        dependency: Some((
+            "npm",
+            &["view", "left-pad@1.3.0", "version"],
+            r#"{"packages": ["left-pad@1.3.0"]}"#,
+        )),
         packages: Some(("jest/node_modules", "node_modules")),
     });
 }

@@ -81,7 +81,8 @@ impl ConnectProxy {
                     address: *address,
                     kind: kind(address),
                 });
-                Err(refused.map_or_else(|| NoTunnel::Failed("it has no address".to_owned()), NoTunnel::Refused))
+                Err(refused
+                    .map_or_else(|| NoTunnel::Failed("it has no address".to_owned()), NoTunnel::Refused))
             }
         }
     }

@@ -26,7 +26,8 @@ pub use lock::ChildLock;
 use lock::Lock;
 pub use loopback::JailListener;
 pub use process::{
-    JailedProcess, KillHandle, OverlayLayer, exceeds, process_support, remove_tree, start, start_with_listener,
+    JailedProcess, KillHandle, OverlayLayer, exceeds, process_support, remove_tree, start,
+    start_with_listener,
 };
 
 /// The kernel refused a step. It carries no allocation, so that it can be made between fork and exec.

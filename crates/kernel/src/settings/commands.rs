@@ -22,7 +22,8 @@ pub(crate) fn process_options(
     let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
     readable.retain(|path| path.exists());
     let cache = usable_cache(options.cache_directory.clone(), &ground.project);
-    let (caches, downloads) = (cache.as_ref().map(|cache| cache.join("tests")), cache.map(|cache| cache.join("packages")));
+    let (caches, downloads) =
+        (cache.as_ref().map(|cache| cache.join("tests")), cache.map(|cache| cache.join("packages")));
     ProcessOptions {
         project: ground.project.clone(),
         tool_root: ground.root.clone(),
@@ -99,9 +100,17 @@ fn environment(of_caller: &Environment, home: Option<&Path>) -> Vec<(String, Str
 /// Variables by which programs find the certificates of authorities, where these are among the files of the system that every
 /// command sees.
 fn certificates(of_caller: &Environment) -> Vec<(String, String)> {
-    const NAMES: [&str; 6] =
-        ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO"];
+    const NAMES: [&str; 6] = [
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "NODE_EXTRA_CA_CERTS",
+        "PIP_CERT",
+        "REQUESTS_CA_BUNDLE",
+        "CARGO_HTTP_CAINFO",
+    ];
     const PLACES: [&str; 4] = ["/etc/ssl/", "/etc/pki/", "/etc/ca-certificates/", "/usr/"];
     let found = NAMES.iter().filter_map(|name| Some(((*name).to_owned(), of_caller(name)?)));
-    found.filter(|(_, path)| PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..")).collect()
+    found
+        .filter(|(_, path)| PLACES.iter().any(|place| path.starts_with(place)) && !path.contains(".."))
+        .collect()
 }

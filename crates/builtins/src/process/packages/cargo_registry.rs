@@ -23,7 +23,11 @@ pub(super) fn checksums(lock: &str) -> BTreeSet<String> {
 }
 
 /// Adds downloaded crates to a registry. What is there stays, but for the index, which is a cache. Gives the crates that are new.
-pub(super) fn add(downloaded: &Path, registry: &Path, checksums: &BTreeSet<String>) -> io::Result<Vec<String>> {
+pub(super) fn add(
+    downloaded: &Path,
+    registry: &Path,
+    checksums: &BTreeSet<String>,
+) -> io::Result<Vec<String>> {
     let mut files = 0;
     let mut new = Vec::new();
     for index in directories(&downloaded.join("cache"))? {
@@ -42,7 +46,8 @@ pub(super) fn add(downloaded: &Path, registry: &Path, checksums: &BTreeSet<Strin
             let place = registry.join("src").join(&index).join(stem);
             if sources.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) && !place.exists() {
                 fs::create_dir_all(registry.join("src").join(&index))?;
-                let fresh = registry.join("src").join(&index).join(format!(".tgp-{}-{stem}", std::process::id()));
+                let fresh =
+                    registry.join("src").join(&index).join(format!(".tgp-{}-{stem}", std::process::id()));
                 copy(&sources, &fresh, &mut files)?;
                 if fs::rename(&fresh, &place).is_err() {
                     // Another program has unpacked it meanwhile.
@@ -51,12 +56,20 @@ pub(super) fn add(downloaded: &Path, registry: &Path, checksums: &BTreeSet<Strin
             }
             if !to.join(&name).exists() {
                 replace_plain(&to.join(&name), &archive)?;
-                new.push(stem.rsplit_once('-').map_or_else(|| stem.to_owned(), |(name, version)| format!("{name}@{version}")));
+                new.push(
+                    stem.rsplit_once('-')
+                        .map_or_else(|| stem.to_owned(), |(name, version)| format!("{name}@{version}")),
+                );
             }
         }
     }
     for index in directories(&downloaded.join("index"))? {
-        add_index(&downloaded.join("index").join(&index), &registry.join("index").join(&index), &mut files, 0)?;
+        add_index(
+            &downloaded.join("index").join(&index),
+            &registry.join("index").join(&index),
+            &mut files,
+            0,
+        )?;
     }
     new.sort();
     Ok(new)
@@ -82,7 +95,8 @@ fn add_index(from: &Path, to: &Path, files: &mut usize, depth: usize) -> io::Res
         bounded(files, depth)?;
         if kind.is_dir() {
             add_index(&old, &new, files, depth + 1)?;
-        } else if kind.is_file() && entry.file_name().to_str().is_some_and(|name| !name.starts_with(".cargo")) {
+        } else if kind.is_file() && entry.file_name().to_str().is_some_and(|name| !name.starts_with(".cargo"))
+        {
             let content = read_plain(&old, MAX_CRATE_BYTES).ok_or(io::ErrorKind::InvalidData)?;
             replace_plain(&new, &content)?;
         }
@@ -105,9 +119,15 @@ fn copy(from: &Path, to: &Path, files: &mut usize) -> io::Result<()> {
             } else if kind.is_file() {
                 fs::copy(&old, &new)?;
                 let executable = old.metadata()?.permissions().mode() & 0o100 != 0;
-                fs::set_permissions(&new, fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 }))?;
+                fs::set_permissions(
+                    &new,
+                    fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 }),
+                )?;
             } else {
-                return Err(io::Error::other(format!("`{}` is neither a file nor a directory", old.display())));
+                return Err(io::Error::other(format!(
+                    "`{}` is neither a file nor a directory",
+                    old.display()
+                )));
             }
         }
     }

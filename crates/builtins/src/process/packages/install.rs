@@ -76,7 +76,8 @@ impl PackageInstall {
         if !matches!(finished.exit, Exit::Code(0)) {
             return Err(failed(plan, &output, unreached.first()));
         }
-        let outcome = self.read(plan, finished, invocation).await.map_err(|error| with_output(error, &output))?;
+        let outcome =
+            self.read(plan, finished, invocation).await.map_err(|error| with_output(error, &output))?;
         let mut result = result(plan, output, &outcome);
         self.judge_trees(&outcome.trees, invocation).await?;
         if invocation.context.dry_run {
@@ -120,7 +121,10 @@ impl PackageInstall {
         let (runner, files, plan) = (Arc::clone(&self.0), invocation.workspace.project_files(), plan.clone());
         background::run(move || {
             let found = finished.layer.changes(MAX_CHANGES).map_err(|error| {
-                ToolError::new(Code::Runtime, format!("what the installation changed cannot be read: {error}"))
+                ToolError::new(
+                    Code::Runtime,
+                    format!("what the installation changed cannot be read: {error}"),
+                )
             })?;
             let split = tree::split(found, plan.manager)?;
             let options = &runner.options;
@@ -153,7 +157,11 @@ impl PackageInstall {
             }
             let target = |(path, is_there): (&Path, bool)| {
                 let access = if is_there { Access::Write } else { Access::Delete };
-                Ok(Target::File { root: Root::Project, path: RelativePath::new(&path.to_string_lossy())?, access })
+                Ok(Target::File {
+                    root: Root::Project,
+                    path: RelativePath::new(&path.to_string_lossy())?,
+                    access,
+                })
             };
             let targets: Result<Vec<Target>, ToolError> = tree.paths().map(target).collect();
             router.judge_directories(invocation, &targets?).await?;
@@ -280,7 +288,10 @@ fn refuse_unsafe(plan: &Plan, files: &ProjectFiles) -> Result<(), ToolError> {
             Some(entry) if entry.kind == EntryKind::File && entry.size <= MAX_LIST_BYTES => {
                 Ok(Some(String::from_utf8_lossy(&files.read(&path)?).into_owned()))
             }
-            Some(_) => Err(ToolError::new(Code::Validation, format!("`{path}` is not a file of at most {MAX_LIST_BYTES} bytes"))),
+            Some(_) => Err(ToolError::new(
+                Code::Validation,
+                format!("`{path}` is not a file of at most {MAX_LIST_BYTES} bytes"),
+            )),
             None => Ok(None),
         }
     };
@@ -305,8 +316,9 @@ fn refuse_unsafe(plan: &Plan, files: &ProjectFiles) -> Result<(), ToolError> {
             for name in ["rust-toolchain", "rust-toolchain.toml"] {
                 if read(name)?.is_some_and(|text| text.contains("path")) {
                     let message = format!("`{name}` names a toolchain by its path");
-                    return Err(ToolError::new(Code::Security, message)
-                        .help("such a toolchain is not run with the network; ask the user to install the packages"));
+                    return Err(ToolError::new(Code::Security, message).help(
+                        "such a toolchain is not run with the network; ask the user to install the packages",
+                    ));
                 }
             }
         }
@@ -323,14 +335,18 @@ fn refuse_other_sources(content: &[u8]) -> Result<(), ToolError> {
         ["path =", "directory =", "url =", "git ="].iter().any(|kind| source.contains(kind))
     };
     match text.lines().find(is_other) {
-        Some(line) => Err(ToolError::new(Code::Security, format!("`uv.lock` has a package that is not from an index: {line}"))
-            .help("nothing was installed; depend on a package of an index, or ask the user to install this one")),
+        Some(line) => Err(ToolError::new(
+            Code::Security,
+            format!("`uv.lock` has a package that is not from an index: {line}"),
+        )
+        .help("nothing was installed; depend on a package of an index, or ask the user to install this one")),
         None => Ok(()),
     }
 }
 
 fn result(plan: &Plan, output: CommandOutput, outcome: &Outcome) -> PackageInstallResult {
-    let mut installed: Vec<String> = outcome.trees.iter().flat_map(|tree| tree.installed(plan.manager)).collect();
+    let mut installed: Vec<String> =
+        outcome.trees.iter().flat_map(|tree| tree.installed(plan.manager)).collect();
     let installed_count = installed.len() as u64;
     installed.truncate(MAX_NAMED);
     PackageInstallResult {
@@ -353,7 +369,9 @@ fn failed(plan: &Plan, output: &CommandOutput, unreached: Option<String>) -> Too
     };
     let name = plan.manager.name();
     let (code, why) = match (output.exit_code, unreached) {
-        (Some(127), _) => (Code::Capability, format!("; is {name} installed, where commands can see it (jail.readable)?")),
+        (Some(127), _) => {
+            (Code::Capability, format!("; is {name} installed, where commands can see it (jail.readable)?"))
+        }
         (_, Some(unreached)) => (Code::Runtime, format!("; {unreached}")),
         (_, None) => (Code::Runtime, String::new()),
     };
@@ -363,8 +381,11 @@ fn failed(plan: &Plan, output: &CommandOutput, unreached: Option<String>) -> Too
 }
 
 fn not_put(error: &std::io::Error) -> ToolError {
-    ToolError::new(Code::Runtime, format!("the manifest is written, and the packages are not all in place: {error}"))
-        .help("call package_install again without packages")
+    ToolError::new(
+        Code::Runtime,
+        format!("the manifest is written, and the packages are not all in place: {error}"),
+    )
+    .help("call package_install again without packages")
 }
 
 fn no_downloads() -> ToolError {

@@ -69,7 +69,11 @@ impl Manager {
     ///
     /// # Errors
     /// `ENOTFOUND`.
-    pub(super) fn require_manifest(self, folder: &RelativePath, has: impl Fn(&str) -> bool) -> Result<(), ToolError> {
+    pub(super) fn require_manifest(
+        self,
+        folder: &RelativePath,
+        has: impl Fn(&str) -> bool,
+    ) -> Result<(), ToolError> {
         let (lists, _) = self.manifests();
         if lists.iter().any(|name| has(name)) {
             return Ok(());
@@ -121,7 +125,9 @@ impl Manager {
                 && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
         };
         let named = match scoped {
-            Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| is_name(scope) && is_name(name)),
+            Some(scoped) => {
+                scoped.split_once('/').is_some_and(|(scope, name)| is_name(scope) && is_name(name))
+            }
             None => is_name(name),
         };
         // No letter has a meaning for a shell or begins an option, a path or an address.
@@ -138,15 +144,20 @@ impl Manager {
             Self::Pip | Self::Uv => "`requests`, `requests==2.32.5` or `rich>=14,<15`",
             Self::Cargo => "`serde` or `serde@1.0.228`",
         };
-        Err(ToolError::new(Code::Validation, format!("`{}` is not a package of an index", spec.escape_default()))
-            .detail("package", spec)
-            .help(format!("name a package as {example}; paths, addresses and repositories are not installed")))
+        Err(ToolError::new(
+            Code::Validation,
+            format!("`{}` is not a package of an index", spec.escape_default()),
+        )
+        .detail("package", spec)
+        .help(format!("name a package as {example}; paths, addresses and repositories are not installed")))
     }
 
     /// The name, and what follows it.
     fn split(self, spec: &str) -> (&str, &str) {
         let at = match self {
-            Self::Npm | Self::Cargo => spec.char_indices().skip(1).find(|(_, letter)| *letter == '@').map(|(at, _)| at),
+            Self::Npm | Self::Cargo => {
+                spec.char_indices().skip(1).find(|(_, letter)| *letter == '@').map(|(at, _)| at)
+            }
             Self::Pip | Self::Uv => spec.find(|letter: char| "<>=!~[ ".contains(letter)),
         };
         let (name, rest) = spec.split_at(at.unwrap_or(spec.len()));
@@ -187,7 +198,8 @@ impl Manager {
 
     /// The command line as a person reads it: without the program that records versions.
     pub(super) fn shown_command(self, packages: &[String], dev: bool) -> String {
-        self.command(packages, dev).replace(&quoted_text(RECORD), "'(write the versions to requirements.txt)'")
+        self.command(packages, dev)
+            .replace(&quoted_text(RECORD), "'(write the versions to requirements.txt)'")
     }
 
     /// Variables that keep it from running anything of a package, and tell it where to keep what it downloads.
@@ -289,7 +301,9 @@ mod tests {
 
     #[test]
     fn a_folder_with_the_lock_file_of_another_manager_is_not_touched() {
-        let detect = |names: &'static [&'static str]| Manager::detect(&RelativePath::root(), |name| names.contains(&name));
+        let detect = |names: &'static [&'static str]| {
+            Manager::detect(&RelativePath::root(), |name| names.contains(&name))
+        };
         assert_eq!(detect(&["package.json"]).unwrap(), Manager::Npm);
         assert_eq!(detect(&["pyproject.toml", "uv.lock"]).unwrap(), Manager::Uv);
         assert_eq!(detect(&["package.json", "yarn.lock"]).unwrap_err().code, Code::Capability);

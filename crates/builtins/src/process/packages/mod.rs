@@ -118,9 +118,12 @@ impl Plan {
             manager.check(package)?;
         }
         if args.dev && manager == Manager::Pip {
-            return Err(ToolError::new(Code::Validation, "requirements.txt has no packages for development only")
-                .detail("field", "dev")
-                .help("leave out `dev`"));
+            return Err(ToolError::new(
+                Code::Validation,
+                "requirements.txt has no packages for development only",
+            )
+            .detail("field", "dev")
+            .help("leave out `dev`"));
         }
         Ok(Some(Self { manager, directory, packages: args.packages.clone(), dev: args.dev }))
     }
@@ -146,7 +149,10 @@ impl Plan {
         let mut hidden = Vec::new();
         let mut directory = self.directory.clone();
         loop {
-            hidden.extend([".cargo/config.toml", ".cargo/config"].map(|name| PathBuf::from(directory.as_str()).join(name)));
+            hidden.extend(
+                [".cargo/config.toml", ".cargo/config"]
+                    .map(|name| PathBuf::from(directory.as_str()).join(name)),
+            );
             if directory.is_root() {
                 return hidden;
             }
@@ -172,12 +178,18 @@ impl Tool for PackageInstall {
     fn targets(&self, args: &PackageInstallArgs) -> Result<Vec<Target>, ToolError> {
         match Plan::new(args, None)? {
             Some(plan) => plan.targets(),
-            None => Ok(vec![Target::Command { command: format!("package_install {}", args.packages.join(" ")) }]),
+            None => {
+                Ok(vec![Target::Command { command: format!("package_install {}", args.packages.join(" ")) }])
+            }
         }
     }
 
     /// The files of the directory tell the manager.
-    async fn targets_in(&self, args: &PackageInstallArgs, workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
+    async fn targets_in(
+        &self,
+        args: &PackageInstallArgs,
+        workspace: &Workspace,
+    ) -> Result<Vec<Target>, ToolError> {
         // A file that the caller may not see must not make a difference for it, so what is missing is reported by the run.
         match Plan::new(args, Some(&workspace.project_files())) {
             Ok(Some(plan)) => plan.targets(),
@@ -195,10 +207,14 @@ impl Tool for PackageInstall {
         let no_manager = || ToolError::new(Code::Internal, "the manager of packages is not known");
         let plan = plan.ok_or_else(no_manager)?;
         let command = plan.shown_command();
-        let is_judged = |target: &Target| matches!(target, Target::Command { command: judged } if *judged == command);
+        let is_judged =
+            |target: &Target| matches!(target, Target::Command { command: judged } if *judged == command);
         if !invocation.targets.iter().any(is_judged) {
-            return Err(ToolError::new(Code::Conflict, "the manifests have changed since the rules judged the call")
-                .help("nothing was installed; repeat the call"));
+            return Err(ToolError::new(
+                Code::Conflict,
+                "the manifests have changed since the rules judged the call",
+            )
+            .help("nothing was installed; repeat the call"));
         }
         self.install(plan, &files, invocation).await
     }

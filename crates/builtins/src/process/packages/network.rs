@@ -37,7 +37,11 @@ impl Unreached {
 }
 
 /// Serves the connections of an installation until a gate has something against a host, and returns that.
-pub(super) async fn serve(listener: TcpListener, invocation: Invocation<'_>, unreached: &Unreached) -> ToolError {
+pub(super) async fn serve(
+    listener: TcpListener,
+    invocation: Invocation<'_>,
+    unreached: &Unreached,
+) -> ToolError {
     let opened = listener.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(listener));
     let listener = match opened {
         Ok(listener) => listener,
@@ -82,7 +86,9 @@ async fn answer(
         if known.len() == MAX_HOSTS {
             let message = format!("the installation wants to reach more than {MAX_HOSTS} hosts");
             question.refuse(message.as_str());
-            return Err(ToolError::new(Code::Policy, message).detail("limit", MAX_HOSTS).help("nothing was installed"));
+            return Err(ToolError::new(Code::Policy, message)
+                .detail("limit", MAX_HOSTS)
+                .help("nothing was installed"));
         }
         let targets = [Target::Host { host: host.clone() }];
         let judged = invocation.router.judge_further(invocation, invocation.call, &targets, false).await;

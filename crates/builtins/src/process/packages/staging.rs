@@ -20,8 +20,9 @@ impl Staging {
         let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
         if device(&staging.0) != device(project) {
             let message = "the kernel's state and the project are on different file systems";
-            return Err(ToolError::new(Code::Capability, message)
-                .help("packages are put in place in one step, which needs one file system; install them yourself"));
+            return Err(ToolError::new(Code::Capability, message).help(
+                "packages are put in place in one step, which needs one file system; install them yourself",
+            ));
         }
         Ok(staging)
     }
@@ -42,8 +43,11 @@ impl Staging {
             Ok(Self(path))
         };
         make().map_err(|error: io::Error| {
-            ToolError::new(Code::Internal, format!("no place for packages in `{}`: {error}", parent.display()))
-                .help("nothing was installed; see that the directory can be written")
+            ToolError::new(
+                Code::Internal,
+                format!("no place for packages in `{}`: {error}", parent.display()),
+            )
+            .help("nothing was installed; see that the directory can be written")
         })
     }
 

@@ -49,7 +49,9 @@ pub(super) fn split(found: Vec<LayerChange>, manager: Manager) -> Result<Split, 
         }
         let name = change.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_manifest = lists.contains(&name) || locks.contains(&name);
-        if !is_manifest || matches!(change.kind, LayerChangeKind::MakeDirectory | LayerChangeKind::RemoveDirectory) {
+        if !is_manifest
+            || matches!(change.kind, LayerChangeKind::MakeDirectory | LayerChangeKind::RemoveDirectory)
+        {
             let path = change.path.display().to_string();
             let message = format!("{} changed `{path}`, which is none of its files", manager.name());
             return Err(ToolError::new(Code::Security, message)
@@ -94,10 +96,12 @@ impl PackageTree {
         if path.file_name()? != "package.json" {
             return None;
         }
-        let place: Vec<&str> = path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();
+        let place: Vec<&str> =
+            path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();
         let after = place.iter().rposition(|part| *part == "node_modules")? + 1;
         let own = place.get(after..)?;
-        let is_package = matches!(own, [name] if !name.starts_with('@')) || matches!(own, [scope, _] if scope.starts_with('@'));
+        let is_package = matches!(own, [name] if !name.starts_with('@'))
+            || matches!(own, [scope, _] if scope.starts_with('@'));
         if !is_package {
             return None;
         }
@@ -126,11 +130,20 @@ impl PackageTree {
 
     /// Refuses what a package of an index does not have: special files, links out of the tree, and files of the project
     /// that would be taken for a published package. Runners of tests are among packages, and what they report is believed.
-    pub(super) fn check(&self, manager: Manager, project: &Path, programs: &[PathBuf]) -> Result<(), ToolError> {
+    pub(super) fn check(
+        &self,
+        manager: Manager,
+        project: &Path,
+        programs: &[PathBuf],
+    ) -> Result<(), ToolError> {
         for change in &self.changes {
             match &change.kind {
-                LayerChangeKind::Special => return Err(self.refused(&change.path, "is neither a file nor a directory")),
-                LayerChangeKind::Link { target } if !self.may_link(&change.path, target, manager, project, programs) => {
+                LayerChangeKind::Special => {
+                    return Err(self.refused(&change.path, "is neither a file nor a directory"));
+                }
+                LayerChangeKind::Link { target }
+                    if !self.may_link(&change.path, target, manager, project, programs) =>
+                {
                     return Err(self.refused(&change.path, "is a link to a place outside of the packages"));
                 }
                 _ => {}
@@ -142,7 +155,14 @@ impl PackageTree {
         Ok(())
     }
 
-    fn may_link(&self, path: &Path, target: &Path, manager: Manager, project: &Path, programs: &[PathBuf]) -> bool {
+    fn may_link(
+        &self,
+        path: &Path,
+        target: &Path,
+        manager: Manager,
+        project: &Path,
+        programs: &[PathBuf],
+    ) -> bool {
         let Ok(inside) = path.strip_prefix(&self.place) else { return false };
         if target.is_absolute() {
             // The interpreter of an environment, in a directory of programs.
@@ -165,9 +185,11 @@ impl PackageTree {
         // A member of a workspace. Runners are not found behind links.
         let name: Option<Vec<&str>> = inside.components().map(|part| part.as_os_str().to_str()).collect();
         let name = name.map(|parts| parts.join("/")).unwrap_or_default();
-        let manifest = read_plain(&project.join(&leads).join("package.json"), MAX_MANIFEST_BYTES).unwrap_or_default();
+        let manifest =
+            read_plain(&project.join(&leads).join("package.json"), MAX_MANIFEST_BYTES).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
-        manager == Manager::Npm && manifest.get("name").and_then(serde_json::Value::as_str) == Some(name.as_str())
+        manager == Manager::Npm
+            && manifest.get("name").and_then(serde_json::Value::as_str) == Some(name.as_str())
     }
 
     /// A dependency such as `file:./x.tgz` is a copy of files of the project.
@@ -197,9 +219,9 @@ impl PackageTree {
 
     fn refused(&self, path: &Path, why: &str) -> ToolError {
         let path = path.display().to_string();
-        ToolError::new(Code::Security, format!("`{path}` {why}"))
-            .detail("path", path)
-            .help("nothing was installed; depend on a package of an index, or ask the user to install this one")
+        ToolError::new(Code::Security, format!("`{path}` {why}")).detail("path", path).help(
+            "nothing was installed; depend on a package of an index, or ask the user to install this one",
+        )
     }
 
     /// Makes the tree as it will be: a copy of the old one, whose files are linked and not copied, with the changes.
@@ -265,7 +287,10 @@ impl PackageTree {
                     // The old file is linked to the old tree, so it is not written into.
                     remove_old(&target)?;
                     fs::copy(content, &target)?;
-                    fs::set_permissions(&target, fs::Permissions::from_mode(if *executable { 0o755 } else { 0o644 }))?;
+                    fs::set_permissions(
+                        &target,
+                        fs::Permissions::from_mode(if *executable { 0o755 } else { 0o644 }),
+                    )?;
                 }
             }
         }
@@ -283,7 +308,11 @@ pub(super) struct PreparedTree {
 impl PreparedTree {
     /// Puts the tree in the place of the old one, in one step.
     pub(super) fn put(&self) -> io::Result<()> {
-        if self.replaces { exchange_directories(&self.fresh, &self.place) } else { fs::rename(&self.fresh, &self.place) }
+        if self.replaces {
+            exchange_directories(&self.fresh, &self.place)
+        } else {
+            fs::rename(&self.fresh, &self.place)
+        }
     }
 }
 
@@ -311,7 +340,10 @@ fn refuse_links(root: &Path, path: &Path) -> io::Result<()> {
     for part in path.parent().into_iter().flat_map(Path::components) {
         whole.push(part);
         if !whole.symlink_metadata()?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is not a directory", whole.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("`{}` is not a directory", whole.display()),
+            ));
         }
     }
     Ok(())
@@ -335,7 +367,9 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
             let entry = entry?;
             entries += 1;
             if entries > MAX_ENTRIES || depth > MAX_DEPTH {
-                return Err(io::Error::other(format!("more than {MAX_ENTRIES} entries or {MAX_DEPTH} levels")));
+                return Err(io::Error::other(format!(
+                    "more than {MAX_ENTRIES} entries or {MAX_DEPTH} levels"
+                )));
             }
             let (old, new, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
             if kind.is_dir() {
@@ -345,7 +379,10 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
             } else if kind.is_file() {
                 fs::hard_link(&old, &new)?;
             } else {
-                return Err(io::Error::other(format!("`{}` is neither a file nor a directory", old.display())));
+                return Err(io::Error::other(format!(
+                    "`{}` is neither a file nor a directory",
+                    old.display()
+                )));
             }
         }
     }
