@@ -5,7 +5,7 @@ use tgp::contract::ModelTool;
 use crate::support::Project;
 
 /// Tokens of the tokenizer `o200k_base`, which most hosted models come close to. The four tools for git are 430 of them.
-const MAX_TOKENS: usize = 5_150;
+const MAX_TOKENS: usize = 5_300;
 /// What a tool can use, of a project with some packages and folders.
 const MAX_PLATFORM_TOKENS: usize = 250;
 

@@ -162,7 +162,7 @@ pub fn went_well(tool: &str, answer: &ToolResult) -> bool {
     match tool {
         "fetch" => code(answer) == "ESECURITY",
         "recall" => code(answer) == "EPERMISSION",
-        "call_host" | "call_upstream" => code(answer) == "ENOTFOUND",
+        "call_host" | "call_upstream" | "package_install" => code(answer) == "ENOTFOUND",
         _ => answer.is_ok(),
     }
 }
