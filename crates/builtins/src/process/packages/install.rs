@@ -269,7 +269,7 @@ fn prepare(
     let staging = Staging::for_trees(&options.tool_root, &options.project)?;
     let mut prepared = Vec::with_capacity(trees.len());
     for (number, tree) in trees.iter().enumerate() {
-        let fresh = staging.next(number).and_then(|place| tree.prepare(&options.project, place));
+        let fresh = staging.next(number).and_then(|place| tree.prepare(&options.project, &place));
         prepared.push(fresh.map_err(|error| {
             ToolError::new(Code::Runtime, format!("the packages cannot be put in place: {error}"))
                 .help("nothing was installed; install the packages yourself if it happens again")

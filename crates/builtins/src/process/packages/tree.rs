@@ -225,7 +225,7 @@ impl PackageTree {
     }
 
     /// Makes the tree as it will be: a copy of the old one, whose files are linked and not copied, with the changes.
-    pub(super) fn prepare(&self, project: &Path, staging: PathBuf) -> io::Result<PreparedTree> {
+    pub(super) fn prepare(&self, project: &Path, staging: &Path) -> io::Result<PreparedTree> {
         let place = project.join(&self.place);
         let fresh = staging.join("tree");
         let replaces = match place.symlink_metadata() {
