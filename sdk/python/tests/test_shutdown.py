@@ -94,6 +94,8 @@ def test_bug_the_pipes_of_an_ended_kernel_stayed_open(fake: MakeBinary) -> None:
         for kernel in kernels:
             kernel.shutdown()
         assert descriptors() == before
-        del kernels, kernel
+        kernel = kernels.pop()
+        del kernel
+        kernels.clear()
         gc.collect()
     assert [str(warning.message) for warning in caught if warning.category is ResourceWarning] == []

@@ -49,7 +49,7 @@ def function_rows(function: Callable[..., Any], answer: Any) -> Sequence[dict[st
         raise _wrong(f"{returned} {kind_of(answer)}, expected a list of rows")
     rows: list[dict[str, Any]] = []
     row: Any
-    for number, row in enumerate(answer):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    for number, row in enumerate(answer):
         try:
             rows.append(row if is_object(row) else dict(row.items()))
         except AttributeError:
