@@ -15,7 +15,11 @@ use crate::boot::{BootContext, BootError, BootOptions};
 use crate::{scaffold, settings};
 
 /// What needs the files of a project on the disk.
-const NEED_A_DISK: [&str; 9] = [
+const NEED_A_DISK: [&str; 13] = [
+    "git_commit",
+    "git_diff",
+    "git_log",
+    "git_status",
     "graph_ingest",
     "graph_query",
     "log",
@@ -112,6 +116,6 @@ impl WithoutDisk {
         let message =
             format!("`{name}` needs a project on the disk, and the host keeps the files of this one");
         ToolError::new(Code::Capability, message)
-            .help("boot without `files` to have git, commands and the code graph")
+            .help("boot without files of the host (`files`, in Node `vfs`) to have git, commands and the code graph")
     }
 }

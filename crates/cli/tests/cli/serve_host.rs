@@ -231,6 +231,9 @@ fn the_host_keeps_the_files_of_the_tools() {
         ("log", json!({})),
         ("shell_exec", json!({ "command": "true" })),
         ("test_run", json!({})),
+        ("git_status", json!({})),
+        ("git_log", json!({})),
+        ("package_install", json!({})),
         ("graph_query", json!({ "query": "MATCH (f:File) RETURN f" })),
     ] {
         let answer = host.call(tool, &arguments, &mut nothing);

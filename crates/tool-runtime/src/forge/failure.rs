@@ -149,7 +149,10 @@ const CARRIED: [(Code, &str); 15] = [
         "correct the call where the server refuses it, or have a person look at the server with `tgp upstream test`",
     ),
     (Code::Pin, "the tool is not at fault; a person has to look at what the server has changed"),
-    (Code::Sql, "correct the statement or its params; nothing that this run changed was kept"),
+    (
+        Code::Sql,
+        "correct the statement or its params; nothing that this run changed was kept, except in a database without transactions",
+    ),
     (Code::Compile, "check the inner tool with check_tool (`tgp check`), and correct it first"),
     (Code::Runtime, "read the place and the logs, patch the tool, and check it again"),
 ];
