@@ -268,11 +268,6 @@ const NAMES: &[&str] = &[
 const BEGINNINGS: &[&str] = &["lint-staged.config.", ".lintstagedrc.", ".huskyrc", "gulpfile.", "gruntfile."];
 const ENDINGS: &[&str] = &[".code-workspace", ".sublime-project", ".gemspec", ".pth"];
 
-/// Lists of packages and of their versions. A change of one by a file tool only describes packages; `package_install`, which
-/// puts them in place, has a person see it.
-const PACKAGE_LISTS: &[&str] =
-    &["package-lock.json", "npm-shrinkwrap.json", "requirements.txt", "uv.lock", "cargo.lock"];
-
 /// Fields of manifests that say what is executed; the others may change freely. A path names a field of a field.
 const PACKAGE_JSON: &[&str] = &[
     "scripts",
@@ -327,8 +322,6 @@ enum Format {
 enum RelevantPart {
     Whole,
     Fields(Format, &'static [&'static str]),
-    /// Nothing; but a tool may say that its own change counts, and a rule can name the file then.
-    Nothing,
 }
 
 /// What counts of a file, and the number of the part of its path by which it is known. Names are compared as the most
@@ -346,7 +339,6 @@ fn counted(path: &RelativePath) -> Option<(usize, RelevantPart)> {
         "deno.json" => RelevantPart::Fields(Format::Json, DENO_JSON),
         "cargo.toml" => RelevantPart::Fields(Format::Toml, CARGO_TOML),
         "pyproject.toml" => RelevantPart::Fields(Format::Toml, PYPROJECT_TOML),
-        _ if PACKAGE_LISTS.contains(&name) => RelevantPart::Nothing,
         _ if NAMES.contains(&name)
             || is_hook(&parts)
             || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
@@ -364,15 +356,10 @@ fn is_hook(parts: &[Cow<'_, str>]) -> bool {
     matches!(parts, [.., directory, name] if directory == "hooks" && !name.contains('.'))
 }
 
-/// Whether a rule can name the file: it can run later by itself, or a tool says so of its own change of it.
-pub(crate) fn is_listed(path: &RelativePath) -> bool {
-    counted(path).is_some()
-}
-
 /// Whether a file can run later at all, by its name.
 #[must_use]
 pub fn may_run_later(path: &RelativePath) -> bool {
-    counted(path).is_some_and(|(_, part)| part != RelevantPart::Nothing)
+    counted(path).is_some()
 }
 
 /// Whether every change of the file counts, so that its contents need not be read.
@@ -386,7 +373,7 @@ pub fn always_runs_later(path: &RelativePath) -> bool {
 #[must_use]
 pub fn runs_later(path: &RelativePath, before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
     match counted(path) {
-        None | Some((_, RelevantPart::Nothing)) => false,
+        None => false,
         Some((_, RelevantPart::Whole)) => true,
         Some((_, RelevantPart::Fields(format, names))) => {
             let (Some(before), Some(after)) = (manifest(format, before), manifest(format, after)) else {

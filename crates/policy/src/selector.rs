@@ -176,7 +176,7 @@ impl Selector {
     /// its author did not think of these.
     pub(crate) fn names_what_runs_later(&self, call: &Prepared<'_>) -> bool {
         let files = call.question.targets.iter().filter_map(Target::file).zip(&call.files);
-        let mut later = files.filter(|((_, path, _), _)| runs_later::is_listed(path)).peekable();
+        let mut later = files.filter(|((_, path, _), _)| runs_later::may_run_later(path)).peekable();
         later.peek().is_some()
             && matches!(self.test(call, MatchBias::Permitting), Test::Match { .. })
             && later.all(|((_, path, _), file)| self.paths.iter().any(|matcher| matcher.names(file, path)))

@@ -34,6 +34,35 @@ pub(super) struct Changes {
     removed: Vec<RelativePath>,
     /// Chronicles that the command has touched; they stay as they are.
     left_out: Vec<RelativePath>,
+    /// Packages, which are put in place by themselves.
+    installed: Option<Installed>,
+}
+
+/// What an installation puts in place beside the changes of files: a person sees it, whatever was agreed to beforehand.
+#[derive(Clone)]
+pub(super) struct Installed {
+    /// The file that a rule names to allow it.
+    pub(super) manifest: RelativePath,
+    /// The list of installed packages, before and after.
+    pub(super) list: RelativePath,
+    pub(super) before: Option<Vec<u8>>,
+    pub(super) after: Option<Vec<u8>>,
+}
+
+impl Installed {
+    fn target(path: &RelativePath) -> Target {
+        Target::File { root: Root::Project, path: path.clone(), access: Access::Write }
+    }
+
+    fn shown(&self) -> FileDiff {
+        FileDiff {
+            root: Root::Project,
+            path: self.list.clone(),
+            before: self.before.as_deref().map(Arc::from),
+            after: self.after.as_deref().map(Arc::from),
+            executable: None,
+        }
+    }
 }
 
 /// One changed file. Copies share the contents.
@@ -67,8 +96,13 @@ impl Changes {
         yard: &CommandRunner,
         files: &ProjectFiles,
     ) -> Result<Self, ToolError> {
-        let mut changes =
-            Self { files: Vec::new(), made: Vec::new(), removed: Vec::new(), left_out: Vec::new() };
+        let mut changes = Self {
+            files: Vec::new(),
+            made: Vec::new(),
+            removed: Vec::new(),
+            left_out: Vec::new(),
+            installed: None,
+        };
         let mut bytes = 0;
         for change in found {
             bytes = changes.add(change, bytes, yard, files)?;
@@ -76,25 +110,18 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Has a person see the changes of these files, whatever was agreed to beforehand.
-    pub(super) fn insist_on(&mut self, is_shown: impl Fn(&RelativePath) -> bool) {
-        for file in &mut self.files {
-            file.runs_later |= is_shown(file.change.path());
-        }
+    /// Has a person see what is installed together with the changes.
+    pub(super) fn install(&mut self, installed: Installed) {
+        self.installed = Some(installed);
+    }
+
+    pub(super) fn installed(&self) -> Option<&Installed> {
+        self.installed.as_ref()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
-    }
-
-    /// The changed files.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &RelativePath> {
-        self.files.iter().map(|file| file.change.path())
-    }
-
-    /// The files that were written, with what they have now.
-    pub(super) fn contents(&self) -> impl Iterator<Item = (&RelativePath, &[u8])> {
-        self.files.iter().filter_map(|file| Some((file.change.path(), file.after()?)))
+        let is_unchanged = self.files.is_empty() && self.made.is_empty() && self.removed.is_empty();
+        is_unchanged && self.installed.is_none()
     }
 
     /// Takes up one change after those that have `bytes`; answers how many they have together.
@@ -196,10 +223,18 @@ impl Changes {
             let (mut files, rest): (Vec<FileChange>, Vec<FileChange>) =
                 self.files.iter().cloned().partition(|file| file.runs_later);
             files.extend(rest);
-            background::run(move || Preview::of_changes(files.iter().map(|file| Ok(file.shown()))))
+            let installed = self.installed.as_ref().map(Installed::shown);
+            background::run(move || {
+                let shown = files.iter().map(|file| Ok(file.shown()));
+                Preview::of_changes(shown.chain(installed.map(Ok)))
+            })
         };
         let propose = || self.files.iter().map(|file| file.change.clone()).collect();
-        let (all, later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
+        let (mut all, mut later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
+        if let Some(installed) = &self.installed {
+            all.push(Installed::target(&installed.list));
+            later.push(Installed::target(&installed.manifest));
+        }
         invocation.router.judge_directories(invocation, &self.directories()).await?;
         let agreed = invocation.router.judge_changes(invocation, &all, &later, propose, show).await?;
         Ok(agreed.or_else(|| ApprovedSnapshot::on_judged(self.manifests())))

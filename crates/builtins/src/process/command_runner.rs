@@ -51,8 +51,6 @@ pub(super) struct CommandRequest {
     pub(super) cache: Option<CacheMount>,
     /// What the gates let the call see and touch.
     pub(super) filter: Option<FileFilter>,
-    /// Files of the project that the command must not read either, relative to it.
-    pub(super) hidden: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +169,7 @@ impl CommandRunner {
         order.directory = PathBuf::from(wanted.directory.as_str());
         order.environment.clone_from(&options.environment);
         order.environment.extend(wanted.environment);
-        order.hidden = protected.hidden.into_iter().chain(wanted.hidden).collect();
+        order.hidden = protected.hidden;
         order.read_only = protected.read_only;
         order.direct = wanted.direct;
         order.readable.clone_from(&options.readable);

@@ -191,7 +191,6 @@ impl ShellExec {
             environment: Vec::new(),
             cache: None,
             filter: invocation.router.file_filter(invocation).await,
-            hidden: Vec::new(),
         };
         let started = SystemTime::now();
         let finished = self.0.run(wanted).await?;

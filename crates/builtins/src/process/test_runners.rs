@@ -163,7 +163,6 @@ impl TestRunTool {
             filter,
             environment: selected.runner.environment().iter().map(owned).collect(),
             cache,
-            hidden: Vec::new(),
         })
     }
 

@@ -231,11 +231,7 @@ fn pytest_in_an_environment_of_the_project() {
         ),
         moved: ("shop/util.py", "shop/money.py"),
         names_it: Some(("shop/slug.py", "shop.util", "shop.money")),
-        dependency: Some((
-            "python3",
-            &["-m", "pip", "download", "--no-deps", "--quiet", "six==1.16.0"],
-            r#"{"packages": ["six==1.16.0"], "manager": "pip"}"#,
-        )),
+        dependency: None,
         packages: Some(("venv", ".venv")),
     });
 }

@@ -55,7 +55,7 @@ pub fn arguments(tool: &str) -> Value {
         "shell_exec" => json!({ "command": "echo new > notes.md" }),
         "test_run" => json!({}),
         // The project has no manifest, so it runs as far as that.
-        "package_install" => json!({ "packages": ["left-pad"], "manager": "npm" }),
+        "package_install" => json!({ "packages": ["left-pad"] }),
         "test_tool" => json!({ "path": "tools/one.test.ts" }),
         // The call belongs to no agent's session, so it runs as far as that.
         "recall" => json!({ "id": "r1.1" }),

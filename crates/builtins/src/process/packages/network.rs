@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tgp_contract::{Code, Target, ToolError};
+use tgp_contract::{Code, Target, ToolError, background};
 use tgp_fetch::{ConnectProxy, ProxyEvent, ProxyOutcome, ProxyQuestion};
 use tgp_router::Invocation;
 use tokio::sync::mpsc;
 
-/// Where a package manager finds the proxy. Its network is its own, so the port is free.
+/// Where npm finds the proxy. Its network is its own, so the port is free.
 pub(super) const PROXY_PORT: u16 = 3128;
 
 /// The port of an index of packages.
@@ -20,6 +22,12 @@ const MAX_HOSTS: usize = 32;
 
 /// Questions that wait for their turn. More connections wait in the proxy.
 const MAX_WAITING: usize = 64;
+
+/// Bytes that one installation downloads to its own directory.
+const MAX_DOWNLOAD_BYTES: u64 = 4 << 30;
+
+/// How often they are counted.
+const COUNT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Hosts that were refused or could not be reached, for the error of an installation that failed.
 #[derive(Clone, Default)]
@@ -36,11 +44,13 @@ impl Unreached {
     }
 }
 
-/// Serves the connections of an installation until a gate has something against a host, and returns that.
+/// Serves the connections of an installation until a gate has something against a host, or more is downloaded than may be,
+/// and returns that.
 pub(super) async fn serve(
     listener: TcpListener,
     invocation: Invocation<'_>,
     unreached: &Unreached,
+    downloads: PathBuf,
 ) -> ToolError {
     let opened = listener.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(listener));
     let listener = match opened {
@@ -66,6 +76,23 @@ pub(super) async fn serve(
     tokio::select! {
         never = proxy.serve(listener) => match never {},
         error = answers => error,
+        error = too_much(downloads) => error,
+    }
+}
+
+/// Ends when a directory has more bytes than one installation may download.
+async fn too_much(downloads: PathBuf) -> ToolError {
+    loop {
+        tokio::time::sleep(COUNT_PAUSE).await;
+        let directory = downloads.clone();
+        let counted = background::run(move || Ok(tgp_jail::exceeds(&directory, MAX_DOWNLOAD_BYTES))).await;
+        // What cannot be counted is too much.
+        if counted.unwrap_or(true) {
+            let message = format!("npm downloaded more than {} MB", MAX_DOWNLOAD_BYTES >> 20);
+            return ToolError::new(Code::Runtime, message)
+                .detail("limit", MAX_DOWNLOAD_BYTES)
+                .help("nothing was installed; install fewer packages, or ask the user to install them");
+        }
     }
 }
 
@@ -77,11 +104,8 @@ async fn answer(
     invocation: Invocation<'_>,
 ) -> Result<(), ToolError> {
     let name = question.address().map_or_else(|| question.target().host(), |address| address.to_string());
-    // Another port is another service of the host, and a rule that names the host alone does not mean it.
-    let host = match question.target().port() {
-        HTTPS_PORT => name,
-        port => format!("{name}:{port}"),
-    };
+    let port = question.target().port();
+    let host = format!("{name}:{port}");
     if !known.contains(&host) {
         if known.len() == MAX_HOSTS {
             let message = format!("the installation wants to reach more than {MAX_HOSTS} hosts");
@@ -90,11 +114,15 @@ async fn answer(
                 .detail("limit", MAX_HOSTS)
                 .help("nothing was installed"));
         }
-        let targets = [Target::Host { host: host.clone() }];
+        // Another port is another service: a rule that denies the host means it as well, one that allows it does not.
+        let mut targets = vec![Target::Host { host: name.clone() }];
+        if port != HTTPS_PORT {
+            targets.push(Target::Host { host: host.clone() });
+        }
         let judged = invocation.router.judge_further(invocation, invocation.call, &targets, false).await;
         if let Err(error) = judged {
             question.refuse(error.message.as_str());
-            return Err(error.detail("host", host));
+            return Err(error.detail("host", name));
         }
         known.insert(host);
     }

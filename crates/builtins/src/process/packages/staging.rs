@@ -54,13 +54,6 @@ impl Staging {
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
-
-    /// A directory in it.
-    pub(super) fn next(&self, number: usize) -> io::Result<PathBuf> {
-        let path = self.0.join(number.to_string());
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(path)
-    }
 }
 
 impl Drop for Staging {

@@ -1,6 +1,5 @@
 //! A directory of installed packages: what an installation changed in it, and how it takes the place of the old one.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
@@ -10,7 +9,7 @@ use tgp_contract::{Code, ToolError};
 use tgp_fs::{exchange_directories, read_plain};
 use tgp_jail::{LayerChange, LayerChangeKind};
 
-use super::manager::Manager;
+use super::npm;
 
 /// Files and directories of one tree of packages.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -18,99 +17,46 @@ const MAX_ENTRIES: usize = 1_000_000;
 /// Directories nest this deep at most.
 const MAX_DEPTH: usize = 128;
 
-/// A manifest of a package that is larger is not read for the list of what was installed.
-const MAX_MANIFEST_BYTES: u64 = 1 << 20;
+/// Largest list of installed packages; a larger one is refused.
+const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// Largest lock file that is checked; a larger one is refused.
-const MAX_LOCK_BYTES: u64 = 64 << 20;
-
-/// One tree of packages, such as `web/node_modules`, with its changes.
+/// The directory of packages, such as `web/node_modules`, with its changes.
 pub(super) struct PackageTree {
     /// Relative to the project.
     pub(super) place: PathBuf,
     changes: Vec<LayerChange>,
 }
 
-/// What an installation changed: the manifests, and the trees of packages.
+/// What an installation changed.
 pub(super) struct Split {
+    /// `package.json` and the lock file.
     pub(super) manifests: Vec<LayerChange>,
-    pub(super) trees: Vec<PackageTree>,
+    pub(super) tree: Option<PackageTree>,
 }
 
-/// Sorts the changes of an installation. A manager changes its own files and nothing else.
-pub(super) fn split(found: Vec<LayerChange>, manager: Manager) -> Result<Split, ToolError> {
-    let (lists, locks) = manager.manifests();
-    let mut trees: BTreeMap<PathBuf, Vec<LayerChange>> = BTreeMap::new();
-    let mut manifests = Vec::new();
-    for change in found {
-        if let Some(place) = manager.directory().and_then(|name| tree_of(&change.path, name)) {
-            trees.entry(place).or_default().push(change);
-            continue;
-        }
+/// Sorts the changes of an installation in a directory of the project. npm changes its own files there, and nothing else.
+pub(super) fn split(found: Vec<LayerChange>, directory: &Path) -> Result<Split, ToolError> {
+    let place = directory.join(npm::PACKAGES);
+    let is_manifest = |change: &LayerChange| {
         let name = change.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_manifest = lists.contains(&name) || locks.contains(&name);
-        if !is_manifest
-            || matches!(change.kind, LayerChangeKind::MakeDirectory | LayerChangeKind::RemoveDirectory)
-        {
-            let path = change.path.display().to_string();
-            let message = format!("{} changed `{path}`, which is none of its files", manager.name());
-            return Err(ToolError::new(Code::Security, message)
-                .detail("path", path)
-                .help("nothing was installed; ask the user to look at the packages and the configuration"));
-        }
-        manifests.push(change);
+        let is_there = change.path.parent().is_some_and(|parent| parent == directory);
+        let is_file =
+            !matches!(change.kind, LayerChangeKind::MakeDirectory | LayerChangeKind::RemoveDirectory);
+        is_there && is_file && (name == npm::MANIFEST || npm::LOCK_FILES.contains(&name))
+    };
+    let (in_tree, others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|change| change.path.starts_with(&place));
+    if let Some(other) = others.iter().find(|change| !is_manifest(change)) {
+        let path = other.path.display().to_string();
+        return Err(ToolError::new(Code::Security, format!("npm changed `{path}`, which is not a file of this installation"))
+            .detail("path", path)
+            .help("nothing was installed; the members of a workspace and packages in other directories are installed by the user"));
     }
-    let trees = trees.into_iter().map(|(place, changes)| PackageTree { place, changes }).collect();
-    Ok(Split { manifests, trees })
-}
-
-/// The path up to the first directory of packages in it.
-fn tree_of(path: &Path, name: &str) -> Option<PathBuf> {
-    let at = path.components().position(|part| part.as_os_str() == name)?;
-    Some(path.components().take(at + 1).collect())
+    let tree = (!in_tree.is_empty()).then_some(PackageTree { place, changes: in_tree });
+    Ok(Split { manifests: others, tree })
 }
 
 impl PackageTree {
-    /// Packages that are there now and were not, or in another version, as `name@version`; sorted.
-    pub(super) fn installed(&self, manager: Manager) -> Vec<String> {
-        let mut found: Vec<String> = self
-            .changes
-            .iter()
-            .filter_map(|change| match &change.kind {
-                LayerChangeKind::Write { content, .. } => self.package(&change.path, content, manager),
-                _ => None,
-            })
-            .collect();
-        found.sort();
-        found.dedup();
-        found
-    }
-
-    /// The package that a file of the tree is the manifest of.
-    fn package(&self, path: &Path, content: &Path, manager: Manager) -> Option<String> {
-        if manager != Manager::Npm {
-            let directory = path.parent()?.file_name()?.to_str()?.strip_suffix(".dist-info")?;
-            let (name, version) = directory.split_once('-')?;
-            return (path.file_name()? == "METADATA").then(|| format!("{name}@{version}"));
-        }
-        if path.file_name()? != "package.json" {
-            return None;
-        }
-        let place: Vec<&str> =
-            path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();
-        let after = place.iter().rposition(|part| *part == "node_modules")? + 1;
-        let own = place.get(after..)?;
-        let is_package = matches!(own, [name] if !name.starts_with('@'))
-            || matches!(own, [scope, _] if scope.starts_with('@'));
-        if !is_package {
-            return None;
-        }
-        let text = read_plain(content, MAX_MANIFEST_BYTES)?;
-        let manifest: serde_json::Value = serde_json::from_slice(&text).ok()?;
-        let version = manifest.get("version").and_then(serde_json::Value::as_str)?;
-        Some(format!("{}@{version}", own.join("/")))
-    }
-
     /// Every path that was written or removed, relative to the project, with whether it is still there.
     pub(super) fn paths(&self) -> impl Iterator<Item = (&Path, bool)> {
         let is_there = |change: &LayerChange| {
@@ -119,102 +65,63 @@ impl PackageTree {
         self.changes.iter().map(move |change| (change.path.as_path(), is_there(change)))
     }
 
-    /// Files and bytes that were written.
-    pub(super) fn written(&self) -> (u64, u64) {
-        let sizes = self.changes.iter().filter_map(|change| match change.kind {
-            LayerChangeKind::Write { bytes, .. } => Some(bytes),
-            _ => None,
+    /// Bytes that were written.
+    pub(super) fn bytes(&self) -> u64 {
+        let sizes = self.changes.iter().map(|change| match change.kind {
+            LayerChangeKind::Write { bytes, .. } => bytes,
+            _ => 0,
         });
-        sizes.fold((0, 0), |(files, sum), bytes| (files + 1, sum + bytes))
+        sizes.sum()
+    }
+
+    /// What is installed before and after, as npm lists it.
+    ///
+    /// # Errors
+    /// For a list that cannot be read.
+    #[expect(clippy::type_complexity, reason = "two contents of one file")]
+    pub(super) fn lists(&self, project: &Path) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), ToolError> {
+        let path = self.place.join(npm::INSTALLED);
+        let read = |place: &Path| match place.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            _ => read_plain(place, MAX_LIST_BYTES)
+                .map(Some)
+                .ok_or_else(|| self.refused(&path, "cannot be read")),
+        };
+        let before = read(&project.join(&path))?;
+        let change = self.changes.iter().rev().find(|change| change.path == path);
+        let after = match change.map(|change| &change.kind) {
+            Some(LayerChangeKind::Write { content, .. }) => read(content)?,
+            Some(_) => None,
+            None => before.clone(),
+        };
+        Ok((before, after))
     }
 
     /// Refuses what a package of an index does not have: special files, links out of the tree, and files of the project
     /// that would be taken for a published package. Runners of tests are among packages, and what they report is believed.
-    pub(super) fn check(
-        &self,
-        manager: Manager,
-        project: &Path,
-        programs: &[PathBuf],
-    ) -> Result<(), ToolError> {
+    ///
+    /// # Errors
+    /// `ESECURITY`.
+    pub(super) fn check(&self, project: &Path) -> Result<(), ToolError> {
         for change in &self.changes {
             match &change.kind {
                 LayerChangeKind::Special => {
                     return Err(self.refused(&change.path, "is neither a file nor a directory"));
                 }
-                LayerChangeKind::Link { target }
-                    if !self.may_link(&change.path, target, manager, project, programs) =>
-                {
+                LayerChangeKind::Link { target } if !self.stays_inside(&change.path, target) => {
                     return Err(self.refused(&change.path, "is a link to a place outside of the packages"));
                 }
                 _ => {}
             }
         }
-        if manager == Manager::Npm {
-            self.refuse_packed_files(project)?;
-        }
-        Ok(())
+        let (_, after) = self.lists(project)?;
+        // npm writes it whenever it installs something; without it nobody could say what is there.
+        let after = after.ok_or_else(|| self.refused(&self.place.join(npm::INSTALLED), "is missing"))?;
+        npm::check_installed(&after).map_err(|(package, why)| self.refused(Path::new(&package), why))
     }
 
-    fn may_link(
-        &self,
-        path: &Path,
-        target: &Path,
-        manager: Manager,
-        project: &Path,
-        programs: &[PathBuf],
-    ) -> bool {
-        let Ok(inside) = path.strip_prefix(&self.place) else { return false };
-        if target.is_absolute() {
-            // The interpreter of an environment, in a directory of programs.
-            let is_python = |path: &Path| {
-                path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python"))
-            };
-            let real = target.canonicalize().unwrap_or_default();
-            let is_program = real.starts_with("/usr") || programs.iter().any(|place| real.starts_with(place));
-            return manager != Manager::Npm
-                && inside.parent() == Some(Path::new("bin"))
-                && is_python(path)
-                && is_python(target)
-                && is_program
-                && !real.starts_with(project);
-        }
-        let Some(leads) = resolved(path, target) else { return false };
-        if leads.starts_with(&self.place) {
-            return true;
-        }
-        // A member of a workspace. Runners are not found behind links.
-        let name: Option<Vec<&str>> = inside.components().map(|part| part.as_os_str().to_str()).collect();
-        let name = name.map(|parts| parts.join("/")).unwrap_or_default();
-        let manifest =
-            read_plain(&project.join(&leads).join("package.json"), MAX_MANIFEST_BYTES).unwrap_or_default();
-        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
-        manager == Manager::Npm
-            && manifest.get("name").and_then(serde_json::Value::as_str) == Some(name.as_str())
-    }
-
-    /// A dependency such as `file:./x.tgz` is a copy of files of the project.
-    fn refuse_packed_files(&self, project: &Path) -> Result<(), ToolError> {
-        let path = self.place.join(".package-lock.json");
-        let written = self.changes.iter().find_map(|change| match &change.kind {
-            LayerChangeKind::Write { content, .. } if change.path == path => Some(content.clone()),
-            _ => None,
-        });
-        let place = written.unwrap_or_else(|| project.join(&path));
-        if !place.exists() {
-            return Ok(());
-        }
-        let unreadable = || self.refused(&path, "cannot be read");
-        let text = read_plain(&place, MAX_LOCK_BYTES).ok_or_else(unreadable)?;
-        let lock: serde_json::Value = serde_json::from_slice(&text).map_err(|_| unreadable())?;
-        let packages = lock.get("packages").and_then(serde_json::Value::as_object);
-        for (name, package) in packages.into_iter().flatten() {
-            let is_link = package.get("link").and_then(serde_json::Value::as_bool) == Some(true);
-            let resolved = package.get("resolved").and_then(serde_json::Value::as_str).unwrap_or("https:");
-            if !is_link && !resolved.starts_with("https:") {
-                return Err(self.refused(Path::new(name), "is not from an index of packages"));
-            }
-        }
-        Ok(())
+    fn stays_inside(&self, path: &Path, target: &Path) -> bool {
+        resolved(path, target).is_some_and(|leads| leads.starts_with(&self.place))
     }
 
     fn refused(&self, path: &Path, why: &str) -> ToolError {
