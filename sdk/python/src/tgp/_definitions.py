@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = '6cb447ded1d9ce27240745778453acc51875756bb2bfecb2797dd8378a41cffb'
+DEFINITIONS_HASH = '89c3a2952f3e17487f4dfaa08e36d7ccf53d432dd37e319f28717e8ac3233105'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
@@ -475,8 +475,8 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
   'dryRun': True},
  {'name': 'package_install',
   'aliases': ['package.install'],
-  'description': 'Add packages of an index with npm, pip, uv or cargo, or install what the manifest lists. Install '
-                 'scripts do not run. Manifest and lock file are changed with them.',
+  'description': 'Add packages with npm, or install what package.json lists. Install scripts do not run. A person '
+                 'sees what changes.',
   'inputSchema': {'type': 'object',
                   'additionalProperties': False,
                   'properties': {'packages': {'type': 'array',
@@ -487,10 +487,7 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
                                  'dev': {'type': 'boolean',
                                          'description': 'For development only.',
                                          'default': False},
-                                 'directory': {'type': 'string', 'description': 'Directory with the manifest.'},
-                                 'manager': {'type': 'string',
-                                             'enum': ['npm', 'pip', 'uv', 'cargo'],
-                                             'description': 'Default: by the files in the directory.'}}},
+                                 'directory': {'type': 'string', 'description': 'Directory with package.json.'}}},
   'effect': 'execute',
   'dryRun': True},
  {'name': 'patch_file',
