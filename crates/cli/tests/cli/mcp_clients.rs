@@ -21,9 +21,12 @@ fn clients() -> Option<PathBuf> {
     folder
 }
 
-/// The scripts are beside this file; Node finds packages from where a script is.
+/// The scripts are beside this file; Node finds packages from where a script is. Each has a folder of its own: another test must
+/// not find a file that is being copied.
 fn script(folder: &Path, name: &str) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/mcp_clients");
+    let folder = folder.join(format!("{name}.d"));
+    std::fs::create_dir_all(&folder).unwrap();
     for file in ["steps.mjs", "forms.mjs", name] {
         std::fs::copy(from.join(file), folder.join(file)).unwrap();
     }
