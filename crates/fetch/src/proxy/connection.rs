@@ -80,12 +80,13 @@ impl ConnectProxy {
             let connected = connect(addresses, target.port()).await;
             connected.map_err(|error| NoTunnel::Failed(format!("no connection to `{target}`: {error}")))
         };
-        let late = || {
-            let seconds = self.limits.connect_time.as_secs();
-            NoTunnel::Failed(format!("no connection to `{target}` within {seconds} s"))
-        };
-        let host = timeout(self.limits.connect_time, connecting).await.unwrap_or_else(|_| Err(late()))?;
-        Ok((host, permit))
+        let host = timeout(self.limits.connect_time, connecting).await;
+        Ok((host.unwrap_or_else(|_| Err(self.late(target)))?, permit))
+    }
+
+    fn late(&self, target: &ProxyTarget) -> NoTunnel {
+        let seconds = self.limits.connect_time.as_secs();
+        NoTunnel::Failed(format!("no connection to `{target}` within {seconds} s"))
     }
 
     /// The addresses of a listed target that may be connected to.
@@ -109,8 +110,8 @@ impl ConnectProxy {
             Host::Ipv6(address) => return Ok(vec![address.into()]),
         };
         let resolving = timeout(self.limits.connect_time, self.resolver.resolve(name)).await;
-        let answer = resolving.unwrap_or_else(|late| Err(late.into()));
-        let answer = answer
+        let answer = resolving
+            .map_err(|_| self.late(target))?
             .map_err(|error| NoTunnel::Failed(format!("the host `{name}` could not be resolved: {error}")))?;
         if answer.is_empty() {
             return Err(NoTunnel::Failed(format!("the host `{name}` has no address")));
