@@ -65,6 +65,11 @@ pub(super) fn to_date_time(values: &[Value]) -> rusqlite::Result<Value> {
     match values {
         [Value::DateTime(time)] => Ok(Value::DateTime(*time)),
         [Value::Date(date)] => Ok(DateTime::parse(&date.to_text()).map_or(Value::Null, Value::DateTime)),
+        // The rules of named zones change with the years; the graph has none of their tables.
+        [Value::Text(text)] if text.ends_with(']') && text.contains('[') => Err(met(
+            "Unsupported",
+            "a named time zone is not supported; write the distance from UTC, as in `+02:00`".to_owned(),
+        )),
         [Value::Text(text)] => DateTime::parse(text)
             .map(Value::DateTime)
             .ok_or_else(|| not_iso("datetime", text, "2026-11-18T09:30:00Z")),
