@@ -160,6 +160,12 @@ fn python(tree: &Path, folder: &Path, environment: &[(String, String)]) -> Resul
         );
         return Ok(());
     }
+    // pyright is a program for Node, which PyPI's package fetches through npm.
+    if version("node", &["--version"]).is_some_and(|found| found >= OLDEST_NODE) {
+        step(&python, &["-m", "pyright", "--warnings"], &directory, environment)?;
+    } else {
+        println!("xtask: skipped: pyright (Node is not installed)");
+    }
     for check in [
         ["-m", "ruff", "check"].as_slice(),
         &["-m", "mypy"],
