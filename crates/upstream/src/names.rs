@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_NAME: usize = 64;
 
 /// Words that cannot be the name of a function that is exported; a module with `then` would be taken for a promise.
-const RESERVED: [&str; 50] = [
+const RESERVED: [&str; 51] = [
     "arguments",
     "async",
     "await",
@@ -57,6 +57,7 @@ const RESERVED: [&str; 50] = [
     "void",
     "while",
     "with",
+    "yield",
 ];
 
 /// The name of each tool in the module of its server, by the name that the server gives it. A name that can be written stays;
@@ -90,7 +91,7 @@ fn identifier(name: &str) -> String {
     if plain.is_empty() || plain.starts_with(|first: char| first.is_ascii_digit()) {
         plain.insert(0, '_');
     }
-    if RESERVED.contains(&plain.as_str()) || plain == "yield" {
+    if RESERVED.contains(&plain.as_str()) {
         plain.push('_');
     }
     plain
@@ -98,7 +99,7 @@ fn identifier(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::identifiers;
+    use super::{RESERVED, identifiers};
 
     #[test]
     fn every_tool_has_a_name_of_its_own() {
@@ -115,6 +116,18 @@ mod tests {
             ("yield", "yield_"),
         ] {
             assert_eq!(found.get(name).map(String::as_str), Some(expected), "{name}");
+        }
+    }
+    /// They check names before the kernel starts, so that a program's mistake is found where it was made.
+    #[test]
+    fn both_clients_have_the_same_reserved_words() {
+        for (file, source) in [
+            ("sdk/node", include_str!("../../../sdk/node/src/checked-host-tools.ts")),
+            ("sdk/python", include_str!("../../../sdk/python/src/tgp/host_tools.py")),
+        ] {
+            let (_, rest) = source.split_once("WORDS =").unwrap();
+            let list = rest.split(['\'', '"']).skip(1).step_by(2).take(3).collect::<String>();
+            assert_eq!(list.split(' ').collect::<Vec<_>>(), RESERVED, "{file}");
         }
     }
 }
