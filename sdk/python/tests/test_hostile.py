@@ -192,8 +192,10 @@ def test_nothing_is_left_when_the_client_is_dropped(fake: MakeBinary) -> None:
 
 
 HOST = """
-import sys, time
+import signal, sys, time
 from tgp import TGP
+# A test runner in the background of a shell passes on that SIGINT is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 kernel = TGP(binary=sys.argv[1])
 kernel.boot()
 print(kernel._connection._process.pid, flush=True)
