@@ -223,6 +223,30 @@ mod tests {
 
     use super::*;
 
+    /// SQLite reads all up to the bracket as one variable, so that the quote in it begins no string.
+    #[test]
+    fn bug_a_variable_of_tcl_hid_a_statement_from_the_rules() {
+        for variable in [
+            "@a(?')",
+            "@a(')",
+            "$a(')",
+            ":a(')",
+            "#a(')",
+            "$a::b(')",
+            "@a::b::c(')",
+            ":::a(')",
+            "$::a(')",
+            ":1(')",
+        ] {
+            let sql = format!("WITH t AS (SELECT {variable}) DELETE FROM users -- ')) SELECT 1");
+            let class = classify_foreign(&sql, "sqlite").unwrap();
+            assert!(!class.reads && class.kinds.iter().any(|kind| kind == UNKNOWN_KIND), "{sql}: {class:?}");
+            let parameters = SqlParams::Positional(vec![json!(1)]);
+            let refused = prepare_foreign(&sql, &parameters, "sqlite", PlaceholderStyle::Native);
+            assert_eq!(refused.unwrap_err().code, Code::Sql, "{sql}");
+        }
+    }
+
     #[test]
     fn parameters_come_in_the_order_of_their_place_holders() {
         let list = |values: Value| SqlParams::Positional(values.as_array().cloned().unwrap_or_default());

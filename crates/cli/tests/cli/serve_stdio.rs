@@ -512,3 +512,37 @@ fn bug_a_statement_without_an_answer_counted_as_undone() {
     assert_eq!(answer["error"]["details"].get("outcome"), None, "{answer}");
     host.end();
 }
+
+/// A host that has begun a transaction when its call is cancelled would keep it, and the locks of it.
+#[test]
+fn bug_a_transaction_stayed_open_when_its_call_was_cancelled_while_it_began() {
+    let project = Project::with_fixtures();
+    let sql = json!({ "dialect": "sqlite", "transactions": true, "readOnly": true, "savepoints": true });
+    let mut host = Host::booted(&project, &json!({ "sql": sql }));
+    let call = json!({ "tool": "exec_sql", "arguments": { "sql": "INSERT INTO a VALUES (1)" } });
+    host.send(&json!({ "jsonrpc": "2.0", "id": "first", "method": "tools/call", "params": call }));
+    let begin = loop {
+        let message = host.receive().expect("the beginning of a transaction");
+        if message["method"] == "host/sql/begin" {
+            break message;
+        }
+        let id = message.get("id").expect("a question before it");
+        host.send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "approved": true } }));
+    };
+    host.send(&json!({ "jsonrpc": "2.0", "method": "cancel", "params": { "id": "first" } }));
+    let (mut is_cancelled, mut end) = (false, None);
+    while !is_cancelled || end.is_none() {
+        let message = host.receive().expect("an answer and the end of the transaction");
+        is_cancelled |= message["id"] == "first" && message["result"]["ok"] == false;
+        if message["method"] == "host/sql/end" {
+            end = Some(message);
+        }
+    }
+    let end = end.unwrap();
+    assert_eq!(end["params"]["transaction"], begin["params"]["transaction"]);
+    assert_eq!(end["params"]["commit"], false);
+    // The host was faster than the cancellation.
+    host.send(&json!({ "jsonrpc": "2.0", "id": begin["id"], "result": {} }));
+    host.send(&json!({ "jsonrpc": "2.0", "id": end["id"], "result": {} }));
+    host.end();
+}

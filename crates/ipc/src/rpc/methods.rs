@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tgp::Kernel;
 use tgp::agent::{AgentEvent, Bounds, ModelChoice, SessionRequest, StopLevel, StopSignal, static_prompt};
-use tgp_contract::{CallContext, Code, Consent, ToolCall, ToolDefinition, ToolError, ToolResult, canonical};
+use tgp_contract::{
+    CallContext, Code, Consent, Effect, ToolCall, ToolDefinition, ToolError, ToolResult, canonical,
+};
 use tokio::sync::mpsc;
 
 use super::envelope::{number, params};
@@ -77,13 +79,12 @@ impl Methods {
             RequestId::Text(text) => text.clone(),
         };
         let context = CallContext { dry_run: params.dry_run, ..self.context.clone() };
+        let may_have_changed = self.may_change(&params);
         let call = ToolCall { id, tool: params.tool, arguments: Value::Object(params.arguments) };
         let result = tokio::select! {
             result = self.kernel.call_with(call, context) => result,
             // Dropping the call cancels it; the audit says so.
-            () = request.cancelled() => ToolResult::Failed(
-                ToolError::new(Code::Runtime, "the call was cancelled by its client").detail("cancelled", true),
-            ),
+            () = request.cancelled() => ToolResult::Failed(cancelled(may_have_changed)),
         };
         match result {
             ToolResult::Done(data) => ToolsCallResult { ok: true, data: Some(data), error: None },
@@ -91,6 +92,15 @@ impl Methods {
                 ToolsCallResult { ok: false, data: None, error: Some(error.bounded()) }
             }
         }
+    }
+
+    /// Whether such a call can have changed something when it is cancelled. A tool that is not known changes nothing.
+    fn may_change(&self, call: &ToolsCallParams) -> bool {
+        let named = |definition: &&ToolDefinition| {
+            definition.name.as_str() == call.tool || definition.aliases.contains(&call.tool)
+        };
+        let known = self.kernel.definitions().find(named);
+        !call.dry_run && known.is_some_and(|definition| definition.effect != Effect::Read)
     }
 
     /// Has the agent work; its events go to the client as they come.
@@ -134,6 +144,16 @@ impl Methods {
 pub(crate) fn unknown_method(name: &str) -> RpcError {
     let name = tgp_text::one_line(name, 64);
     RpcError::new(number::UNKNOWN_METHOD, format!("there is no method `{name}`"))
+}
+
+fn cancelled(may_have_changed: bool) -> ToolError {
+    let error =
+        ToolError::new(Code::Runtime, "the call was cancelled by its client").detail("cancelled", true);
+    if !may_have_changed {
+        return error;
+    }
+    // It may have been about to answer.
+    error.of_unknown_outcome().help("`tgp audit tail` shows whether it took effect")
 }
 
 fn encode(value: &impl serde::Serialize) -> Result<Value, RpcError> {

@@ -160,22 +160,25 @@ impl Lexer<'_> {
                 self.eat_while(|character| character.is_ascii_digit());
                 Kind::Dollar
             }
-            ('$', Sqlite) => {
-                self.eat_while(word_part);
-                Kind::Dollar
-            }
+            ('$', Sqlite) => self.sqlite_variable(Kind::Dollar),
+            ('@', Sqlite) => self.sqlite_variable(Kind::Variable),
+            // No operator: SQLite reads it as the beginning of a variable.
+            ('#', Sqlite) => Kind::Ambiguous,
             ('?', _) => {
                 if self.dialect == Sqlite {
                     self.eat_while(|character| character.is_ascii_digit());
                 }
                 Kind::Question
             }
+            // `:::name(…)` is a variable there, and nothing else begins like this.
+            (':', Sqlite) if self.eat(':') => Kind::Ambiguous,
             (':', _) if self.eat(':') || self.eat('=') => Kind::Symbol,
+            (':', Sqlite) if self.next_is(word_part) => self.sqlite_variable(Kind::Named),
             (':', _) if self.next_is(word_start) => {
                 self.eat_while(name_part);
                 Kind::Named
             }
-            ('@', MySql | Sqlite) => {
+            ('@', MySql) => {
                 self.eat('@');
                 self.eat_while(|character| word_part(character) || character == '.');
                 Kind::Variable
@@ -193,6 +196,13 @@ impl Lexer<'_> {
             }
             _ => Kind::Symbol,
         }
+    }
+
+    /// A variable as Tcl has them, `$ns::name(index)`: all up to the bracket that closes is one token for SQLite, also what
+    /// looks like the beginning of a string.
+    fn sqlite_variable(&mut self, kind: Kind) -> Kind {
+        self.eat_while(word_part);
+        if self.next_is(|character| matches!(character, '(' | ':')) { Kind::Ambiguous } else { kind }
     }
 
     /// A number of PostgreSQL. A word or a string can follow it without a blank.

@@ -46,7 +46,7 @@ impl<'a> Script<'a> {
         }
         if let Some(token) = tokens.iter().find(|token| token.kind == Kind::Ambiguous) {
             let error = esql("the server could read this place of the statement in two ways")
-                .help("put a blank before a string and between two minus signs; write a long string as one");
+                .help("put a blank before a string, behind a parameter and between two minus signs; write a long string as one");
             return Err(at(error, LineCol::of(sql, token.start)));
         }
         tokens.retain(|token| token.kind != Kind::Comment);

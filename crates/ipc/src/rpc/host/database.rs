@@ -113,6 +113,8 @@ impl Database for HostDatabase {
 enum State {
     /// Nothing yet: it begins with its first statement.
     Idle,
+    /// The host was asked to begin it and has not answered: it may be open there.
+    Opening,
     Open,
     /// It has ended, or the host has lost it.
     Ended,
@@ -137,14 +139,23 @@ impl HostTransaction {
     async fn open(&mut self) -> Result<(), ToolError> {
         match self.state {
             State::Open => Ok(()),
-            State::Ended => Err(lost()),
+            State::Opening | State::Ended => Err(lost()),
             State::Idle => {
                 if self.has_transactions() {
                     let begin = SqlBeginParams {
                         transaction: self.number,
                         read_only: self.read_only && self.shared.abilities.read_only,
                     };
-                    let _: Done = self.shared.ask(callback::SQL_BEGIN, &begin).await?;
+                    self.state = State::Opening;
+                    match self.shared.ask::<Done>(callback::SQL_BEGIN, &begin).await {
+                        Ok(_) => {}
+                        Err(HostFailure::Answered(error)) => {
+                            self.state = State::Idle;
+                            return Err(error);
+                        }
+                        // It is ended when it is dropped.
+                        Err(HostFailure::Silent(error)) => return Err(error),
+                    }
                 }
                 self.state = State::Open;
                 // Marks that were set before the first statement.
@@ -167,22 +178,28 @@ impl HostTransaction {
         Ok(())
     }
 
+    /// Whether the host may have it open.
+    fn is_held(&self) -> bool {
+        matches!(self.state, State::Opening | State::Open) && self.has_transactions()
+    }
+
     /// Ends the transaction at the host, whatever it answers.
     async fn abandon(&mut self) {
-        let was_open = std::mem::replace(&mut self.state, State::Ended) == State::Open;
-        if was_open && self.has_transactions() {
+        if self.is_held() {
             let end = SqlEndParams { transaction: self.number, commit: false };
             let _ = self.shared.ask::<Done>(callback::SQL_END, &end).await;
         }
+        // Not before: where the call is cancelled meanwhile, the end is sent when this is dropped.
+        self.state = State::Ended;
     }
 
     /// After a statement with which the database has committed.
     async fn end_sealed(&mut self) -> Result<(), ToolError> {
         if self.has_transactions() {
-            self.state = State::Ended;
             let end = SqlEndParams { transaction: self.number, commit: true };
-            let _: Done = self.shared.ask(callback::SQL_END, &end).await?;
-            self.state = State::Idle;
+            let answer = self.shared.ask::<Done>(callback::SQL_END, &end).await;
+            self.state = if answer.is_ok() { State::Idle } else { State::Ended };
+            answer?;
         }
         Ok(())
     }
@@ -304,13 +321,15 @@ impl SqlTransaction for HostTransaction {
     }
 
     async fn commit(mut self: Box<Self>) -> Result<(), ToolError> {
-        match std::mem::replace(&mut self.state, State::Ended) {
+        match self.state {
             State::Idle => Ok(()),
-            State::Ended => Err(lost()),
+            State::Opening | State::Ended => Err(lost()),
             State::Open if !self.has_transactions() => Ok(()),
             State::Open => {
                 let end = SqlEndParams { transaction: self.number, commit: true };
-                match self.shared.ask::<Done>(callback::SQL_END, &end).await {
+                let answer = self.shared.ask::<Done>(callback::SQL_END, &end).await;
+                self.state = State::Ended;
+                match answer {
                     Ok(_) => Ok(()),
                     Err(HostFailure::Answered(error)) => Err(error),
                     // It may have committed before it fell silent.
@@ -327,7 +346,7 @@ impl SqlTransaction for HostTransaction {
 
 impl Drop for HostTransaction {
     fn drop(&mut self) {
-        if self.state == State::Open && self.has_transactions() {
+        if self.is_held() {
             let end = SqlEndParams { transaction: self.number, commit: false };
             let shared = Arc::clone(&self.shared);
             // The host rolls it back while nothing waits for it; the end of the kernel does.
