@@ -290,6 +290,19 @@ fn bug_an_unreadable_answer_failed_another_request_of_the_host() {
     host.end();
 }
 
+/// A tool and its record hold several copies of what a function gives: a few such answers took gigabytes.
+#[test]
+fn bug_answers_of_host_functions_took_the_memory_of_the_kernel() {
+    let (_project, mut host) = with_mail(&json!({ "tools": [mail(Some("network"))] }));
+    write(&mut host, "tools/welcome.ts", WELCOME);
+    let many = vec![json!({ "a": 1 }); 50_000];
+    let failed =
+        host.call("exec_tool", &welcome(&json!("ann")), &mut |_, _| json!({ "result": { "result": many } }));
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.contains("it has more than 100000 values"), "{failed}");
+    host.end();
+}
+
 #[test]
 fn bug_an_error_of_a_host_function_did_not_name_it() {
     let (_project, mut host) = with_mail(&json!({ "tools": [mail(Some("network"))] }));

@@ -116,7 +116,7 @@ impl Conversation {
                 }
             };
             match parse(&text, self.limits) {
-                Ok(Incoming::Answer { id, result }) => self.peer.answered(id, result),
+                Ok(Incoming::Answer { id, result, values }) => self.peer.answered(id, result, values),
                 Ok(Incoming::Notification { method, params: value }) => {
                     if let (notification::CANCEL, Ok(cancel)) =
                         (method.as_str(), params::<CancelParams>(value))

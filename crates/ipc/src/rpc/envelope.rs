@@ -41,9 +41,21 @@ impl From<ToolError> for RpcError {
 /// A message of the other side.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    Request { id: RequestId, method: String, params: Value },
-    Notification { method: String, params: Value },
-    Answer { id: u64, result: Result<Value, RpcError> },
+    Request {
+        id: RequestId,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
+    /// `values` are those of the whole line.
+    Answer {
+        id: u64,
+        result: Result<Value, RpcError>,
+        values: usize,
+    },
 }
 
 /// Why a line cannot be taken as a message.
@@ -112,7 +124,7 @@ pub(crate) fn parse(line: &[u8], limits: JsonLimits) -> Result<Incoming, Malform
             (None, _) => Malformed { id: None, answers: None, error },
         }
     };
-    measure(line, limits).map_err(|error| refuse(number::INVALID, error.to_string()))?;
+    let size = measure(line, limits).map_err(|error| refuse(number::INVALID, error.to_string()))?;
     let wire: Wire = serde_json::from_slice(line).map_err(|error| {
         let code = if error.is_data() { number::INVALID } else { number::PARSE };
         refuse(code, format!("the line is not a message of JSON-RPC: {error}"))
@@ -128,10 +140,10 @@ pub(crate) fn parse(line: &[u8], limits: JsonLimits) -> Result<Incoming, Malform
         }
         (Some(method), None, None, None) => Some(Incoming::Notification { method, params: wire.params }),
         (None, Some(RequestId::Number(id)), Some(result), None) => {
-            Some(Incoming::Answer { id, result: Ok(result) })
+            Some(Incoming::Answer { id, result: Ok(result), values: size.values })
         }
         (None, Some(RequestId::Number(id)), None, Some(error)) => {
-            Some(Incoming::Answer { id, result: Err(error.into()) })
+            Some(Incoming::Answer { id, result: Err(error.into()), values: size.values })
         }
         _ => None,
     };

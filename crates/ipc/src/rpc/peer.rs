@@ -8,14 +8,14 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, JsonLimits, ToolError};
 use tgp_text::one_line;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::envelope;
-use super::protocol::{CancelParams, RequestId, RpcError, notification};
+use super::protocol::{CancelParams, RequestId, RpcError, callback, notification};
 use crate::memory::{ClientMemory, Held};
 
 /// Lines on their way to the other end; more of them wait in their senders.
@@ -26,7 +26,15 @@ const MAX_CAUSE: usize = 300;
 const MAX_OPEN: usize = 4096;
 
 /// What comes for a request: its answer, or why what came cannot be read.
-type Waiting = oneshot::Sender<Result<Result<Value, RpcError>, String>>;
+type Answer = oneshot::Sender<Result<Result<Value, RpcError>, String>>;
+
+/// A request that is not answered yet.
+#[derive(Debug)]
+struct Waiting {
+    answer: Answer,
+    /// Values that its answer may have.
+    values: usize,
+}
 
 /// The requests that wait for an answer; none any more once the other end is gone.
 #[derive(Debug, Default)]
@@ -174,7 +182,7 @@ impl Peer {
             if requests.len() >= MAX_OPEN {
                 return Err(ToolError::new(Code::Budget, "too many requests wait for the host"));
             }
-            requests.insert(id, waiting);
+            requests.insert(id, Waiting { answer: waiting, values: values_of(method) });
         }
         let mut asked = Asked { peer: self, id, is_answered: false };
         self.0.lines.send(Outgoing::Line(line, None)).await.map_err(|_| gone(otherwise))?;
@@ -186,12 +194,14 @@ impl Peer {
         answer.map_err(|_| gone(otherwise))?.map_err(|why| unreadable(method, &why, otherwise))
     }
 
-    /// Takes the answer to a request. One to a request that is not open is dropped.
-    pub(crate) fn answered(&self, id: u64, result: Result<Value, RpcError>) {
+    /// Takes the answer to a request, and how many values its line has. One to a request that is not open is dropped.
+    pub(crate) fn answered(&self, id: u64, result: Result<Value, RpcError>, values: usize) {
         let waiting = self.open().0.as_mut().and_then(|open| open.remove(&id));
-        if let Some(waiting) = waiting {
+        if let Some(Waiting { answer, values: most }) = waiting {
+            let taken =
+                if values > most { Err(format!("it has more than {most} values")) } else { Ok(result) };
             // Who has asked may be gone.
-            let _ = waiting.send(Ok(result));
+            let _ = answer.send(taken);
         }
     }
 
@@ -199,7 +209,7 @@ impl Peer {
     pub(crate) fn unreadable(&self, id: u64, why: &str) {
         let waiting = self.open().0.as_mut().and_then(|open| open.remove(&id));
         if let Some(waiting) = waiting {
-            let _ = waiting.send(Err(why.to_owned()));
+            let _ = waiting.answer.send(Err(why.to_owned()));
         }
     }
 
@@ -241,6 +251,11 @@ impl Drop for Asked<'_> {
             runtime.spawn(async move { peer.notify(notification::CANCEL, &cancel).await });
         }
     }
+}
+
+/// What a function of the host gives goes through a tool, which holds several copies of it, as a call does of its arguments.
+fn values_of(method: &str) -> usize {
+    if method == callback::CALL { JsonLimits::ARGUMENTS.values } else { usize::MAX }
 }
 
 fn unreadable(method: &str, why: &str, code: Code) -> ToolError {

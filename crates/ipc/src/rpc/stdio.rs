@@ -21,7 +21,7 @@ use super::protocol::{HostConsent, InitializeParams, InitializeResult, PROTOCOL_
 /// Requests of a host that are under way.
 const MAX_REQUESTS: usize = 4096;
 /// What a message of the host may have: rows of a database are many small values.
-const HOST_LIMITS: JsonLimits = JsonLimits { values: 2_000_000, depth: 100 };
+const HOST_LIMITS: JsonLimits = JsonLimits { values: 1_000_000, depth: 100 };
 /// How long a host may take to read a line.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the last answers may take to be written.
