@@ -162,7 +162,8 @@ fn python(tree: &Path, folder: &Path, environment: &[(String, String)]) -> Resul
     }
     // pyright is a program for Node, which PyPI's package fetches through npm.
     if version("node", &["--version"]).is_some_and(|found| found >= OLDEST_NODE) {
-        step(&python, &["-m", "pyright", "--warnings"], &directory, environment)?;
+        let check = ["-m", "pyright", "--warnings", "--pythonpath", python.as_str()];
+        step(&python, &check, &directory, environment)?;
     } else {
         println!("xtask: skipped: pyright (Node is not installed)");
     }
