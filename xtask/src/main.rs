@@ -10,6 +10,7 @@ mod fixtures;
 mod fuzz;
 mod git_servers;
 mod graph_server;
+mod lints;
 mod messages;
 mod ratchet;
 mod run;
@@ -110,8 +111,8 @@ fn test(root: &std::path::Path) -> Result<()> {
     tidy::check(root)?;
     deny::check(root)?;
     run::cargo(root, &["fmt", "--all", "--check"], &[])?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--features", "tgp-cli/graph-bolt", "--quiet"];
-    run::cargo(root, &[clippy.as_slice(), &["--", "-D", "warnings"]].concat(), &[])?;
+    let lints = lints::Lints::new()?;
+    lints.build(root)?;
     setup::ensure(&[Need::Fixtures, Need::Servers])?;
     let mut environment = fixtures::prepare(root)?;
     environment.extend(fixtures::package_list(root)?);
@@ -120,7 +121,8 @@ fn test(root: &std::path::Path) -> Result<()> {
     // Held until the tests are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
-    run::cargo_test(root, &["test", "--workspace", "--no-fail-fast"], &environment)?;
+    environment.extend_from_slice(lints.environment());
+    run::cargo_test(root, &lints.arguments(&["test", "--workspace", "--no-fail-fast"]), &environment)?;
     // With the programs that the tests have built; another build would have other features and take minutes.
     sdk::check_all(root, &environment)?;
     bench_smoke(root, &environment)?;
