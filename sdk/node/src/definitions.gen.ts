@@ -842,7 +842,7 @@ export const DEFINITIONS: readonly ToolInfo[] = [
       "graph.query",
       "GraphQuery"
     ],
-    "description": "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, EXTENDS, IMPLEMENTS, CHANGED_IN, PARENT, WAS_RENAMED_FROM.",
+    "description": "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, REFERENCES, EXTENDS, IMPLEMENTS, CHANGED_IN, PARENT, WAS_RENAMED_FROM.",
     "inputSchema": {
       "type": "object",
       "additionalProperties": false,

@@ -55,7 +55,7 @@ impl Tool for GraphQueryTool {
     const INFO: ToolSpec = ToolSpec {
         name: "graph_query",
         aliases: &["graph.query", "GraphQuery"],
-        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, EXTENDS, IMPLEMENTS, CHANGED_IN, PARENT, WAS_RENAMED_FROM.",
+        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, REFERENCES, EXTENDS, IMPLEMENTS, CHANGED_IN, PARENT, WAS_RENAMED_FROM.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -32,5 +32,6 @@ mod support;
 mod tck;
 mod tck_values;
 mod unresolved;
+mod uses;
 mod visible;
 mod vocabulary;

@@ -32,7 +32,8 @@ const PROJECTS: [&[&str]; 6] = [
 ];
 
 /// Asked at every commit.
-const QUERIES: [&str; 5] = [
+const QUERIES: [&str; 6] = [
+    "MATCH (a)-[:REFERENCES]->(b:Symbol) RETURN a.path, a.name, b.path, b.qualifiedName ORDER BY a.path, a.name, b.path, b.qualifiedName",
     "MATCH (f:File)-[i:IMPORTS]->(t) RETURN f.path, i.specifier, t.path, t.name ORDER BY f.path, i.line, i.specifier, t.path",
     "MATCH (a)-[:CALLS]->(b:Symbol) RETURN a.path, a.name, b.path, b.qualifiedName ORDER BY a.path, a.name, b.path, b.qualifiedName",
     "MATCH (f:File)-[c:CHANGED_IN]->(k:Commit) RETURN f.path, c.change, k.message ORDER BY f.path, k.message",
@@ -43,32 +44,32 @@ const QUERIES: [&str; 5] = [
 fn content(path: &str, variant: usize) -> String {
     let variants: [&str; 4] = match path.rsplit('.').next().unwrap() {
         "ts" | "tsx" => [
-            "export function f() {}\nexport class K { m() { this.n(); } n() {} }\nexport default f;\n",
-            "import { f } from './b';\nimport * as c from './lib/c';\nexport function g() { f(); c.f(); c.g(); }\n",
+            "export function f() {}\nexport class K { m() { this.n(); } n() {} }\nexport const MAX = 1;\nexport default f;\n",
+            "import { f, K } from './b';\nimport * as c from './lib/c';\nexport function g(k: K) { f(); c.f(); c.g(); k.m(); return c.MAX; }\nexport class L extends K { m() { super.m(); this.n(); } }\n",
             "export * from './lib';\nimport pad from 'left-pad';\nimport { f } from '@/b';\npad(); f();\n",
-            "import { f, g as h } from './lib/index.js';\nimport k, { K } from 'own';\nexport { f };\nh(); f(); new K().m();\n",
+            "import { f, g as h } from './lib/index.js';\nimport k, { K, L } from 'own';\nexport { f };\nh(); f(); new K().m(); const l = new L(); l.n(); l.m(); const all = [f, MAX];\n",
         ],
         "py" => [
-            "def f():\n    pass\nclass K:\n    def m(self):\n        self.n()\n    def n(self):\n        pass\n",
+            "def f():\n    pass\nclass K:\n    def m(self):\n        self.n()\n    def n(self):\n        pass\nX = K\n",
             "from pkg import e\nimport os.path\ne.f()\nos.path.join()\n",
-            "from .e import f as h, K\nfrom .. import d\ndef g():\n    h()\n    K()\n    d.f()\n",
+            "from .e import f as h, K\nfrom .. import d\ndef g(k: K):\n    h()\n    K()\n    d.f()\n    k.m()\n    return d.X\nclass L(K):\n    def m(self):\n        super().m()\n        self.n()\n",
             "import pkg.e\nfrom d import *\nX = 1\npkg.e.f()\nf()\n",
         ],
         "rs" => [
             "pub fn f() {}\npub struct K;\nimpl K { pub fn m(&self) { self.n(); f(); } fn n(&self) {} }\n",
-            "mod m;\nmod n;\npub use m::f;\nfn g(k: K) { f(); m::f(); crate::m::f(); k.m(); }\n",
-            "use crate::m::{f, K};\nuse serde::Serialize;\nmod inner { use super::*; fn h() { f(); K::m(); } }\n",
+            "mod m;\nmod n;\npub use m::f;\nconst X: u8 = 1;\nfn g(k: K) -> u8 { f(); m::f(); crate::m::f(); k.m(); X }\n",
+            "use crate::m::{f, K};\nuse serde::Serialize;\nstruct S { k: K }\nimpl S { fn s(&self) { self.k.m(); let _ = f; } }\nmod inner { use super::*; fn h() { f(); K::m(); } }\n",
             "use own::m::f;\nuse super::K;\nfn x() { f(); assert!(f()); other::f(); }\n",
         ],
         "go" => [
-            "package x\n\ntype K struct{}\n\nfunc (k *K) M() { F() }\n\nfunc F() {}\n",
-            "package x\n\nimport (\n\t\"example.com/own/sub\"\n\t\"fmt\"\n)\n\nfunc G() { sub.F(); fmt.Println(); F() }\n",
+            "package x\n\ntype K struct{}\n\nconst Max = 1\n\nfunc (k *K) M() { F() }\n\nfunc F() {}\n",
+            "package x\n\nimport (\n\t\"example.com/own/sub\"\n\t\"fmt\"\n)\n\nfunc G(k *K) int { sub.F(); fmt.Println(); F(); k.M(); return Max }\n",
             "package sub\n\nfunc F() { H() }\nfunc H() {}\n",
             "package x\n\nimport s \"example.com/own\"\n\nfunc G() { s.F(); k.M() }\n",
         ],
         "java" => [
             "package p;\npublic class A { public static void f() { g(); } static void g() {} }\n",
-            "package p;\npublic class B { void x() { A.f(); new A(); } }\n",
+            "package p;\npublic class B extends A { A a; void x() { A.f(); new A(); a.f(); super.f(); } }\n",
             "package p;\nimport p.A;\nimport static p.A.f;\nimport java.util.*;\nclass B { void x() { f(); } class In {} }\n",
             "package q;\nimport p.*;\nclass A { void y() { B.x(); B b = new B(); b.x(); } }\n",
         ],

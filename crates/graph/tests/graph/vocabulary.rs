@@ -105,7 +105,7 @@ fn what_is_there_is_known() {
     assert!(asked > 40, "{asked}");
     let types: std::collections::BTreeSet<&str> =
         export.relationships.iter().map(|edge| edge.kind.as_str()).collect();
-    assert_eq!(types.len(), 10, "{types:?}");
+    assert_eq!(types.len(), 11, "{types:?}");
     // Maps and what is only known when the query runs are free.
     let free = rows(&store, "HEAD", "WITH {pth: 1} AS m UNWIND [m] AS x RETURN m.pth, x.pth, {a: 2}.a");
     assert_eq!(free, [[json!(1), json!(1), json!(2)]]);

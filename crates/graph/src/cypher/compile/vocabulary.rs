@@ -27,13 +27,14 @@ const NODES: [Entry; 6] = [
     ("Tool", &["path", "name", "description"]),
 ];
 
-const RELATIONSHIPS: [Entry; 10] = [
+const RELATIONSHIPS: [Entry; 11] = [
     ("DEFINES", &[]),
     ("CONTAINS", &[]),
     ("IMPORTS", &["specifier", "names", "line", "typeOnly"]),
     ("EXPORTS", &["name"]),
     ("EXTENDS", &[]),
     ("IMPLEMENTS", &[]),
+    ("REFERENCES", &[]),
     ("CALLS", &["line", "count", "bestEffort", "how"]),
     ("CHANGED_IN", &["change"]),
     ("PARENT", &["order"]),
@@ -88,7 +89,7 @@ pub(crate) const VALUES: [Values; 5] = [
         ],
     ),
     ("Package", "ecosystem", &["npm", "cargo", "pypi", "go", "maven"]),
-    ("CALLS", "how", &["same-file", "import", "namespace", "package", "method-name"]),
+    ("CALLS", "how", &["same-file", "import", "namespace", "package", "receiver-type", "method-name"]),
     ("CHANGED_IN", "change", &["added", "modified", "deleted", "renamed"]),
 ];
 

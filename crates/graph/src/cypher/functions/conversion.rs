@@ -68,7 +68,7 @@ pub(super) fn to_date_time(values: &[Value]) -> rusqlite::Result<Value> {
         // The rules of named zones change with the years; the graph has none of their tables.
         [Value::Text(text)] if text.ends_with(']') && text.contains('[') => Err(met(
             "Unsupported",
-            "a named time zone is not supported; write the distance from UTC, as in `+02:00`".to_owned(),
+            "a named time zone is not supported; write the distance from UTC, as in `+02:00`",
         )),
         [Value::Text(text)] => DateTime::parse(text)
             .map(Value::DateTime)

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::imports::{Imports, Module};
 use super::lookup::{self, Found};
-use super::{Link, go, java, rust, symbol_id};
+use super::{Link, go, java, members, rust};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{Call, Kind, Parse};
 use crate::tables::failure::GraphError;
@@ -30,6 +30,7 @@ enum How {
     Import,
     Namespace,
     Package,
+    ReceiverType,
     MethodName,
 }
 
@@ -40,6 +41,7 @@ impl How {
             Self::Import => "import",
             Self::Namespace => "namespace",
             Self::Package => "package",
+            Self::ReceiverType => "receiver-type",
             Self::MethodName => "method-name",
         }
     }
@@ -84,13 +86,7 @@ pub(super) fn calls(
     found.sort_by_key(|(call, ..)| call.line);
     let mut arrows: BTreeMap<(i64, i64), (u32, u32, How)> = BTreeMap::new();
     for (call, (path, index), how) in found {
-        let target = if path == link.path {
-            symbols.get(index as usize).copied()
-        } else {
-            let theirs = link.parse(&path)?;
-            theirs.and_then(|parse| Some(symbol_id(ids, &path, parse.symbols.get(index as usize)?)))
-        };
-        let Some(target) = target else { continue };
+        let Some(target) = link.symbol(ids, symbols, &(path, index))? else { continue };
         let source = call.enclosing.and_then(|symbol| symbols.get(symbol as usize)).copied().unwrap_or(file);
         let arrow = arrows.entry((source, target)).or_insert((call.line, 0, how));
         arrow.1 += 1;
@@ -113,7 +109,7 @@ enum CallMatch {
 }
 
 pub(super) struct Finder<'a, 'w> {
-    link: &'a Link<'w>,
+    pub(super) link: &'a Link<'w>,
     parse: &'a Parse,
     imports: &'a Imports,
 }
@@ -131,7 +127,19 @@ impl<'a, 'w> Finder<'a, 'w> {
         })
     }
 
+    /// What a name with its path means within a symbol: the same as a call there.
+    pub(super) fn named(&self, written: &str, enclosing: Option<u32>) -> Result<Option<Found>, GraphError> {
+        let (receiver, name) = match written.rsplit_once(self.separator()) {
+            Some((receiver, name)) => (Some(receiver.to_owned()), name.to_owned()),
+            None => (None, written.to_owned()),
+        };
+        self.found(&Call { name, receiver, of: None, line: 0, enclosing })
+    }
+
     fn find(&self, call: &Call) -> Result<CallMatch, GraphError> {
+        if let Some(of) = &call.of {
+            return self.typed(call, of);
+        }
         let found = match &call.receiver {
             None => self.plain(call)?,
             Some(receiver) => return self.received(call, receiver),
@@ -224,6 +232,14 @@ impl<'a, 'w> Finder<'a, 'w> {
             if let Some(index) = found {
                 return Ok(CallMatch::Found(self.here(index), How::SameFile));
             }
+            if let Some(found) = members::above(self, self.link.path, self.parse, &container, &call.name)? {
+                return Ok(CallMatch::Found(found, How::ReceiverType));
+            }
+        } else if is_above {
+            let container = self.enclosing_container(call);
+            if let Some(found) = members::above(self, self.link.path, self.parse, &container, &call.name)? {
+                return Ok(CallMatch::Found(found, How::ReceiverType));
+            }
         } else if !receiver.is_empty() && !receiver.starts_with('.') && !is_above {
             if let Some((symbol, how)) = self.through_path(call, receiver)? {
                 return Ok(CallMatch::Found(symbol, how));
@@ -234,6 +250,18 @@ impl<'a, 'w> Finder<'a, 'w> {
             }
         }
         Ok(CallMatch::OfValue)
+    }
+
+    /// A method of a value whose type is written where it is declared.
+    fn typed(&self, call: &Call, of: &str) -> Result<CallMatch, GraphError> {
+        // What a type from elsewhere has is not in the tree.
+        let Some((path, index)) = self.named(of, call.enclosing)? else { return Ok(CallMatch::Nothing) };
+        let other = if path == self.link.path { None } else { self.link.parse(&path)? };
+        let parse = other.as_deref().unwrap_or(self.parse);
+        let class = parse.symbols.get(index as usize);
+        let qualified = class.map(|class| class.qualified.clone()).unwrap_or_default();
+        let found = members::member(self, &path, parse, &qualified, &call.name)?;
+        Ok(found.map_or(CallMatch::OfValue, |found| CallMatch::Found(found, How::ReceiverType)))
     }
 
     /// `a.b.name`, where `a` is a module, something imported, or something of this file.

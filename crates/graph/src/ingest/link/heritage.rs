@@ -1,8 +1,8 @@
 //! Which types a type is made of.
 
+use super::Link;
 use super::calls::Finder;
-use super::{Link, symbol_id};
-use crate::ingest::parse::{Call, Parse};
+use crate::ingest::parse::Parse;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::write::Fact;
@@ -19,21 +19,10 @@ pub(super) fn heritage(
     let mut seen = std::collections::BTreeSet::new();
     for part in &parse.heritage {
         let Some(source) = symbols.get(part.symbol as usize) else { continue };
-        let line = parse.symbols.get(part.symbol as usize).map_or(0, |symbol| symbol.line);
-        // A type is looked for where the one that names it is: the same as a call there.
-        let separator = super::interface::separator(link.language(link.path));
-        let (receiver, name) = match part.name.rsplit_once(separator) {
-            Some((receiver, name)) => (Some(receiver.to_owned()), name.to_owned()),
-            None => (None, part.name.clone()),
-        };
+        // A type is looked for where the one that names it is.
         let enclosing = parse.symbols.get(part.symbol as usize).and_then(|symbol| symbol.container);
-        let Some((path, index)) = finder.found(&Call { name, receiver, line, enclosing })? else { continue };
-        let target = if path == link.path {
-            symbols.get(index as usize).copied()
-        } else {
-            let theirs = link.parse(&path)?;
-            theirs.and_then(|parse| Some(symbol_id(ids, &path, parse.symbols.get(index as usize)?)))
-        };
+        let Some(found) = finder.named(&part.name, enclosing)? else { continue };
+        let target = link.symbol(ids, symbols, &found)?;
         let kind = if part.implements { "IMPLEMENTS" } else { "EXTENDS" };
         if let Some(target) = target
             && target != *source

@@ -76,6 +76,8 @@ enum Entry<'p> {
     /// With the number of imports of everything before it, as the first that fits is taken.
     Import(ImportKind, &'p str, &'p Name, &'p str, usize, &'p [Name]),
     Part(&'p str, &'p str, &'p [Name]),
+    /// A type that the symbol is made of.
+    Heritage(&'p str, &'p str, bool),
 }
 
 /// All parts of what others see of a file, each with a hash of what it is.
@@ -90,6 +92,11 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
         if symbol.kind == Kind::Method {
             methods.push((&symbol.qualified, symbol.occurrence));
         }
+    }
+    for part in &parse.heritage {
+        let Some(symbol) = parse.symbols.get(part.symbol as usize) else { continue };
+        let entry = Entry::Heritage(&symbol.qualified, &part.name, part.implements);
+        names.entry(head(language, &symbol.qualified)).or_default().push(entry);
     }
     for (theirs, ours) in &parse.exports {
         names.entry(head(language, theirs)).or_default().push(Entry::Export(theirs, ours));

@@ -21,6 +21,20 @@ pub(super) fn find(link: &Link<'_>, module: &Module, name: &str) -> Result<Optio
     find_in_module(link, module, name, 0, &mut visits)
 }
 
+/// Finds what `name` means inside of a file: what is defined there, or was imported.
+pub(super) fn find_inside(link: &Link<'_>, file: &str, name: &str) -> Result<Option<Found>, GraphError> {
+    find_in_file(link, file, name, View::Inside, 0, &mut Vec::new())
+}
+
+/// Who asks for a name of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// The file itself, for which everything counts that it imports.
+    Inside,
+    /// Another file, for which only that counts which is given on.
+    Outside,
+}
+
 fn find_in_module(
     link: &Link<'_>,
     module: &Module,
@@ -35,7 +49,7 @@ fn find_in_module(
         } else {
             format!("{}{separator}{name}", module.inner)
         };
-        if let Some(found) = find_in_file(link, file, &wanted, hops, visits)? {
+        if let Some(found) = find_in_file(link, file, &wanted, View::Outside, hops, visits)? {
             return Ok(Some(found));
         }
     }
@@ -65,6 +79,7 @@ fn find_in_file(
     link: &Link<'_>,
     file: &str,
     name: &str,
+    view: View,
     hops: usize,
     visits: &mut Vec<(String, String)>,
 ) -> Result<Option<Found>, GraphError> {
@@ -94,7 +109,7 @@ fn find_in_file(
         return Ok(Some((file.to_owned(), index)));
     }
     link.stars(file);
-    let binds = link.language(file) == Language::Python || renamed.is_some();
+    let binds = view == View::Inside || link.language(file) == Language::Python || renamed.is_some();
     for import in &parse.imports {
         if import.kind != ImportKind::ReExport && !(import.kind == ImportKind::Bind && binds) {
             continue;

@@ -14,8 +14,10 @@ pub(crate) mod interface;
 mod java;
 mod javascript;
 mod lookup;
+mod members;
 mod outside;
 mod python;
+mod references;
 mod rust;
 
 use std::cell::RefCell;
@@ -144,6 +146,21 @@ impl<'w> Link<'w> {
     fn language(&self, path: &str) -> Language {
         Language::of(path)
     }
+
+    /// The id of a symbol that was found; `own` are those of this file.
+    fn symbol(
+        &self,
+        ids: &Identities,
+        own: &[i64],
+        found: &lookup::Found,
+    ) -> Result<Option<i64>, GraphError> {
+        let (path, index) = found;
+        if path == self.path {
+            return Ok(own.get(*index as usize).copied());
+        }
+        let theirs = self.parse(path)?;
+        Ok(theirs.and_then(|parse| Some(symbol_id(ids, path, parse.symbols.get(*index as usize)?))))
+    }
 }
 
 /// The key of a symbol, beside the label.
@@ -204,13 +221,15 @@ pub(crate) fn link(
     }
     let mut packages = BTreeSet::new();
     facts.extend(exports::exports(&link, ids, &parse, file_id)?);
-    if !parse.imports.is_empty() || !parse.calls.is_empty() || !parse.heritage.is_empty() {
+    let has_names = !parse.calls.is_empty() || !parse.heritage.is_empty() || !parse.references.is_empty();
+    if !parse.imports.is_empty() || has_names {
         let imported = imports::imports(&link, &parse)?;
         let finder = calls::Finder::new(&link, &parse, &imported);
         facts.extend(heritage::heritage(&link, ids, &parse, &finder, &symbols)?);
         facts.extend(imported.facts(ids, file_id));
         packages.extend(imported.packages());
         facts.extend(calls::calls(&link, ids, &parse, &imported, file_id, &symbols)?);
+        facts.extend(references::references(&link, ids, &parse, &finder, file_id, &symbols)?);
     }
     let mut keys: Vec<i64> = link.keys.into_inner().into_iter().collect();
     keys.extend(packages.iter().map(|package| package_key(package)));

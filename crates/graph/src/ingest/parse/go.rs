@@ -30,8 +30,8 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "type_spec" | "type_alias" if scope.is_top() => define_type(reader, node, scope),
         "method_elem" | "method_spec" if scope.members => {
             let name = reader.field(node, "name").unwrap_or_default();
-            reader.symbol(Kind::Method, &name, node, scope, is_public(&name));
-            Next::Stop
+            let symbol = reader.symbol(Kind::Method, &name, node, scope, is_public(&name));
+            Next::Descend(scope.body(symbol))
         }
         "const_spec" if scope.is_top() => define_values(reader, node, scope, Kind::Const),
         "var_spec" if scope.is_top() => define_values(reader, node, scope, Kind::Variable),

@@ -26,12 +26,13 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             Next::Descend(reader.inside(symbol, &name, scope, false))
         }
         "type_alias_declaration" => {
+            let mut symbol = None;
             if scope.is_top() {
                 let name = reader.field(node, "name").unwrap_or_default();
-                reader.symbol(Kind::Type, &name, node, scope, scope.exported);
+                symbol = reader.symbol(Kind::Type, &name, node, scope, scope.exported);
             }
             // A type can be taken from another file: `typeof import("x")`.
-            Next::Descend(scope.hidden())
+            Next::Descend(scope.hidden().definition(symbol))
         }
         "method_definition" | "method_signature" | "abstract_method_signature" if scope.members => {
             define_method(reader, node, scope, "name")
@@ -225,7 +226,14 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
         "super" => reader.call("constructor".to_owned(), Some("super".to_owned()), node, scope),
         "member_expression" | "nested_identifier" | "jsx_member_expression" => {
             let name = reader.field(target, "property").unwrap_or_default();
-            let receiver = target.child_by_field_name("object").map(|object| receiver(reader, object));
+            let object = target.child_by_field_name("object");
+            // What a text or a list can do is not in the tree.
+            if object.is_some_and(|object| {
+                matches!(object.kind(), "string" | "template_string" | "array" | "regex" | "number")
+            }) {
+                return;
+            }
+            let receiver = object.map(|object| receiver(reader, object));
             reader.call(name, Some(receiver.unwrap_or_default()), node, scope);
         }
         _ => {}

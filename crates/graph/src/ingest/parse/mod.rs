@@ -7,6 +7,7 @@ mod javascript;
 mod javascript_loads;
 mod javascript_modules;
 mod javascript_strings;
+mod names;
 mod python;
 mod python_loads;
 mod reader;
@@ -139,8 +140,20 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// What precedes the name (`console`, `this`, `module::Type`); none for a plain name.
     pub(crate) receiver: Option<String>,
+    /// The type of the receiver as it is written, where its declaration shows it.
+    pub(crate) of: Option<String>,
     pub(crate) line: u32,
     /// The symbol whose body it is in; none for top-level code.
+    pub(crate) enclosing: Option<u32>,
+}
+
+/// A use of a name that is not a call: of a type, a constant, or a function that is passed on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    /// What precedes the name (`module`, `module::Type`).
+    pub(crate) receiver: Option<String>,
+    /// The symbol that uses it; none for top-level code.
     pub(crate) enclosing: Option<u32>,
 }
 
@@ -157,6 +170,7 @@ pub(crate) struct Parse {
     pub(crate) imports: Vec<Import>,
     pub(crate) calls: Vec<Call>,
     pub(crate) heritage: Vec<Heritage>,
+    pub(crate) references: Vec<Reference>,
     /// Names given to others under another name or after the definition: theirs, ours.
     pub(crate) exports: Vec<(String, String)>,
     /// The package clause of Go and Java.
@@ -270,7 +284,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         tree = again;
     }
     parse.broken = tree.root_node().has_error();
-    let mut reader = Reader::new(content, if language == Language::Rust { "::" } else { "." });
+    let mut reader = Reader::new(content, language);
     match language {
         Language::Rust => reader.walk(tree.root_node(), rust::node),
         Language::Python => {
@@ -284,7 +298,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
             reader.walk(tree.root_node(), javascript::node);
         }
     }
-    reader.finish(parse);
+    reader.finish(parse, language);
     if language == Language::Go || language == Language::Rust {
         attach_methods(parse);
     }

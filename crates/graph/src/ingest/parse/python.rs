@@ -144,6 +144,8 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
             let name = reader.field(target, "attribute").unwrap_or_default();
             let object = target.child_by_field_name("object");
             let receiver = match object.map(|object| object.kind()) {
+                // What a text or a list can do is not in the tree.
+                Some("string" | "concatenated_string" | "list" | "dictionary" | "set" | "tuple") => return,
                 Some("identifier" | "attribute") => reader.field(target, "object").unwrap_or_default(),
                 Some("call") if object.is_some_and(|object| is_super(reader, object)) => "super".to_owned(),
                 _ => String::new(),

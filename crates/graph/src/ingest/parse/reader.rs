@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::javascript_loads::Loaders;
-use super::{Call, Heritage, Import, ImportKind, Kind, MAX_ITEMS, Name, Parse, Symbol};
+use super::names::{Grammar, Names, Role};
+use super::{Call, Heritage, Import, ImportKind, Kind, Language, MAX_ITEMS, Name, Parse, Symbol};
 
 /// Deeper code is not read. People stop at thirty; what a machine nests deeper could exhaust the stack.
 const MAX_DEPTH: usize = 400;
@@ -25,6 +26,10 @@ pub(super) struct Scope {
     pub(super) container: Option<u32>,
     /// The function or method whose body this is.
     pub(super) function: Option<u32>,
+    /// The symbol whose definition this is, where that is no body: a struct with its fields.
+    pub(super) owner: Option<u32>,
+    /// The names that are bound here.
+    pub(super) frame: u32,
     /// Whether the members of a type are here.
     pub(super) members: bool,
     pub(super) exported: bool,
@@ -60,9 +65,20 @@ impl Scope {
         Self { nested: true, members: false, exported: false, ..self.clone() }
     }
 
+    /// Inside the definition of `symbol`, which has no body.
+    pub(super) fn definition(&self, symbol: Option<u32>) -> Self {
+        Self { owner: symbol.or(self.owner), ..self.clone() }
+    }
+
     /// Inside the body of `symbol`.
     pub(super) fn body(&self, symbol: Option<u32>) -> Self {
-        Self { function: symbol.or(self.function), members: false, exported: false, ..self.clone() }
+        Self {
+            function: symbol.or(self.function),
+            owner: None,
+            members: false,
+            exported: false,
+            ..self.clone()
+        }
     }
 }
 
@@ -76,8 +92,9 @@ pub(super) enum Next {
 pub(super) type Visitor = for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope) -> Next;
 
 pub(super) struct Reader<'s> {
-    source: &'s [u8],
+    pub(super) source: &'s [u8],
     separator: &'static str,
+    pub(super) names: Names<'s>,
     pub(super) out: Parse,
     seen: HashMap<(Kind, String), u32>,
     /// Whether a specifier was longer than what is kept of it.
@@ -87,10 +104,11 @@ pub(super) struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    pub(super) fn new(source: &'s [u8], separator: &'static str) -> Self {
+    pub(super) fn new(source: &'s [u8], language: Language) -> Self {
         Self {
             source,
-            separator,
+            separator: if language == Language::Rust { "::" } else { "." },
+            names: Names::new(Grammar::of(language)),
             out: Parse::default(),
             seen: HashMap::new(),
             is_cut: Cell::new(false),
@@ -99,19 +117,34 @@ impl<'s> Reader<'s> {
     }
 
     pub(super) fn walk(&mut self, root: Node<'s>, look: Visitor) {
-        self.visit(root, look, &Scope::default());
+        self.visit(root, look, &Scope::default(), Role::ROOT);
     }
 
-    fn visit(&mut self, node: Node<'s>, look: Visitor, scope: &Scope) {
+    fn visit(&mut self, node: Node<'s>, look: Visitor, scope: &Scope, role: Role<'s>) {
         if scope.depth > MAX_DEPTH {
             self.out.unparsed = true;
             return;
         }
+        self.note_names(node, role, scope);
         if let Next::Descend(mut inner) = look(self, node, scope) {
             inner.depth = scope.depth + 1;
+            inner.frame = self.names.frame(node.kind(), scope.frame);
+            // What a definition is called is known around it.
+            let is_frame = inner.frame != scope.frame;
+            let outside = is_frame.then(|| Scope { frame: scope.frame, ..inner.clone() });
             let mut cursor = node.walk();
-            for child in node.named_children(&mut cursor) {
-                self.visit(child, look, &inner);
+            let mut is_there = cursor.goto_first_child();
+            while is_there {
+                let child = cursor.node();
+                if child.is_named() {
+                    // The key of an element is a field.
+                    let field =
+                        if node.kind() == "literal_element" { role.field } else { cursor.field_name() };
+                    let outside = outside.as_ref().filter(|_| field == Some("name"));
+                    let scope = outside.unwrap_or(&inner);
+                    self.visit(child, look, scope, Role { parent: Some(node), field });
+                }
+                is_there = cursor.goto_next_sibling();
             }
         }
     }
@@ -189,6 +222,7 @@ impl<'s> Reader<'s> {
             container: scope.container,
             occurrence,
         });
+        self.names.defined(number, scope.frame);
         Some(number)
     }
 
@@ -239,7 +273,8 @@ impl<'s> Reader<'s> {
     pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: Node<'_>, scope: &Scope) {
         if !name.is_empty() && self.has_room(self.out.calls.len()) {
             let enclosing = scope.function.or(scope.container);
-            self.out.calls.push(Call { name, receiver, line: Self::line(node), enclosing });
+            self.names.called(scope.frame);
+            self.out.calls.push(Call { name, receiver, of: None, line: Self::line(node), enclosing });
         }
     }
 
@@ -278,11 +313,12 @@ impl<'s> Reader<'s> {
         }
     }
 
-    pub(super) fn finish(self, parse: &mut Parse) {
+    pub(super) fn finish(self, parse: &mut Parse, language: Language) {
         let Parse { symbols, imports, calls, heritage, exports, package, unparsed, .. } = self.out;
-        parse.unparsed |= unparsed || self.is_cut.get();
-        parse.broken |= parse.unparsed;
         *parse = Parse { symbols, imports, calls, heritage, exports, package, ..std::mem::take(parse) };
+        let is_whole = self.names.finish(parse, self.separator, language);
+        parse.unparsed |= unparsed || self.is_cut.get() || !is_whole;
+        parse.broken |= parse.unparsed;
         // What is exported by a later statement.
         for (_, ours) in &parse.exports {
             for symbol in &mut parse.symbols {

@@ -103,15 +103,16 @@ fn is_public_member(reader: &Reader<'_>, node: Node<'_>) -> bool {
 }
 
 fn define(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kind) -> Next {
+    let mut symbol = None;
     // Associated types and constants belong to their type, and what is inside a function to its body.
     if scope.is_top() {
         let name = reader.field(node, "name").unwrap_or_default();
         if name != "_" {
             let exported = is_public(reader, node);
-            reader.symbol(kind, &name, node, scope, exported);
+            symbol = reader.symbol(kind, &name, node, scope, exported);
         }
     }
-    Next::Descend(scope.clone())
+    Next::Descend(scope.definition(symbol))
 }
 
 fn define_module(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
@@ -216,9 +217,12 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
             let name = reader.field(target, "field").unwrap_or_default();
             let value = target.child_by_field_name("value");
             let receiver = match value.map(|value| value.kind()) {
-                Some("self" | "identifier") => reader.field(target, "value").unwrap_or_default(),
+                Some("self" | "identifier" | "field_expression") => {
+                    reader.field(target, "value").unwrap_or_default()
+                }
                 _ => String::new(),
             };
+            let receiver = if receiver.contains(['(', '[', '\n']) { String::new() } else { receiver };
             // A value's method, not a path: the dot distinguishes `self.run()` from `Self::run()`.
             reader.call(
                 name,

@@ -1,0 +1,365 @@
+//! Uses of names that are not calls, names that a function binds itself, and the types that variables are declared with.
+
+mod go;
+mod java;
+mod javascript;
+mod python;
+mod rust;
+
+use std::collections::{HashMap, HashSet};
+
+use tree_sitter::Node;
+
+use super::reader::{Reader, Scope};
+use super::{Call, ImportKind, Kind, MAX_ITEMS, Parse, Reference};
+use crate::ingest::language::Language;
+
+/// What a node means to its parent.
+#[derive(Clone, Copy)]
+pub(super) struct Role<'t> {
+    pub(super) parent: Option<Node<'t>>,
+    pub(super) field: Option<&'t str>,
+}
+
+impl<'t> Role<'t> {
+    pub(super) const ROOT: Self = Self { parent: None, field: None };
+
+    fn pair(self) -> (&'t str, &'t str) {
+        (self.parent.map_or("", |parent| parent.kind()), self.field.unwrap_or_default())
+    }
+}
+
+/// What a word of the source does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Use,
+    /// Binds its name in the function around it.
+    Binding,
+    /// A constant, or a name that a pattern binds: constants are in capitals.
+    Pattern,
+    /// A use by the definition that comes next.
+    Decorator,
+    /// It is a definition, a member, or the name of what is called.
+    Nothing,
+}
+
+/// Which nodes bind and use names in a language.
+pub(super) struct Grammar {
+    /// Whether names that are bound inside are not seen outside.
+    is_frame: fn(&str) -> bool,
+    /// What a node that has a name does, by its kind and its role; none for any other node.
+    word: fn(&str, Role<'_>) -> Option<Word>,
+    /// Notes the types that a node declares.
+    declare: for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope),
+}
+
+impl Grammar {
+    pub(super) fn of(language: Language) -> &'static Self {
+        match language {
+            Language::Rust => &rust::GRAMMAR,
+            Language::Python => &python::GRAMMAR,
+            Language::Go => &go::GRAMMAR,
+            Language::Java => &java::GRAMMAR,
+            _ => &javascript::GRAMMAR,
+        }
+    }
+}
+
+/// A type as it is written, where it is a plain name.
+type TypeName = Option<String>;
+
+/// The names that a function binds.
+#[derive(Default)]
+struct Frame<'s> {
+    above: Option<u32>,
+    bound: HashMap<&'s str, TypeName>,
+    /// Names that the function says it takes from the file.
+    outer: HashSet<&'s str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Use<'s> {
+    enclosing: Option<u32>,
+    frame: u32,
+    text: &'s str,
+}
+
+pub(super) struct Names<'s> {
+    grammar: &'static Grammar,
+    /// The first one is the file's.
+    frames: Vec<Frame<'s>>,
+    uses: Vec<Use<'s>>,
+    seen: HashSet<Use<'s>>,
+    /// The types of fields, by the qualified name of their class and their own.
+    fields: HashMap<(String, String), String>,
+    /// The frame of each call.
+    calls: Vec<u32>,
+    /// Decorators of a definition that comes next.
+    decorators: Vec<&'s str>,
+}
+
+impl<'s> Names<'s> {
+    pub(super) fn new(grammar: &'static Grammar) -> Self {
+        Self {
+            grammar,
+            frames: vec![Frame::default()],
+            uses: Vec::new(),
+            seen: HashSet::new(),
+            fields: HashMap::new(),
+            calls: Vec::new(),
+            decorators: Vec::new(),
+        }
+    }
+
+    /// The frame of what is inside a node.
+    pub(super) fn frame(&mut self, kind: &str, outer: u32) -> u32 {
+        if !(self.grammar.is_frame)(kind) {
+            return outer;
+        }
+        let number = u32::try_from(self.frames.len()).unwrap_or(outer);
+        self.frames.push(Frame { above: Some(outer), ..Frame::default() });
+        number
+    }
+
+    /// A name that is bound where the node is. What is bound at the top of a file is a symbol, and hides nothing.
+    fn bind(&mut self, frame: u32, name: &'s str, of: TypeName) {
+        let Some(frame) = self.frames.get_mut(frame as usize) else { return };
+        if (frame.above.is_some() || of.is_some()) && !name.is_empty() {
+            let known = frame.bound.entry(name).or_default();
+            if known.is_none() {
+                *known = of;
+            }
+        }
+    }
+
+    fn take_from_file(&mut self, frame: u32, name: &'s str) {
+        if let Some(frame) = self.frames.get_mut(frame as usize) {
+            frame.outer.insert(name);
+        }
+    }
+
+    /// The type of a field of a class.
+    fn field(&mut self, class: &str, name: &str, of: TypeName) {
+        if let Some(of) = of.filter(|_| !class.is_empty() && self.fields.len() < MAX_ITEMS) {
+            self.fields.entry((class.to_owned(), name.to_owned())).or_insert(of);
+        }
+    }
+
+    /// A symbol was defined in a frame: the decorators before it are its own.
+    pub(super) fn defined(&mut self, symbol: u32, frame: u32) {
+        for text in std::mem::take(&mut self.decorators) {
+            self.use_in(Some(symbol), frame, text);
+        }
+    }
+
+    fn use_in(&mut self, enclosing: Option<u32>, frame: u32, text: &'s str) {
+        let found = Use { enclosing, frame, text };
+        if self.seen.insert(found) {
+            self.uses.push(found);
+        }
+    }
+
+    pub(super) fn called(&mut self, frame: u32) {
+        self.calls.push(frame);
+    }
+
+    /// Whether a function around binds a name, and with which type.
+    fn binding(&self, mut frame: u32, name: &str) -> Option<&TypeName> {
+        while let Some(here) = self.frames.get(frame as usize) {
+            let above = here.above?;
+            if here.outer.contains(name) {
+                return None;
+            }
+            if let Some(of) = here.bound.get(name) {
+                return Some(of);
+            }
+            frame = above;
+        }
+        None
+    }
+
+    /// Takes what is bound out of the calls, and gives the others the types of their receivers.
+    fn settle_calls(&self, parse: &mut Parse, separator: &str) {
+        let mut kept = Vec::with_capacity(parse.calls.len());
+        for (index, call) in parse.calls.iter().enumerate() {
+            let frame = self.calls.get(index).copied().unwrap_or_default();
+            let Some(receiver) = &call.receiver else {
+                if self.binding(frame, &call.name).is_none() {
+                    kept.push(call.clone());
+                }
+                continue;
+            };
+            let is_value = separator == "." || receiver.starts_with('.');
+            let (receiver, of) = match is_value {
+                true => self.receiver(parse, call, receiver, frame),
+                false => (receiver.clone(), None),
+            };
+            kept.push(Call { receiver: Some(receiver), of, ..call.clone() });
+        }
+        parse.calls = kept;
+    }
+
+    /// The receiver as it can be looked for, and its type.
+    fn receiver(&self, parse: &Parse, call: &Call, receiver: &str, frame: u32) -> (String, TypeName) {
+        let written = receiver.trim_start_matches('.');
+        let (head, field) = match written.split_once('.') {
+            Some((head, field)) => (head, Some(field)),
+            None => (written, None),
+        };
+        if matches!(head, "this" | "self" | "cls") {
+            let class = class_of(parse, call.enclosing);
+            let of = field.and_then(|field| self.fields.get(&(class, field.to_owned())));
+            return (receiver.to_owned(), of.cloned());
+        }
+        let top = || self.frames.first().and_then(|file| file.bound.get(head));
+        let Some(of) = self.binding(frame, head).or_else(top) else {
+            return (receiver.to_owned(), None);
+        };
+        let of = of.as_ref().filter(|of| self.is_free(frame, of));
+        let of = match field {
+            None => of.cloned(),
+            Some(field) => of.and_then(|of| self.fields.get(&(of.clone(), field.to_owned()))).cloned(),
+        };
+        (String::new(), of)
+    }
+
+    /// Whether a type is not a parameter of what is around.
+    fn is_free(&self, frame: u32, of: &str) -> bool {
+        let head = of.split(['.', ':']).next().unwrap_or_default();
+        self.binding(frame, head).is_none()
+    }
+
+    /// What was read, where it can lead to a symbol of the tree.
+    pub(super) fn finish(self, parse: &mut Parse, separator: &'static str, language: Language) -> bool {
+        self.settle_calls(parse, separator);
+        let mut modules: HashSet<&str> =
+            parse.imports.iter().filter_map(|import| import.module.as_deref()).collect();
+        let mut known: HashSet<&str> = modules.clone();
+        let mut is_open = matches!(language, Language::Go | Language::Java);
+        for import in &parse.imports {
+            for name in &import.names {
+                known.insert(&name.here);
+                if name.there == "*" {
+                    is_open |= name.here.is_empty() && import.kind != ImportKind::Part;
+                    modules.insert(&name.here);
+                }
+            }
+        }
+        known.extend(parse.symbols.iter().map(|symbol| symbol.name.as_str()));
+        let mut references: Vec<Reference> = Vec::new();
+        let mut seen: HashSet<(Option<u32>, &str)> = HashSet::new();
+        for found in &self.uses {
+            let head = found.text.split(separator).next().unwrap_or_default();
+            let (receiver, name) = match found.text.rsplit_once(separator) {
+                Some((receiver, name)) => (Some(receiver), name),
+                None => (None, found.text),
+            };
+            let is_path =
+                separator == "::" && receiver.is_some() && matches!(head, "crate" | "super" | "self");
+            let may_be_shared = is_open && head.starts_with(char::is_uppercase);
+            if !(is_path || known.contains(head) || may_be_shared)
+                || (receiver.is_none() && modules.contains(name))
+                || self.binding(found.frame, head).is_some()
+                || !seen.insert((found.enclosing, found.text))
+            {
+                continue;
+            }
+            if references.len() >= MAX_ITEMS {
+                parse.references = references;
+                return false;
+            }
+            references.push(Reference {
+                enclosing: found.enclosing,
+                name: name.to_owned(),
+                receiver: receiver.map(str::to_owned),
+            });
+        }
+        parse.references = references;
+        true
+    }
+}
+
+/// The qualified name of the class in whose member something is.
+fn class_of(parse: &Parse, enclosing: Option<u32>) -> String {
+    let mut symbol = enclosing.and_then(|index| parse.symbols.get(index as usize));
+    // Functions in the body of a method see the same `this`, where they are arrows.
+    while let Some(here) = symbol.filter(|here| here.kind == Kind::Function) {
+        symbol = here.container.and_then(|index| parse.symbols.get(index as usize));
+    }
+    match symbol {
+        Some(symbol) if symbol.kind.is_container() => symbol.qualified.clone(),
+        Some(symbol) => {
+            let owner = symbol.qualified.strip_suffix(symbol.name.as_str()).unwrap_or_default();
+            owner.trim_end_matches(['.', ':']).to_owned()
+        }
+        None => String::new(),
+    }
+}
+
+impl<'s> Reader<'s> {
+    /// Notes what a node does with names.
+    pub(super) fn note_names(&mut self, node: Node<'s>, role: Role<'s>, scope: &Scope) {
+        let grammar = self.names.grammar;
+        (grammar.declare)(self, node, scope);
+        let Some(word) = (grammar.word)(node.kind(), role) else { return };
+        let Some(text) = self.written(node).filter(|text| is_name(text)) else { return };
+        match word {
+            Word::Pattern if text.starts_with(char::is_uppercase) => self.use_name(text, scope),
+            Word::Binding | Word::Pattern => self.names.bind(scope.frame, text, None),
+            Word::Decorator => self.names.decorators.push(text),
+            Word::Use => self.use_name(text, scope),
+            Word::Nothing => {}
+        }
+    }
+
+    fn use_name(&mut self, text: &'s str, scope: &Scope) {
+        let enclosing = scope.function.or(scope.owner).or(scope.container);
+        self.names.use_in(enclosing, scope.frame, text);
+    }
+
+    fn written(&self, node: Node<'_>) -> Option<&'s str> {
+        std::str::from_utf8(self.source.get(node.byte_range())?).ok()
+    }
+
+    /// Gives the name that a field of a node has a type, where it is known.
+    fn declare(&mut self, node: Node<'s>, field: &str, of: TypeName, scope: &Scope) {
+        let Some(name) = node.child_by_field_name(field).filter(|_| of.is_some()) else { return };
+        if name.kind() == "identifier"
+            && let Some(text) = self.written(name)
+        {
+            self.names.bind(scope.frame, text, of);
+        }
+    }
+
+    /// The qualified name of the class whose members are in a scope.
+    fn class_name(&self, scope: &Scope) -> String {
+        match scope.owner.or(scope.container).and_then(|index| self.out.symbols.get(index as usize)) {
+            Some(symbol) if scope.function.is_none() || scope.function == scope.container => {
+                symbol.qualified.clone()
+            }
+            _ => class_of(&self.out, scope.function),
+        }
+    }
+
+    fn declare_field(&mut self, name: &str, of: TypeName, scope: &Scope) {
+        let class = self.class_name(scope);
+        self.names.field(&class, name, of);
+    }
+}
+
+/// The longest name with its path.
+const MAX_NAME_BYTES: usize = 256;
+
+/// A name, or names with dots or colons between them.
+fn is_name(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '.' | ':');
+    text.len() <= MAX_NAME_BYTES
+        && text.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$'))
+        && text.chars().all(is_part)
+}
+
+/// A type by its name: without references, and without its arguments.
+fn plain_type(text: &str) -> TypeName {
+    let name = text.split(['<', '[']).next().unwrap_or_default().trim();
+    is_name(name).then(|| name.to_owned())
+}
