@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = '89c3a2952f3e17487f4dfaa08e36d7ccf53d432dd37e319f28717e8ac3233105'
+DEFINITIONS_HASH = '3bc98a8a7dfb10f746ff12bba760da43f390d44d5dd0e6658e9a3faefc6a376a'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
@@ -438,8 +438,8 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
   'aliases': ['graph.query', 'GraphQuery'],
   'description': 'Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol '
                  '{name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, '
-                 'message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, EXTENDS, IMPLEMENTS, '
-                 'CHANGED_IN, PARENT, WAS_RENAMED_FROM.',
+                 'message}, Tool. Relationships: DEFINES, EXPORTS, CONTAINS, IMPORTS, CALLS, REFERENCES, EXTENDS, '
+                 'IMPLEMENTS, CHANGED_IN, PARENT, WAS_RENAMED_FROM.',
   'inputSchema': {'type': 'object',
                   'additionalProperties': False,
                   'properties': {'query': {'type': 'string',
