@@ -220,6 +220,7 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
+    use tgp_contract::{Code, UNKNOWN_KIND};
 
     use super::*;
 
