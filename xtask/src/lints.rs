@@ -37,10 +37,12 @@ impl Lints {
         &self.environment
     }
 
-    /// Builds everything that is tested, and the program with the feature that is off otherwise.
+    /// Builds everything that is tested, and the program with the feature that is off otherwise. The latter with one test,
+    /// since its dependencies would have other features without any, and be compiled again.
     pub fn build(&self, root: &Path) -> Result<()> {
-        let with_feature = ["build", "--workspace", "--bin", "tgp", "--quiet", "--features", FEATURE];
-        for command in [["test", "--workspace", "--no-run", "--quiet"].as_slice(), &with_feature] {
+        let all = ["test", "--workspace", "--no-run", "--quiet"];
+        let with_feature = [all.as_slice(), &["--test", "docs", "--features", FEATURE]].concat();
+        for command in [with_feature.as_slice(), &all] {
             run::cargo(root, &self.arguments(command), &self.environment)?;
         }
         Ok(())
