@@ -63,6 +63,22 @@ pub struct SnapshotInfo {
     pub draft: bool,
     /// Whether the repository's head has moved on and was not ingested since.
     pub behind: bool,
+    /// What of the history is not in the graph; none where all of it is, and no ingest is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<UnreadHistory>,
+}
+
+/// History that is not in the graph yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadHistory {
+    /// Whether an ingest, of any process, is reading now.
+    pub running: bool,
+    /// Commits that were read, newest first.
+    pub read: u64,
+    /// Commits of the history; 0 where they were not counted yet.
+    pub total: u64,
+    /// The oldest commit that can be asked about; empty before the first one.
+    pub oldest: String,
 }
 
 /// Rows of values. A node is an object of its properties with `_labels`, a relationship one with `_type`, a path a list

@@ -250,10 +250,10 @@ async fn moment(connection: &mut Connection, named: Named) -> Result<(i64, Snaps
         let branch = head.filter(|(_, head)| *head == commit).map(|(branch, _)| branch);
         let reference = branch.unwrap_or_else(|| commit.clone());
         let number = number.as_integer().unwrap_or_default();
-        return Ok((number, SnapshotInfo { reference, commit, draft: false, behind }));
+        return Ok((number, SnapshotInfo { reference, commit, behind, ..SnapshotInfo::default() }));
     };
     match find(&page, &commit) {
-        Some(number) => Ok((number, SnapshotInfo { reference, commit, draft: false, behind })),
+        Some(number) => Ok((number, SnapshotInfo { reference, commit, behind, ..SnapshotInfo::default() })),
         None => Err(not_there(
             &format!("`{reference}` was not ingested"),
             &format!("run `tgp graph ingest --commit {reference}`"),

@@ -10,7 +10,7 @@ pub use cypher::{PatternProbe, pattern_probes, query_columns};
 pub use ingest::tracked;
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, GraphOptions, GraphStore, IngestPhase,
-    IngestProgress, RevisionRange, Stats, TestGraph, ToolFact, UnreadHistory,
+    IngestProgress, RevisionRange, Stats, TestGraph, ToolFact,
 };
 
 /// What a copy of the graph on another server works with (`tgp-graph-bolt`): the rows of the store, the names of commits,

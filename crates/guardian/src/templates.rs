@@ -121,12 +121,19 @@ fn rule_of_cycles(folder: &str) -> Checked<Rule> {
     })
 }
 
+/// The names that files give to others, and the members of what they name: with `EXPORTS` where the language has it, so that
+/// an index file has the names that it passes on.
+const PUBLIC_NAMES: &str = "MATCH (f:File)-[e:EXPORTS]->() WHERE f.path IN $files RETURN f.path AS file, e.name AS name \
+     UNION MATCH (f:File)-[e:EXPORTS]->(:Symbol)-[:CONTAINS]->(m:Symbol {exported: true}) WHERE f.path IN $files \
+     RETURN f.path AS file, e.name + '.' + m.name AS name \
+     UNION MATCH (f:File)-[:DEFINES]->(s:Symbol {exported: true}) \
+     WHERE f.path IN $files AND NOT f.language IN ['typescript', 'javascript', 'vue', 'svelte'] \
+     RETURN f.path AS file, s.qualifiedName AS name";
+
 fn rule_of_public_api(files: &[String]) -> Checked<Rule> {
     let files = paths("publicApi", files)?;
     Ok(Rule {
-        query: "MATCH (f:File)-[:DEFINES]->(s:Symbol {exported: true}) WHERE f.path IN $files \
-                RETURN f.path AS file, s.qualifiedName AS name"
-            .to_owned(),
+        query: PUBLIC_NAMES.to_owned(),
         expect: Expect::Kept,
         probes: files.iter().enumerate().map(|(at, file)| probe_of_file(file, at)).collect(),
         message: "Others rely on what is exported here.".to_owned(),

@@ -50,7 +50,7 @@ impl MemoryGraph {
                     reference: WORK_TREE.to_owned(),
                     commit: head,
                     draft: true,
-                    behind: false,
+                    ..SnapshotInfo::default()
                 };
                 return Ok((snapshot, standing));
             }
@@ -61,7 +61,7 @@ impl MemoryGraph {
             }
         };
         let snapshot = commits.known.get(&commit).ok_or_else(|| unknown(&reference))?.clone();
-        Ok((snapshot, SnapshotInfo { reference, commit, draft: false, behind: false }))
+        Ok((snapshot, SnapshotInfo { reference, commit, ..SnapshotInfo::default() }))
     }
 }
 

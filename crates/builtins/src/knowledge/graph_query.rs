@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tgp_contract::{Effect, ExecutionPath, Graph, GraphQuery, GraphRows, Target, ToolError};
+use tgp_contract::{Effect, ExecutionPath, Graph, GraphQuery, GraphRows, Target, ToolError, UnreadHistory};
 
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
@@ -45,6 +45,29 @@ pub struct GraphQueryResult {
     pub behind: bool,
     /// Whether there were more rows than the cap.
     pub truncated: bool,
+    /// What of the history is not in the graph yet, so that the answer may miss it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<GraphUnread>,
+}
+
+/// History that is not in the graph yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphUnread {
+    /// Whether an ingest is reading now.
+    pub running: bool,
+    /// Commits that were read, newest first.
+    pub read: u64,
+    /// Commits of the history; 0 where they were not counted yet.
+    pub total: u64,
+    /// The oldest commit that can be asked about; empty before the first one.
+    pub oldest: String,
+}
+
+impl From<UnreadHistory> for GraphUnread {
+    fn from(unread: UnreadHistory) -> Self {
+        let UnreadHistory { running, read, total, oldest } = unread;
+        Self { running, read, total, oldest }
+    }
 }
 
 #[async_trait]
@@ -87,6 +110,7 @@ impl Tool for GraphQueryTool {
             stale: standing.behind,
             behind: standing.behind,
             truncated,
+            unread: standing.unread.map(GraphUnread::from),
         }
         .into())
     }

@@ -93,6 +93,10 @@ pub(crate) fn answer(
     limits: &QueryLimits,
 ) -> Result<Table, ToolError> {
     let program = compile::program(&question.query, limits, view.hidden.is_some())?;
+    for expected in &program.expected {
+        let value = question.params.get(expected.parameter());
+        expected.check(value).map_err(|refusal| refusal.into_error(&question.query, Phase::Run))?;
+    }
     execute::run(connection, &program, question, view, limits)
 }
 

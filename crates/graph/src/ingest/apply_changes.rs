@@ -59,6 +59,11 @@ pub(crate) fn apply_changes(
         if before.is_none() || after.is_none() {
             touched.insert(link::existence_key(&change.path));
             touched.insert(link::listing_key(parent(&change.path)));
+            let mut above = change.path.as_str();
+            while !above.is_empty() {
+                above = parent(above);
+                touched.insert(link::below_key(above));
+            }
         }
         if before.as_ref().map(|file| file.interface) != after.as_ref().map(|file| file.interface) {
             let mut parts = |file: Option<FileState>| match file {
@@ -71,9 +76,10 @@ pub(crate) fn apply_changes(
             touched.extend(interface::differing(&parts(before)?, &parts(after)?));
         }
     }
-    if manifests && state.read_manifests(writer.connection, parses)? {
-        again.extend(state.files().keys().cloned());
-    } else {
+    if manifests {
+        touched.extend(state.read_manifests(writer.connection, parses)?);
+    }
+    if !is_first {
         again.extend(concerned(writer, &touched)?);
     }
     if !state.java_roots().eq(&java_roots) {

@@ -150,7 +150,9 @@ pub(crate) fn is_in_chronicles(path: &str) -> bool {
         is_in_chronicle_tree(path)
             || has_chronicle_name(path) && path.parts().any(|part| part == CHRONICLE_DIRECTORY)
     };
-    RelativePath::new(path).is_ok_and(|path| is_own(&path))
+    // Asked of every file of a project; this answers for most of them.
+    let has_directory = path.split('/').any(|part| part.eq_ignore_ascii_case(CHRONICLE_DIRECTORY));
+    has_directory && RelativePath::new(path).is_ok_and(|path| is_own(&path))
 }
 
 /// Chronicles describe the code and are not part of it. One beside its source is recognised by its content, which is

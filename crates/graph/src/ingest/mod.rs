@@ -9,12 +9,14 @@ pub(crate) mod ignores;
 pub(crate) mod language;
 pub(crate) mod link;
 mod manifest;
+mod manifests;
 mod parse;
 pub(crate) mod past;
 mod renames;
 pub(crate) mod repository;
 pub(crate) mod shallow;
 pub(crate) mod state;
+pub(crate) mod tracked;
 mod weight;
 pub(crate) mod worktree;
 

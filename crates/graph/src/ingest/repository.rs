@@ -7,6 +7,7 @@ use git2::{
     Delta, Diff, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Sort, Tree,
 };
 use tgp_contract::{Code, ToolError, is_chronicle_content};
+use tgp_fs::Stamp;
 
 use super::blobs::Content;
 use super::deltas::{Entry, TreeDelta, deltas};
@@ -14,6 +15,7 @@ use super::language::{is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
 use super::renames::find_renames;
 use super::state::Blob;
+use super::tracked::TrackedKey;
 use super::weight::{Weights, find_tree};
 use crate::tables::failure::GraphError;
 
@@ -280,6 +282,17 @@ impl Repo {
     pub(crate) fn files(&self, id: Oid) -> Result<Vec<Changed>, GraphError> {
         let tree = self.tree(id)?;
         self.changed(None, tree.as_ref())
+    }
+
+    /// What [`Repo::tracked`] depends on.
+    pub(crate) fn tracked_key(&self) -> Result<TrackedKey, GraphError> {
+        let stamp = |path: &Path| path.symlink_metadata().ok().map(|data| Stamp::of(&data));
+        Ok(TrackedKey {
+            repository: self.git.path().to_owned(),
+            prefix: self.prefix.clone(),
+            head: self.head().map(|(_, id)| id),
+            index: self.git.index()?.path().and_then(stamp),
+        })
     }
 
     /// All files of the project that git knows: of the head's commit and of the index.

@@ -1,14 +1,13 @@
 //! The tree at the last moment, in memory: which files there are, and what their manifests say.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::blobs::ParseCache;
-use super::language::{Ecosystem, Language, file_name, join, normalise, parent};
-use super::manifest::Manifest;
+use super::language::{Language, file_name, join, parent};
+use super::manifests::Manifests;
 use super::parse::Parse;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
@@ -50,158 +49,6 @@ fn interface(parse: &Parse) -> Result<u64, GraphError> {
         .collect();
     let bytes = postcard::to_stdvec(&(symbols, imports, &parse.exports, &parse.package))?;
     Ok(identity::number(&identity::digest_bytes(&bytes)))
-}
-
-/// One package of the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Package {
-    pub(crate) directory: String,
-    pub(crate) path: String,
-    pub(crate) language: Language,
-    pub(crate) manifest: Manifest,
-}
-
-/// All manifests of the tree, without what does not matter for links.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manifests {
-    by_directory: BTreeMap<String, Vec<Package>>,
-    /// Directories, those that are nearer to the root first.
-    by_name: HashMap<(Ecosystem, String), Vec<String>>,
-    /// Directories of workspaces, and of the members that they name.
-    members: BTreeSet<(Ecosystem, String, String)>,
-}
-
-impl Manifests {
-    fn add(&mut self, path: &str, language: Language, manifest: &Manifest) {
-        let directory = parent(path).to_owned();
-        let package = Package {
-            directory: directory.clone(),
-            path: path.to_owned(),
-            language,
-            manifest: manifest.for_links(),
-        };
-        if let (Some(ecosystem), Some(name)) = (manifest.ecosystem, &manifest.name) {
-            let name = if ecosystem == Ecosystem::Cargo { name.replace('-', "_") } else { name.clone() };
-            let held = self.by_name.entry((ecosystem, name)).or_default();
-            held.push(directory.clone());
-            // Of two with the same name the one that is nearer to the root, then the first by its path.
-            held.sort_by_cached_key(|directory| (directory.matches('/').count(), directory.clone()));
-        }
-        let packages = self.by_directory.entry(directory).or_default();
-        packages.push(package);
-        packages.sort_by(|left, right| left.path.cmp(&right.path));
-    }
-
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Package> {
-        self.by_directory.values().flatten()
-    }
-
-    /// Finds the members of the workspaces, when all manifests are there.
-    fn find_members(&mut self) {
-        let mut members = BTreeSet::new();
-        for workspace in self.all().filter(|package| !package.manifest.members.is_empty()) {
-            let Some(ecosystem) = workspace.manifest.ecosystem else { continue };
-            let (wanted, unwanted) = member_patterns(&workspace.manifest.members);
-            let is_own = workspace.manifest.members.iter().any(|member| member == ".");
-            for package in self.all().filter(|package| package.manifest.ecosystem == Some(ecosystem)) {
-                let Some(inside) = inside(&package.directory, &workspace.directory) else { continue };
-                let is_member = if inside.is_empty() { is_own } else { wanted.is_match(inside) };
-                if is_member && !unwanted.is_match(inside) {
-                    members.insert((ecosystem, workspace.directory.clone(), package.directory.clone()));
-                }
-            }
-        }
-        self.members = members;
-    }
-
-    /// The directory of the package that a name means in a directory: one of the tree may share its name with what
-    /// comes from a registry.
-    pub(crate) fn named(&self, ecosystem: Ecosystem, name: &str, from: &str) -> Option<&str> {
-        let directories = self.by_name.get(&(ecosystem, name.to_owned()))?;
-        let meant = directories.iter().find(|directory| self.is_local(ecosystem, name, directory, from));
-        meant.map(String::as_str)
-    }
-
-    /// Whether what is in `from` sees the package in `directory` by its name: as its own, as a member of a workspace
-    /// around it, or because a manifest above it says so.
-    pub(crate) fn is_local(&self, ecosystem: Ecosystem, name: &str, directory: &str, from: &str) -> bool {
-        let mut above = from;
-        let mut is_nearest = true;
-        loop {
-            let key = (ecosystem, above.to_owned(), directory.to_owned());
-            if self.members.contains(&key) {
-                return true;
-            }
-            let here = self.by_directory.get(above).into_iter().flatten();
-            for package in here.filter(|package| package.manifest.ecosystem == Some(ecosystem)) {
-                let is_there = |path: &str| normalise(above, path).as_deref() == Some(directory);
-                let mut locals = package.manifest.locals.iter();
-                if locals.any(|(local, path)| {
-                    // A crate may have another name for those who depend on it.
-                    let is_meant = local == name || ecosystem == Ecosystem::Cargo;
-                    is_meant && (path.is_empty() || is_there(path))
-                }) {
-                    return true;
-                }
-                if package.manifest.name.is_some() {
-                    if is_nearest && above == directory {
-                        return true;
-                    }
-                    is_nearest = false;
-                }
-            }
-            if above.is_empty() {
-                return false;
-            }
-            above = parent(above);
-        }
-    }
-
-    pub(crate) fn at(&self, directory: &str, language: Language) -> Option<&Package> {
-        self.by_directory.get(directory)?.iter().find(|package| package.language == language)
-    }
-
-    pub(crate) fn of_path(&self, path: &str) -> Option<&Package> {
-        self.by_directory.get(parent(path))?.iter().find(|package| package.path == path)
-    }
-
-    /// The nearest package above `directory`, itself included, that `wanted` accepts.
-    pub(crate) fn nearest(&self, directory: &str, wanted: impl Fn(&Package) -> bool) -> Option<&Package> {
-        let mut directory = directory;
-        loop {
-            let here = self.by_directory.get(directory).into_iter().flatten().find(|package| wanted(package));
-            if here.is_some() || directory.is_empty() {
-                return here;
-            }
-            directory = parent(directory);
-        }
-    }
-}
-
-/// A directory as seen from another one that it is in.
-fn inside<'d>(directory: &'d str, outer: &str) -> Option<&'d str> {
-    if outer.is_empty() || directory == outer {
-        return directory.strip_prefix(outer);
-    }
-    directory.strip_prefix(outer)?.strip_prefix('/')
-}
-
-/// Which directories are members of a workspace, and which of them are not all the same.
-fn member_patterns(patterns: &[String]) -> (GlobSet, GlobSet) {
-    let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
-    for pattern in patterns {
-        let (set, pattern) = match pattern.strip_prefix('!') {
-            Some(pattern) => (&mut unwanted, pattern),
-            None => (&mut wanted, pattern.as_str()),
-        };
-        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-        // What is not a pattern means nothing.
-        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
-            set.add(glob);
-        }
-    }
-    let built = |set: GlobSetBuilder| set.build().unwrap_or_else(|_| GlobSet::empty());
-    (built(wanted), built(unwanted))
 }
 
 #[derive(Clone, Default)]
@@ -282,16 +129,25 @@ impl State {
         self.directories.get(directory).into_iter().flatten().map(move |name| join(directory, name))
     }
 
+    /// Files below a directory, by path.
+    pub(crate) fn below(&self, directory: &str) -> Vec<String> {
+        let inside = format!("{directory}/");
+        let is_inside = |path: &&String| directory.is_empty() || path.starts_with(&inside);
+        let mut files: Vec<String> = self.files.keys().filter(is_inside).cloned().collect();
+        files.sort();
+        files
+    }
+
     pub(crate) fn manifests(&self) -> &Manifests {
         &self.manifests
     }
 
-    /// Reads the manifests again. Returns whether they mean something else now.
+    /// Reads the manifests again. Returns the keys of what they say differently now.
     pub(crate) fn read_manifests(
         &mut self,
         connection: &Connection,
         parses: &mut ParseCache,
-    ) -> Result<bool, GraphError> {
+    ) -> Result<HashSet<i64>, GraphError> {
         let mut paths: Vec<(&String, &FileState)> =
             self.files.iter().filter(|(_, file)| file.language.is_manifest()).collect();
         paths.sort_by_key(|(path, _)| *path);
@@ -303,9 +159,9 @@ impl State {
             }
         }
         manifests.find_members();
-        let changed = manifests != self.manifests;
+        let touched = self.manifests.differing(&manifests);
         self.manifests = manifests;
-        Ok(changed)
+        Ok(touched)
     }
 }
 

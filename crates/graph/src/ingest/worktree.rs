@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use git2::{ObjectType, Oid};
@@ -15,6 +16,7 @@ use tgp_fs::{Directory, HardLinks, Stamp};
 use super::blobs::{Content, Keep, ParseCache};
 use super::ignores::Ignores;
 use super::language::{Language, file_name, has_chronicle_content, is_chronicle, join, parent};
+use super::link::pattern::Pattern;
 use super::parse::MAX_BLOB_BYTES;
 use super::repository::{Changed, blob_of};
 use super::state::{Blob, State};
@@ -26,6 +28,9 @@ pub(crate) const MAX_FILES: usize = 500_000;
 /// Names of a directory that are searched for one import.
 const MAX_LISTED: usize = 20_000;
 
+/// Names below a directory that are searched for one pattern.
+const MAX_BELOW: usize = 100_000;
+
 /// Files that are in memory at once while they are hashed.
 const MAX_AT_ONCE: usize = 128;
 
@@ -33,7 +38,7 @@ const MAX_AT_ONCE: usize = 128;
 pub(crate) struct WorkTree<'p> {
     pub(crate) project: &'p Path,
     /// Files that git knows: they count though they are ignored.
-    pub(crate) tracked: BTreeSet<String>,
+    pub(crate) tracked: Arc<BTreeSet<String>>,
     pub(crate) ignores: Ignores<'p>,
     /// Files that a sparse checkout leaves out: they are not on the disk, and not deleted.
     pub(crate) absent: BTreeMap<String, Blob>,
@@ -75,6 +80,34 @@ pub(crate) fn meant(project: &Path, target: &str) -> Vec<String> {
     };
     let inside = names(target).into_iter().filter(is_entry).map(|name| join(target, &name));
     beside.chain(inside).collect()
+}
+
+/// The files on the disk that a pattern means. Installed packages and directories of repositories are not looked into.
+pub(crate) fn below(project: &Path, pattern: &Pattern) -> Result<Vec<String>, GraphError> {
+    let mut found = Vec::new();
+    let mut directories = vec![pattern.directory.clone()];
+    let mut looked_at = 0;
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = std::fs::read_dir(project.join(&directory)) else { continue };
+        for entry in entries.flatten() {
+            looked_at += 1;
+            if looked_at > MAX_BELOW {
+                let message = format!("a pattern of an import is about more than {MAX_BELOW} files");
+                return Err(ToolError::new(Code::Budget, message)
+                    .help("let the pattern begin with a directory that has fewer files below it")
+                    .into());
+            }
+            let name = entry.file_name();
+            let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else { continue };
+            let path = join(&directory, name);
+            if kind.is_dir() && ![".git", "node_modules"].contains(&name) {
+                directories.push(path);
+            } else if kind.is_file() && pattern.means(&path) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// What differs from a state of the tree.
@@ -130,7 +163,7 @@ impl WorkTree<'_> {
                 .into());
             }
         }
-        for path in &self.tracked {
+        for path in self.tracked.iter() {
             if !met.contains_key(path)
                 && let Some(file) = WalkedFile::at(self.project, path)
             {

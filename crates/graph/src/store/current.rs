@@ -3,7 +3,7 @@
 //! The draft is compared with the files by reading alone. Only where they differ it is brought up to date, which takes
 //! the store's one write lock: a question must not wait for the ingest of another process when nothing has changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -100,7 +100,7 @@ impl Inner {
             return Ok(false);
         }
         let project = &self.options.project;
-        let tracked = repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
+        let tracked = self.tracked.of(repo)?;
         let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
         let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
         let files = self.held_files.at(connection)?;

@@ -19,6 +19,7 @@ use crate::ingest::commits;
 use crate::ingest::history;
 use crate::ingest::ignores::{Ignores, is_at_or_below, is_rule_file};
 use crate::ingest::language::{Language, is_chronicle, is_in_chronicles};
+use crate::ingest::link::pattern::Pattern;
 use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::state::{Blob, State};
 use crate::ingest::worktree::{self, Differences, WalkedFile, WorkTree};
@@ -70,7 +71,7 @@ impl WriteSession {
                     *state = State::load(connection, Frontier::Newest, parses)?;
                 }
             }
-            let tracked = repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
+            let tracked = run.tracked.of(repo)?;
             let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
             let mut unseen = 0;
             if let Some(repo) = repo {
@@ -229,7 +230,7 @@ impl Place<'_> {
             }
         }
         if rules_change {
-            let tracked = self.repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
+            let tracked = self.inner.tracked.of(self.repo)?;
             let absent = self.repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
             let tree = WorkTree { project, tracked, ignores, absent };
             let removed: Vec<&str> = changes
@@ -297,6 +298,11 @@ impl Place<'_> {
             for path in std::mem::take(&mut open) {
                 for target in unresolved(connection, ids.id("File", &[&path]))? {
                     wanted.extend(worktree::meant(project, &target));
+                }
+                let Some(file) = state.file(&path) else { continue };
+                let parse = parses.get(connection, file.blob, file.language)?;
+                for pattern in parse.imports.iter().filter_map(|import| Pattern::of(&path, import)) {
+                    wanted.extend(worktree::below(project, &pattern)?);
                 }
             }
             wanted.retain(|path| state.file(path).is_none());

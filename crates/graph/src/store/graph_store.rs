@@ -17,6 +17,7 @@ use super::progress::Progress;
 use super::revisions::WORKTREE;
 use super::write_session::{BATCH, IngestRun, IngestScope, WriteSession};
 use crate::ingest::repository::Repo;
+use crate::ingest::tracked::TrackedFiles;
 use crate::tables::connect;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     pub(crate) hidden: HiddenCache,
     pub(crate) held_files: HeldFiles,
     pub(crate) progress: Progress,
+    pub(crate) tracked: TrackedFiles,
 }
 
 /// A lock whose holder fell over guards nothing that a transaction does not guard.
@@ -125,6 +127,7 @@ impl Inner {
             hidden: HiddenCache::default(),
             held_files: HeldFiles::default(),
             progress: Progress::default(),
+            tracked: TrackedFiles::default(),
         })
     }
 
@@ -227,6 +230,7 @@ impl Inner {
             short: *short_history,
             tests: &self.tests,
             progress: Some(&self.progress),
+            tracked: &self.tracked,
         }
     }
 

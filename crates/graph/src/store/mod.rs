@@ -17,7 +17,7 @@ mod write_session;
 pub use export::{Export, ExportNode, ExportRelationship};
 pub use graph_store::GraphStore;
 pub use options::GraphOptions;
-pub use progress::{IngestPhase, IngestProgress, UnreadHistory};
+pub use progress::{IngestPhase, IngestProgress};
 pub use stats::Stats;
 pub use test_graph::{FactLimits, RevisionRange, TestGraph};
 pub use tools::ToolFact;

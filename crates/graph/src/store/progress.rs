@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::graph_store::{GraphStore, Inner};
 use crate::ingest::past;
 use crate::tables::failure::GraphError;
-use tgp_contract::ToolError;
+use tgp_contract::{ToolError, UnreadHistory};
 
 /// What an ingest is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,19 +46,6 @@ pub struct IngestProgress {
     pub done: u64,
     /// 0 where it is not known.
     pub total: u64,
-}
-
-/// History that is not in the graph yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UnreadHistory {
-    /// Whether an ingest, of any process, is reading now.
-    pub running: bool,
-    /// Commits that were read, newest first.
-    pub read: u64,
-    /// Commits of the history; 0 where they were not counted yet.
-    pub total: u64,
-    /// The oldest commit that can be asked about; empty before the first one.
-    pub oldest: String,
 }
 
 /// Written by the ingest, read by whoever shows it.
@@ -112,7 +99,7 @@ impl Inner {
 }
 
 /// Whether a process is ingesting into the store.
-fn is_running(connection: &Connection) -> bool {
+pub(crate) fn is_running(connection: &Connection) -> bool {
     let Some(store) = connection.path() else { return false };
     let Ok(file) = File::open(lock_file(Path::new(store))) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

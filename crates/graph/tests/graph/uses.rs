@@ -153,6 +153,50 @@ fn bug_a_parameter_that_hides_an_import_was_taken_for_it() {
     assert_eq!(uses(&store), ["good -> size"]);
 }
 
+/// `let verdict = verdict();` was no call: the name was taken for the variable that the call is assigned to.
+#[test]
+fn bug_a_call_was_hidden_by_the_variable_that_it_is_assigned_to() {
+    let (_project, store) = project(&[
+        (
+            "src/lib.rs",
+            "mod k;\nuse k::{kind, list, Size, size};\nfn verdict() -> u8 { 1 }\n\
+             pub fn a() -> u8 { let verdict = verdict(); verdict }\n\
+             pub fn b() { if let Some(kind) = kind() { kind(); } for list in list() { list(); } }\n\
+             pub fn c() { let (x, size): (u8, Size) = (1, size()); size(); }\n\
+             pub fn d(verdict: fn()) { let verdict = verdict(); }\n",
+        ),
+        (
+            "src/k.rs",
+            "pub struct Size;\npub fn kind() -> Option<fn()> { None }\npub fn list() -> Vec<fn()> { Vec::new() }\npub fn size() -> Size { Size }\n",
+        ),
+        ("Cargo.toml", "[package]\nname = \"own\"\n"),
+        ("go.mod", "module example.com/own\n"),
+        (
+            "a.go",
+            "package own\n\nfunc size() func() int { return nil }\n\nfunc list() []int { return nil }\n\n\
+             func A() { size := size(); size() }\n\nfunc B() { for _, list := range list() { _ = list }; var size = size() ; _ = size }\n\n\
+             func C(size func()) { size() }\n",
+        ),
+        (
+            "p/A.java",
+            "package p;\nclass A { int size() { return 1; } int get(int size) { int got = size(); return size; } }\n",
+        ),
+    ]);
+    assert_eq!(
+        calls(&store),
+        [
+            "A -> a.go size same-file",
+            "A.get -> p/A.java A.size same-file",
+            "B -> a.go list same-file",
+            "B -> a.go size same-file",
+            "a -> src/lib.rs verdict same-file",
+            "b -> src/k.rs kind import",
+            "b -> src/k.rs list import",
+            "c -> src/k.rs size import",
+        ]
+    );
+}
+
 #[test]
 fn what_is_asked_of_the_class_above_is_found_through_files() {
     let (mut project, store) = project(&[
@@ -286,4 +330,18 @@ fn a_word_that_only_looks_like_a_symbol_is_no_use() {
         ),
     ]);
     assert_eq!(uses(&store), Vec::<String>::new());
+}
+
+/// `super().save()` of a class that extends one of a package was found as the only `save` nearby.
+#[test]
+fn bug_a_member_of_a_class_from_elsewhere_was_found_by_its_name() {
+    let (_project, store) = project(&[
+        (
+            "n.py",
+            "import other\nfrom lib import Base\nclass Leaf(Base):\n    def save(self):\n        super().save()\n        other.Disk()\n",
+        ),
+        ("other.py", "class Disk:\n    def save(self):\n        pass\n"),
+    ]);
+    let found: Vec<String> = calls(&store).into_iter().filter(|line| line.contains("other.py")).collect();
+    assert_eq!(found, ["Leaf.save -> other.py Disk namespace"]);
 }

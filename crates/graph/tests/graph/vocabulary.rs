@@ -255,7 +255,7 @@ fn a_value_that_a_property_never_has_is_refused_with_its_place() {
         assert!(error.help_of().unwrap().contains(help), "{query}: {:?}", error.help_of());
     }
     let free = [
-        "MATCH (s:Symbol) WHERE s.kind = $kind RETURN s",
+        "MATCH (s:Symbol) WHERE s.name = $kind RETURN s",
         "MATCH (s:Symbol) WHERE s.kind STARTS WITH 'F' RETURN s",
         "MATCH (s:Symbol) WHERE s.name = 'Function' RETURN s",
         "WITH {kind: 'any'} AS m WHERE m.kind = 'other' RETURN m",
@@ -264,5 +264,59 @@ fn a_value_that_a_property_never_has_is_refused_with_its_place() {
     for query in free {
         run(store.query(GraphQuery::new(query).param("kind", "Function")))
             .unwrap_or_else(|error| panic!("{query}: {error}"));
+    }
+}
+
+/// What is given as a parameter is known only when the query runs, and is refused there.
+#[test]
+fn a_parameter_that_a_property_never_has_is_refused() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let in_list = "MATCH (s:Symbol) WHERE s.kind IN $kinds RETURN s.name";
+    let kinds = |value: serde_json::Value| GraphQuery::new(in_list).param("kinds", value);
+    let refused = [
+        (GraphQuery::new("MATCH (s:Symbol {kind: $kind}) RETURN s").param("kind", json!("Function")), 24),
+        (
+            GraphQuery::new("MATCH (s:Symbol) WHERE s.kind = $kind RETURN s")
+                .param("kind", json!("Function")),
+            33,
+        ),
+        (kinds(json!(["class", "Function"])), 34),
+    ];
+    for (query, column) in refused {
+        let error = run(store.query(query)).unwrap_err();
+        assert_eq!(
+            (error.code, &error.details["kind"]),
+            (Code::Validation, &json!("UnknownValue")),
+            "{error}"
+        );
+        assert_eq!(error.place_of().unwrap().column, column, "{error}");
+        assert_eq!(error.help_of(), Some("did you mean `function`?"));
+    }
+    for (value, rows) in [(json!(["class", "interface"]), 3), (json!([]), 0)] {
+        assert_eq!(run(store.query(kinds(value))).unwrap().rows.len(), rows);
+    }
+    // The same program, compiled once, is asked with either value.
+    run(store.query(kinds(json!(["klass"])))).unwrap_err();
+    assert_eq!(run(store.query(kinds(json!(["class"])))).unwrap().rows.len(), 2);
+}
+
+/// `(File)` is a variable that means every node: who writes it forgot the colon.
+#[test]
+fn a_variable_that_is_called_as_a_label_is_refused() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let table = [
+        ("MATCH (File) RETURN count(*)", 8, "write `:File`"),
+        ("MATCH (f:File)-[IMPORTS]->(g) RETURN g", 17, "write `:IMPORTS`"),
+        ("MATCH (f:File) WHERE EXISTS { (f)-->(Symbol) } RETURN f", 38, "write `:Symbol`"),
+    ];
+    for (query, column, help) in table {
+        let error = run(store.query(GraphQuery::new(query))).unwrap_err();
+        assert_eq!(error.details["kind"], json!("MissingColon"), "{query}: {error}");
+        assert_eq!((error.place_of().unwrap().column, error.help_of()), (column, Some(help)), "{query}");
+    }
+    for query in ["MATCH (File:File) RETURN File.path", "MATCH (file)-[imports]->() RETURN file"] {
+        run(store.query(GraphQuery::new(query))).unwrap_or_else(|error| panic!("{query}: {error}"));
     }
 }

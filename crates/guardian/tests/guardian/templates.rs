@@ -119,6 +119,47 @@ async fn a_rule_without_a_query_refuses_what_it_says() {
     assert!(circle[0].message.contains("circle"), "{circle:?}");
 }
 
+/// The names of an index file are those that it passes on, whatever they are called where they are made.
+#[tokio::test]
+async fn bug_public_names_of_an_index_file_were_not_kept() {
+    let rules = "invariants:\n  - name: api\n    publicApi: [src/index.ts, src/lib.py]\n";
+    let project = project(rules).await;
+    let root = project._folder.path().join("project/src");
+    std::fs::write(
+        root.join("index.ts"),
+        "export * from './db/rows';\nexport { open as start } from './db/index';\n",
+    )
+    .unwrap();
+    std::fs::write(root.join("lib.py"), "def run():\n    pass\n").unwrap();
+    let table: [(&str, &str, &[&str]); 9] = [
+        ("src/index.ts", "export * from './db/rows';\n", &["src/index.ts start"]),
+        ("src/db/index.ts", "const open = 1;\nexport { open };\n", &[]),
+        ("src/db/rows.ts", "export const rows = 1;\n", &["src/index.ts Table", "src/index.ts Table.size"]),
+        ("src/db/rows.ts", "export const rows = 1;\nexport class Table {}\n", &["src/index.ts Table.size"]),
+        (
+            "src/db/rows.ts",
+            "const inner = 1;\nexport { inner as rows };\nexport class Table { size() {} }\n",
+            &[],
+        ),
+        ("src/db/rows.ts", "export let rows = 2;\nexport class Table { size() {} more() {} }\n", &[]),
+        (
+            "src/index.ts",
+            "export { rows, Table, open as start } from './all';\n",
+            &["src/index.ts Table.size"],
+        ),
+        ("src/lib.py", "def start():\n    pass\n", &["src/lib.py run"]),
+        ("src/web/page.ts", "", &[]),
+    ];
+    for (file, content, gone) in table {
+        let broken = project.judge(&[write(file, content)]).await;
+        let rows = broken.iter().flat_map(|violation| &violation.rows);
+        let text = |row: &serde_json::Value, name: &str| row[name].as_str().unwrap().to_owned();
+        let names: Vec<String> =
+            rows.map(|row| format!("{} {}", text(row, "file"), text(row, "name"))).collect();
+        assert_eq!(names, gone, "{file}: {content}");
+    }
+}
+
 #[test]
 fn a_rule_without_a_query_is_checked_strictly() {
     let rule = |fields: &str| format!("version: 1\ninvariants:\n  - name: a\n    {fields}\n");

@@ -17,10 +17,10 @@ use tgp_chronicle::{
 };
 use tgp_contract::{
     Chronicle, ChronicleLayout, Code, FileSystem, Gate, Graph, PathProbe, Recorder, RelativePath, Root,
-    ToolError,
+    ToolError, UnreadHistory,
 };
 use tgp_fs::DiskFs;
-use tgp_graph::{Export, GraphOptions, IngestProgress, Stats, UnreadHistory};
+use tgp_graph::{Export, GraphOptions, IngestProgress, Stats};
 use tgp_guardian::{ChronicleCheck, Guardian, GuardianGate, GuardianParts, Invariants};
 use tgp_router::DynTool;
 

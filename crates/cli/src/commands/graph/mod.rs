@@ -153,13 +153,13 @@ async fn query(
         Format::Dot | Format::Mermaid => draw(&Drawing::of_rows(rows), format, printer),
     }
     show_commit(&answer, named, printer);
-    if let Ok(Some(unread)) = kernel.knowledge().unread_history().await
-        && unread.running
-    {
-        printer.note(&format!(
-            "an ingest is running; {}",
-            read_so_far(unread.read, unread.total, &unread.oldest)
-        ));
+    if let Some(unread) = &answer.unread {
+        let read = read_so_far(unread.read, unread.total, &unread.oldest);
+        if unread.running {
+            printer.note(&format!("an ingest is running; {read}"));
+        } else if !answer.draft {
+            printer.note(&format!("{read}; `tgp graph ingest` reads the rest"));
+        }
     }
     Ok(())
 }

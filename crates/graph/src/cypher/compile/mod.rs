@@ -23,6 +23,7 @@ mod var_length;
 mod visible;
 mod vocabulary;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,7 @@ const STACK: usize = 64 << 20;
 
 pub(crate) use explain::Step;
 pub(super) use explain::rows as explained;
+use vocabulary::ExpectedValue;
 
 /// What has to be bound to a place of the SQL.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +81,8 @@ pub(crate) struct Program {
     pub explained: Option<Vec<Step>>,
     /// How long it may take, where the query says so.
     pub time: Option<Duration>,
+    /// Parameters that only have some values.
+    pub expected: Vec<ExpectedValue>,
 }
 
 struct Kept {
@@ -150,6 +154,7 @@ fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> CypherResu
         hidden: None,
         steps: Vec::new(),
         level: 0,
+        expected: RefCell::default(),
     };
     if hides {
         compiler.hidden = Some(compiler.bind(Bind::Hidden(Box::new(Bind::Moment))));
@@ -159,12 +164,14 @@ fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> CypherResu
         refusal.span = refusal.span.map(back);
         refusal
     })?;
-    let Compiler { binds, places, sites, steps, .. } = compiler;
+    let Compiler { binds, places, sites, steps, expected, .. } = compiler;
+    let expected = expected.into_inner();
+    let expected = expected.into_iter().map(|value| value.moved(back)).collect();
     let sites = sites.into_iter().map(|(name, span)| (name, back(span))).collect();
     let places = places.into_iter().map(|span| span.map(back)).collect();
     let explained = parsed.explain.then_some(steps);
     let columns = if explained.is_some() { explain::columns() } else { answer.columns };
-    Ok(Program { sql: answer.sql, binds, columns, sites, places, explained, time: parsed.time })
+    Ok(Program { sql: answer.sql, binds, columns, sites, places, explained, time: parsed.time, expected })
 }
 
 /// What one compilation knows.
@@ -191,6 +198,8 @@ pub(super) struct Compiler<'q> {
     steps: Vec<Step>,
     /// How many subqueries are around what is being compiled.
     level: usize,
+    /// Parameters that are compared with properties that have a fixed list of values.
+    expected: RefCell<Vec<ExpectedValue>>,
 }
 
 /// Whether it matters how often a row comes out of a pattern.

@@ -233,6 +233,8 @@ impl Compiler<'_> {
             node.wheres.extend(pattern.where_clause.as_deref());
             if let Some(labels) = &pattern.labels {
                 self.check_labels(labels, Sort::Node)?;
+            } else if let Some(name) = &pattern.variable {
+                self.check_colon(name, Sort::Node)?;
             }
             self.check_entries(&node.properties, &node.said(), Sort::Node)?;
         }
@@ -259,6 +261,9 @@ impl Compiler<'_> {
         let key = match &pattern.variable {
             None => self.hidden(),
             Some(name) => {
+                if pattern.labels.is_none() {
+                    self.check_colon(name, Sort::Relationship)?;
+                }
                 let text = &name.kind.text;
                 if graph.nodes.iter().any(|node| &node.key == text) {
                     return Err(taken("VariableTypeConflict", name));

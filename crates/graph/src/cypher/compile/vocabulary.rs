@@ -1,7 +1,11 @@
 //! The names that the code graph has. A query that uses another one is refused: it would be empty, and look like an
 //! answer.
 
-use open_cypher::ast::{Expr, ExprKind, LabelExpression, LabelExpressionKind, LiteralKind, MapEntry, Name};
+use open_cypher::Span;
+use open_cypher::ast::{
+    Expr, ExprKind, LabelExpression, LabelExpressionKind, LiteralKind, MapEntry, Name, ParameterName,
+};
+use serde_json::Value;
 
 use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
@@ -151,6 +155,17 @@ impl Compiler<'_> {
         }
     }
 
+    /// Refuses a variable that is called as a label or a type is: the colon before it was forgotten, and the pattern
+    /// would mean everything.
+    pub(super) fn check_colon(&self, name: &Name, sort: Sort) -> CypherResult<()> {
+        let text = &name.kind.text;
+        if !self.vocabulary || !sort.entries().any(|(known, _)| known == text) {
+            return Ok(());
+        }
+        let message = format!("`{text}` is a variable here and says nothing about what is matched");
+        Err(CypherError::new("MissingColon", name.span, message).help(format!("write `:{text}`")))
+    }
+
     /// Refuses the names in the map of a pattern that what it describes cannot have.
     pub(super) fn check_entries(
         &self,
@@ -163,7 +178,7 @@ impl Compiler<'_> {
         }
         entries.iter().try_for_each(|entry| {
             check_property(&entry.key, labels, sort)?;
-            check_value(&entry.key.kind.text, &entry.value, labels, sort)
+            self.check_value(&entry.key.kind.text, &entry.value, labels, sort)
         })
     }
 
@@ -178,10 +193,37 @@ impl Compiler<'_> {
                 continue;
             };
             if let Some(sort) = Sort::of(&variable.type_of()) {
-                check_value(&key.kind.text, value, &variable.labels, sort)?;
+                self.check_value(&key.kind.text, value, &variable.labels, sort)?;
             }
         }
         Ok(())
+    }
+
+    /// Refuses texts that a property with a fixed list of values never has. `value` is a text or a list of texts; a
+    /// parameter is looked at when the query runs, and what is only known then is not checked.
+    fn check_value(&self, property: &str, value: &Expr, labels: &[String], sort: Sort) -> CypherResult<()> {
+        match &value.kind {
+            ExprKind::Parenthesized(inner) => self.check_value(property, inner, labels, sort),
+            ExprKind::List(items) => {
+                items.iter().try_for_each(|item| self.check_value(property, item, labels, sort))
+            }
+            ExprKind::Literal(literal) => match (&literal.kind, known_values(property, labels, sort)) {
+                (LiteralKind::String(text), Some(known)) => {
+                    is_known(property, &text.value, value.span, &known)
+                }
+                _ => Ok(()),
+            },
+            ExprKind::Parameter(parameter) => {
+                if let ParameterName::Named(name) | ParameterName::Positional(name) = &parameter.name
+                    && let Some(known) = known_values(property, labels, sort)
+                {
+                    let (parameter, property, span) = (name.clone(), property.to_owned(), value.span);
+                    self.expected.borrow_mut().push(ExpectedValue { parameter, property, known, span });
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses `subject.key` where the subject is a node or a relationship that cannot have it. Of a map, and of what
@@ -243,21 +285,37 @@ fn check_property(key: &Name, labels: &[String], sort: Sort) -> CypherResult<()>
     Err(helped(refusal, wanted, &known))
 }
 
-/// Refuses texts that a property with a fixed list of values never has. `value` is a text or a list of texts; what is only
-/// known when the query runs is not checked.
-fn check_value(property: &str, value: &Expr, labels: &[String], sort: Sort) -> CypherResult<()> {
-    match &value.kind {
-        ExprKind::Parenthesized(inner) => check_value(property, inner, labels, sort),
-        ExprKind::List(items) => items.iter().try_for_each(|item| check_value(property, item, labels, sort)),
-        ExprKind::Literal(literal) => match &literal.kind {
-            LiteralKind::String(text) => check_text(property, &text.value, value, labels, sort),
+/// A parameter that is compared with a property that has a fixed list of values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ExpectedValue {
+    parameter: String,
+    property: String,
+    known: Vec<&'static str>,
+    span: Span,
+}
+
+impl ExpectedValue {
+    /// The same at another place of the query.
+    pub(super) fn moved(self, place: impl Fn(Span) -> Span) -> Self {
+        Self { span: place(self.span), ..self }
+    }
+
+    /// Refuses a text, or a list with a text, that the property never has.
+    pub(crate) fn check(&self, value: Option<&Value>) -> CypherResult<()> {
+        match value {
+            Some(Value::String(text)) => is_known(&self.property, text, self.span, &self.known),
+            Some(Value::Array(items)) => items.iter().try_for_each(|item| self.check(Some(item))),
             _ => Ok(()),
-        },
-        _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn parameter(&self) -> &str {
+        &self.parameter
     }
 }
 
-fn check_text(property: &str, text: &str, at: &Expr, labels: &[String], sort: Sort) -> CypherResult<()> {
+/// The values that a property may have; none where they are not listed for all that has it.
+fn known_values(property: &str, labels: &[String], sort: Sort) -> Option<Vec<&'static str>> {
     let owners = || {
         sort.entries().filter(|(name, properties)| {
             properties.contains(&property) && (labels.is_empty() || labels.iter().any(|label| label == name))
@@ -267,14 +325,18 @@ fn check_text(property: &str, text: &str, at: &Expr, labels: &[String], sort: So
     let mut known = Vec::new();
     for (owner, _) in owners() {
         // Something else that has a property of this name may have any value.
-        let Some((_, _, values)) = listed(owner) else { return Ok(()) };
+        let (_, _, values) = listed(owner)?;
         known.extend(*values);
     }
-    if known.is_empty() || known.contains(&text) {
+    (!known.is_empty()).then_some(known)
+}
+
+fn is_known(property: &str, text: &str, span: Span, known: &[&str]) -> CypherResult<()> {
+    if known.contains(&text) {
         return Ok(());
     }
     let message = format!("`{property}` is never '{}'", tgp_text::one_line(text, MOST_SHOWN));
-    Err(helped(CypherError::new("UnknownValue", at.span, message), text, &known))
+    Err(helped(CypherError::new("UnknownValue", span, message), text, known))
 }
 
 /// The nearest name, or else all of them.

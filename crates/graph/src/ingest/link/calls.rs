@@ -20,8 +20,8 @@ const MAX_METHOD_FILES: usize = 200;
 /// The prefix of a name that is looked for in the class above.
 const SUPER: &str = "super";
 
-/// A method: its file, its number there, its name with that of its class.
-type Method = (String, u32, String);
+/// A method: its file, its number there.
+type Method = (String, u32);
 
 /// How the callee was found.
 #[derive(Clone, Copy)]
@@ -72,13 +72,8 @@ pub(super) fn calls(
         files.extend(found.iter().map(|(_, (path, _), _)| path.as_str()));
         let methods = finder.methods(&files)?;
         for call in values {
-            let own = format!("{}{}{}", finder.enclosing_container(call), finder.separator(), call.name);
-            let is_above = call.receiver.as_deref() == Some(SUPER);
-            let mut fitting = methods.get(&call.name).into_iter().flatten().filter(|(path, _, qualified)| {
-                // What is asked of the class above is never the own one's.
-                !(is_above && path == link.path && *qualified == own)
-            });
-            if let (Some((path, index, _)), None) = (fitting.next(), fitting.next()) {
+            let mut fitting = methods.get(&call.name).into_iter().flatten();
+            if let (Some((path, index)), None) = (fitting.next(), fitting.next()) {
                 found.push((call, (path.clone(), *index), How::MethodName));
             }
         }
@@ -240,6 +235,8 @@ impl<'a, 'w> Finder<'a, 'w> {
             if let Some(found) = members::above(self, self.link.path, self.parse, &container, &call.name)? {
                 return Ok(CallMatch::Found(found, How::ReceiverType));
             }
+            // What a class from elsewhere has is not in the tree.
+            return Ok(CallMatch::Nothing);
         } else if !receiver.is_empty() && !receiver.starts_with('.') && !is_above {
             if let Some((symbol, how)) = self.through_path(call, receiver)? {
                 return Ok(CallMatch::Found(symbol, how));
@@ -335,7 +332,7 @@ impl<'a, 'w> Finder<'a, 'w> {
             for (index, symbol) in parse.symbols.iter().enumerate() {
                 if symbol.kind == Kind::Method {
                     let index = u32::try_from(index).ok();
-                    let method = index.map(|index| (path.to_owned(), index, symbol.qualified.clone()));
+                    let method = index.map(|index| (path.to_owned(), index));
                     methods.entry(symbol.name.clone()).or_default().extend(method);
                 }
             }

@@ -7,7 +7,7 @@ use crate::ingest::parse::Import;
 use crate::tables::failure::GraphError;
 
 pub(super) fn resolve(link: &Link<'_>, _file: &str, import: &Import) -> Resolved {
-    let packages = link.world.state.manifests().all().filter(|package| package.language == Language::GoMod);
+    let packages = link.manifests().of_language(Language::GoMod);
     // The longest module path wins, as with modules within modules.
     let best = packages
         .filter_map(|package| {

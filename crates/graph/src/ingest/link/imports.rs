@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::json;
 
 use super::outside::Outside;
-use super::{Link, Occurrences, go, java, javascript, python, rust};
+use super::{Link, Occurrences, go, java, javascript, pattern, python, rust};
 use crate::ingest::language::{Ecosystem, Language, join};
 use crate::ingest::parse::{Import, ImportKind, Name, Parse};
 use crate::tables::failure::GraphError;
@@ -48,7 +48,7 @@ impl Resolved {
             return Some(Outside::Package { ecosystem: ecosystem.name().to_owned(), name: name.clone() });
         }
         let missing = self.missing.as_ref().filter(|missing| !missing.by_name)?;
-        let (specifier, computed) = (import.specifier.clone(), import.kind == ImportKind::Computed);
+        let (specifier, computed) = (import.specifier.clone(), is_computed(import));
         Some(Outside::Unresolved { specifier, target: missing.target.clone(), computed })
     }
 
@@ -71,6 +71,9 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
     if import.kind == ImportKind::Computed {
         return Ok(Resolved::nothing(None));
     }
+    if import.kind == ImportKind::Pattern {
+        return Ok(pattern::resolve(link, file, import));
+    }
     match link.language(file) {
         Language::TypeScript | Language::Tsx | Language::JavaScript | Language::Component => {
             Ok(javascript::resolve(link, file, import))
@@ -81,6 +84,16 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         Language::Java => java::resolve(link, file, import),
         _ => Ok(Resolved::default()),
     }
+}
+
+/// Whether what is loaded is only known when the code runs, as far as the tree says.
+fn is_computed(import: &Import) -> bool {
+    matches!(import.kind, ImportKind::Computed | ImportKind::Pattern)
+}
+
+/// Whether the names of an import are names of what it leads to.
+fn has_names(import: &Import) -> bool {
+    !import.names.is_empty() && !matches!(import.kind, ImportKind::Part | ImportKind::Pattern)
 }
 
 /// One relationship that an import makes.
@@ -135,17 +148,14 @@ pub(super) fn imports(link: &Link<'_>, parse: &Parse) -> Result<Imports, GraphEr
 impl Imports {
     fn add_arrows(&mut self, path: &str, import: &Import, resolved: &Resolved) {
         let mut by_file: BTreeMap<&String, Vec<String>> = BTreeMap::new();
-        for name in &import.names {
-            if import.kind == ImportKind::Part {
-                break;
-            }
+        for name in import.names.iter().filter(|_| has_names(import)) {
             let part = resolved.parts.iter().find(|(there, _)| *there == name.there);
             let module = part.map_or(&resolved.module, |(_, module)| module);
             for file in &module.files {
                 by_file.entry(file).or_default().push(name.there.clone());
             }
         }
-        if import.names.is_empty() || import.kind == ImportKind::Part {
+        if !has_names(import) {
             for file in &resolved.module.files {
                 by_file.entry(file).or_default();
             }
@@ -168,18 +178,16 @@ impl Imports {
     /// Links what is not found to its own node, so that queries can find it.
     fn add_missing(&mut self, import: &Import, resolved: &Resolved, missing: &Missing) {
         let unresolved = |target: Option<String>| {
-            let (specifier, computed) = (import.specifier.clone(), import.kind == ImportKind::Computed);
+            let (specifier, computed) = (import.specifier.clone(), is_computed(import));
             Target::Outside(Outside::Unresolved { specifier, target, computed })
         };
         if !resolved.module.files.is_empty() {
             return;
         }
         let is_part = |name: &&Name| resolved.parts.iter().any(|(there, _)| *there == name.there);
-        let lost: Vec<String> = match import.kind {
-            ImportKind::Part => Vec::new(),
-            _ => import.names.iter().filter(|name| !is_part(name)).map(|name| name.there.clone()).collect(),
-        };
-        let is_whole = import.names.is_empty() || import.kind == ImportKind::Part;
+        let names = import.names.iter().filter(|_| has_names(import));
+        let lost: Vec<String> = names.filter(|name| !is_part(name)).map(|name| name.there.clone()).collect();
+        let is_whole = !has_names(import);
         if missing.by_name {
             for name in lost {
                 let target = missing.target.as_ref().map(|directory| join(directory, &name));
@@ -200,10 +208,10 @@ impl Imports {
         if let Some(name) = import.module.as_ref().filter(|_| !resolved.module.files.is_empty()) {
             self.modules.insert(name.clone(), resolved.module.clone());
         }
-        if matches!(import.kind, ImportKind::Part | ImportKind::Computed) {
+        if import.kind == ImportKind::Computed {
             return;
         }
-        for name in &import.names {
+        for name in import.names.iter().filter(|_| has_names(import)) {
             let part = resolved.parts.iter().find(|(there, _)| *there == name.there);
             if let Some((_, module)) = part {
                 self.modules.insert(name.here.clone(), module.clone());

@@ -67,12 +67,8 @@ fn roots(link: &Link<'_>, file: &str) -> Result<Vec<String>, GraphError> {
         roots.push(root.trim_end_matches('/').to_owned());
     }
     let mut projects: BTreeSet<String> = BTreeSet::from([String::new()]);
-    let manifests = link.world.state.manifests().all();
-    projects.extend(
-        manifests
-            .filter(|package| package.language == Language::Pom)
-            .map(|package| package.directory.clone()),
-    );
+    let packages = link.manifests().of_language(Language::Pom);
+    projects.extend(packages.map(|package| package.directory.clone()));
     for project in projects {
         roots.extend(PLACES.iter().map(|place| join(&project, place).trim_end_matches('/').to_owned()));
     }

@@ -3,8 +3,8 @@
 use super::Link;
 use super::imports::{Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
+use crate::ingest::manifests::{Package, Part};
 use crate::ingest::parse::Import;
-use crate::ingest::state::Package;
 
 /// Extensions in the order in which they are tried.
 const EXTENSIONS: [&str; 12] =
@@ -105,8 +105,8 @@ fn mapped(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     let mut files: Vec<String> = aliased(link, directory, specifier).into_iter().collect();
     let mut package = None;
     let mut target = None;
-    let manifests = link.world.state.manifests();
-    let own = manifests.nearest(directory, |package| package.language == Language::PackageJson);
+    let is_package = |package: &Package| package.language == Language::PackageJson;
+    let own = link.manifests().nearest(directory, Part::Aliases, is_package);
     if let Some(own) = own
         && let Some((targets, rest)) = best(&own.manifest.imports, specifier)
     {
@@ -157,12 +157,12 @@ fn index(link: &Link<'_>, base: &str) -> Option<String> {
 
 /// Path aliases and the base directory of the nearest `tsconfig.json`.
 fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> {
-    let manifests = link.world.state.manifests();
+    let manifests = link.manifests();
     let is_main = |package: &Package| {
         package.language == Language::TsConfig
             && (package.path.ends_with("tsconfig.json") || package.path.ends_with("jsconfig.json"))
     };
-    let mut config = manifests.nearest(directory, is_main)?;
+    let mut config = manifests.nearest(directory, Part::Aliases, is_main)?;
     for _ in 0..MAX_EXTENDS {
         let manifest = &config.manifest;
         let base = manifest.base_url.as_deref().unwrap_or(".");
@@ -183,7 +183,7 @@ fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> 
         }
         let above = normalise(&config.directory, manifest.extends.as_deref()?)?;
         let above = if above.ends_with(".json") { above } else { format!("{above}.json") };
-        config = manifests.of_path(&above)?;
+        config = manifests.of_path(&above, Part::Aliases)?;
     }
     None
 }
@@ -208,10 +208,10 @@ fn matched<'s>(pattern: &str, specifier: &'s str) -> Option<&'s str> {
 
 /// A package of the same tree: its entry, or a file of it.
 fn workspace(link: &Link<'_>, from: &str, specifier: &str) -> Option<String> {
-    let manifests = link.world.state.manifests();
+    let manifests = link.manifests();
     let name = package_name(specifier);
     let directory = manifests.named(Ecosystem::Npm, &name, from)?;
-    let manifest = &manifests.at(directory, Language::PackageJson)?.manifest;
+    let manifest = &manifests.at(directory, Language::PackageJson, Part::Entries)?.manifest;
     let rest = specifier.get(name.len()..).unwrap_or_default();
     let sub_path = format!(".{rest}");
     for (entry, target) in &manifest.entries {

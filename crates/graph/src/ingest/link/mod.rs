@@ -1,9 +1,9 @@
 //! From parsed files to facts: a file's nodes, and its links to others.
 //!
 //! INVARIANT: what is made of a file depends on its own parse, on the tests for existence that were made on the way, on
-//! what was asked of other parses (see [`interface`]), on the manifests, and for Java on where packages begin. Each of
-//! them but the last two leaves a key, and a file is linked again exactly when one of its keys is touched or one of these
-//! two changes.
+//! what was asked of other parses (see [`interface`]) and of the manifests (see [`super::manifests`]), and for Java on
+//! where packages begin. Each of them but the last leaves a key, and a file is linked again exactly when one of its keys is
+//! touched or the last changes.
 
 mod calls;
 mod exports;
@@ -16,6 +16,7 @@ mod javascript;
 mod lookup;
 mod members;
 mod outside;
+pub(crate) mod pattern;
 mod python;
 mod references;
 mod rust;
@@ -32,8 +33,9 @@ use tgp_contract::canonical;
 use super::blobs::ParseCache;
 use super::language::{Language, extension, file_name, language_name, parent};
 use super::manifest::Manifest;
+use super::manifests::{ManifestView, Package, Part};
 use super::parse::{Parse, Symbol};
-use super::state::{FileState, Package, State};
+use super::state::{FileState, State};
 use crate::tables::failure::GraphError;
 use crate::tables::identity::{self, Identities};
 use crate::tables::write::Fact;
@@ -70,6 +72,11 @@ pub(crate) fn listing_key(directory: &str) -> i64 {
     identity::key(&["directory", directory])
 }
 
+/// The key of which files are below a directory, however deep.
+pub(crate) fn below_key(directory: &str) -> i64 {
+    identity::key(&["below", directory])
+}
+
 /// The key of a package outside the tree.
 pub(crate) fn package_key(package: &str) -> i64 {
     identity::key(&["package", package])
@@ -83,6 +90,10 @@ pub(super) struct Link<'w> {
 }
 
 impl<'w> Link<'w> {
+    fn manifests(&self) -> ManifestView<'_, 'w> {
+        ManifestView::new(self.world.state.manifests(), &self.keys)
+    }
+
     fn exists(&self, path: &str) -> bool {
         self.keys.borrow_mut().insert(existence_key(path));
         self.world.state.file(path).is_some()
@@ -91,6 +102,12 @@ impl<'w> Link<'w> {
     fn list(&self, directory: &str) -> Vec<String> {
         self.keys.borrow_mut().insert(listing_key(directory));
         self.world.state.list(directory).collect()
+    }
+
+    /// Files below a directory, by path.
+    fn below(&self, directory: &str) -> Vec<String> {
+        self.keys.borrow_mut().insert(below_key(directory));
+        self.world.state.below(directory)
     }
 
     /// For what a name of a file leads to.
@@ -211,9 +228,9 @@ pub(crate) fn link(
         }
     }
     if let Some(manifest) = &parse.manifest {
-        facts.extend(package_node(world, ids, path, manifest));
+        facts.extend(package_node(&link, ids, manifest));
     }
-    if let Some(package) = package_of(world, path, file.language)
+    if let Some(package) = package_of(&link, file.language)
         && let Some(ecosystem) = package.manifest.ecosystem
     {
         let id = ids.id("Package", &["in", ecosystem.name(), &package.directory]);
@@ -282,11 +299,11 @@ fn symbol_props(path: &str, symbol: &Symbol) -> String {
 }
 
 /// The package that a manifest describes; a manifest without a name (a workspace's, a compiler's) describes none.
-fn package_node(world: &LinkContext<'_>, ids: &Identities, path: &str, manifest: &Manifest) -> Option<Fact> {
+fn package_node(link: &Link<'_>, ids: &Identities, manifest: &Manifest) -> Option<Fact> {
     let (ecosystem, name) = manifest.ecosystem.zip(manifest.name.as_ref())?;
-    let directory = parent(path);
+    let directory = parent(link.path);
     let inherited = || {
-        let above = world.state.manifests().nearest(directory, |package| {
+        let above = link.manifests().nearest(directory, Part::Version, |package| {
             package.language == Language::CargoToml && package.manifest.workspace_version.is_some()
         });
         above.and_then(|package| package.manifest.workspace_version.clone())
@@ -306,15 +323,14 @@ fn package_node(world: &LinkContext<'_>, ids: &Identities, path: &str, manifest:
 
 /// The package that a file belongs to: the one of its own ecosystem where there is one above it, else the
 /// nearest.
-fn package_of<'w>(world: &LinkContext<'w>, path: &str, language: Language) -> Option<&'w Package> {
+fn package_of<'w>(link: &Link<'w>, language: Language) -> Option<&'w Package> {
+    let (manifests, directory) = (link.manifests(), parent(link.path));
     let named = |package: &Package| package.manifest.ecosystem.is_some() && package.manifest.name.is_some();
     let own = language.ecosystem().and_then(|ecosystem| {
-        world
-            .state
-            .manifests()
-            .nearest(parent(path), |package| named(package) && package.manifest.ecosystem == Some(ecosystem))
+        let is_own = |package: &Package| named(package) && package.manifest.ecosystem == Some(ecosystem);
+        manifests.nearest(directory, Part::Name, is_own)
     });
-    own.or_else(|| world.state.manifests().nearest(parent(path), named))
+    own.or_else(|| manifests.nearest(directory, Part::Name, named))
 }
 
 /// Numbers relationships that have the same ends.

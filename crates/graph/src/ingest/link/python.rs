@@ -52,9 +52,7 @@ fn roots(link: &Link<'_>, file: &str) -> Vec<String> {
         own = parent(own);
     }
     let mut roots = vec![own.to_owned(), String::new(), "src".to_owned()];
-    for package in
-        link.world.state.manifests().all().filter(|package| package.language == Language::PyProject)
-    {
+    for package in link.manifests().of_language(Language::PyProject) {
         roots.push(package.directory.clone());
         roots.push(join(&package.directory, "src"));
     }

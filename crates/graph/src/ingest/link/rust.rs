@@ -4,6 +4,7 @@ use super::Link;
 use super::imports::{Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use crate::ingest::manifest::PROGRAM;
+use crate::ingest::manifests::{Package, Part};
 use crate::ingest::parse::{Import, ImportKind, Kind};
 use crate::tables::failure::GraphError;
 
@@ -108,18 +109,12 @@ fn named(link: &Link<'_>, file: &str, name: &str, rest: &[&str]) -> Result<Optio
         return descend(link, module, rest).map(Some);
     }
     let name = renamed(link, file, name);
-    let manifests = link.world.state.manifests();
+    let manifests = link.manifests();
     if BUILT_IN.contains(&name.as_str()) {
         return Ok(None);
     }
-    let named = manifests.named(Ecosystem::Cargo, &name, parent(file)).or_else(|| {
-        let mut with_library = manifests.all().filter(|package| {
-            package.language == Language::CargoToml
-                && package.manifest.entries.iter().any(|(entry, value)| entry == "name" && *value == name)
-                && manifests.is_local(Ecosystem::Cargo, &name, &package.directory, parent(file))
-        });
-        with_library.next().map(|package| package.directory.as_str())
-    });
+    let named = manifests.named(Ecosystem::Cargo, &name, parent(file));
+    let named = named.or_else(|| manifests.library(&name, parent(file)));
     let library = named.and_then(|directory| library(link, directory));
     match library {
         Some(path) => descend(link, Module::file(path), rest).map(Some),
@@ -129,19 +124,18 @@ fn named(link: &Link<'_>, file: &str, name: &str, rest: &[&str]) -> Result<Optio
 
 /// The name of a crate where a manifest gives it another one.
 fn renamed(link: &Link<'_>, file: &str, name: &str) -> String {
-    let manifests = link.world.state.manifests();
-    let is_cargo = |package: &crate::ingest::state::Package| {
+    let is_cargo = |package: &Package| {
         package.language == Language::CargoToml
             && package.manifest.aliases.iter().any(|(alias, _)| alias == name)
     };
-    let package = manifests.nearest(parent(file), is_cargo);
+    let package = link.manifests().nearest(parent(file), Part::Aliases, is_cargo);
     let alias = package.and_then(|package| package.manifest.aliases.iter().find(|(alias, _)| alias == name));
     alias.and_then(|(_, meant)| meant.first()).map_or_else(|| name.to_owned(), Clone::clone)
 }
 
 /// The root of a crate of the edition of 2015; none for later ones.
 fn root_of_2015(link: &Link<'_>, file: &str) -> Option<String> {
-    let package = link.world.state.manifests().nearest(parent(file), |package| {
+    let package = link.manifests().nearest(parent(file), Part::Name, |package| {
         package.language == Language::CargoToml && package.manifest.name.is_some()
     });
     package.filter(|package| package.manifest.of_2015).and_then(|_| root(link, file))
@@ -149,7 +143,7 @@ fn root_of_2015(link: &Link<'_>, file: &str) -> Option<String> {
 
 /// The root file of a package's library.
 fn library(link: &Link<'_>, directory: &str) -> Option<String> {
-    let manifest = &link.world.state.manifests().at(directory, Language::CargoToml)?.manifest;
+    let manifest = &link.manifests().at(directory, Language::CargoToml, Part::Entries)?.manifest;
     let written = manifest.entries.iter().find(|(entry, _)| entry == ".").map(|(_, path)| path.as_str());
     let path = normalise(directory, written.unwrap_or("src/lib.rs"))?;
     link.exists(&path).then_some(path)
@@ -157,7 +151,7 @@ fn library(link: &Link<'_>, directory: &str) -> Option<String> {
 
 /// The root file of the crate that a file is part of.
 fn root(link: &Link<'_>, file: &str) -> Option<String> {
-    let package = link.world.state.manifests().nearest(parent(file), |package| {
+    let package = link.manifests().nearest(parent(file), Part::Name, |package| {
         package.language == Language::CargoToml && package.manifest.name.is_some()
     });
     let directory = package.map_or("", |package| package.directory.as_str());
@@ -199,7 +193,7 @@ fn root(link: &Link<'_>, file: &str) -> Option<String> {
 
 /// The root files of a package's programs that its manifest names.
 fn programs(link: &Link<'_>, directory: &str) -> Vec<String> {
-    let package = link.world.state.manifests().at(directory, Language::CargoToml);
+    let package = link.manifests().at(directory, Language::CargoToml, Part::Entries);
     let entries = package.into_iter().flat_map(|package| &package.manifest.entries);
     let written = entries.filter(|(entry, _)| entry == PROGRAM);
     let paths = written.filter_map(|(_, path)| normalise(directory, path));

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::ImportKind;
 use super::javascript_strings::constant;
 use super::reader::Reader;
+use super::{ImportKind, Name};
 
 /// Nodes that the search for other names of `require` visits; a file of two megabytes has fewer.
 const MAX_NODES: usize = 2_000_000;
+
+/// Patterns of one file; more are taken as what is only known when the code runs.
+const MAX_PATTERNS: usize = 64;
 
 /// What makes a function like `require`.
 const CREATOR: &str = "createRequire";
@@ -153,8 +156,10 @@ enum Way {
     Module,
     /// As an address relative to the file: `x` and `./x` are the same.
     Address,
-    /// A pattern for many files.
+    /// A pattern, or a list of them, for many files.
     Pattern,
+    /// Files that are only known when the code runs.
+    Computed,
 }
 
 /// Whether a call loads what its first argument names.
@@ -173,7 +178,7 @@ fn way(reader: &Reader<'_>, function: Node<'_>) -> Option<Way> {
     match member(reader, function)?.as_str() {
         "resolve" if on_meta() || on_require() => Some(Way::Module),
         "glob" | "globEager" if on_meta() => Some(Way::Pattern),
-        "context" if on_require() => Some(Way::Pattern),
+        "context" if on_require() => Some(Way::Computed),
         "register" if on_worker() => Some(Way::Address),
         _ => None,
     }
@@ -184,7 +189,8 @@ pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
     if node.kind() != "call_expression" {
         return None;
     }
-    let way = way(reader, node.child_by_field_name("function")?).filter(|way| *way != Way::Pattern)?;
+    let way = way(reader, node.child_by_field_name("function")?)
+        .filter(|way| !matches!(way, Way::Pattern | Way::Computed))?;
     Some(address(way, constant(reader, argument(node, 0)?)?))
 }
 
@@ -267,14 +273,38 @@ pub(super) fn load_module(reader: &mut Reader<'_>, node: Node<'_>) {
 
 fn load(reader: &mut Reader<'_>, node: Node<'_>, index: usize, way: Way) {
     let Some(first) = argument(node, index) else { return };
-    match constant(reader, first) {
-        Some(specifier) if way != Way::Pattern => {
+    match (way, constant(reader, first)) {
+        (Way::Pattern, _) => patterns(reader, node, first),
+        (Way::Module | Way::Address, Some(specifier)) => {
             reader.import(ImportKind::Bind, address(way, specifier), Vec::new(), None, node);
         }
-        Some(pattern) => reader.computed_import(&pattern, node),
-        None => {
-            let written = reader.text(first);
+        (_, pattern) => {
+            let written = pattern.unwrap_or_else(|| reader.text(first));
             reader.computed_import(&written, node);
         }
+    }
+}
+
+/// `import.meta.glob("./a/*.ts")`, or with a list of patterns, of which those with `!` leave out what the others mean.
+fn patterns(reader: &mut Reader<'_>, node: Node<'_>, first: Node<'_>) {
+    let list = plain(first);
+    let items: Vec<Node<'_>> = match list.kind() {
+        "array" => list.named_children(&mut list.walk()).filter(|item| item.kind() != "comment").collect(),
+        _ => vec![first],
+    };
+    let texts: Vec<Option<String>> = items.iter().map(|item| constant(reader, *item)).collect();
+    // Another base makes the patterns mean other files.
+    let has_base = argument(node, 1).is_some_and(|options| reader.text(options).contains("base"));
+    let is_known = !has_base && texts.iter().all(Option::is_some);
+    if !is_known || reader.count_of(ImportKind::Pattern) + texts.len() > MAX_PATTERNS {
+        let written = reader.text(first);
+        return reader.computed_import(&written, node);
+    }
+    let (without, wanted): (Vec<String>, Vec<String>) =
+        texts.into_iter().flatten().partition(|pattern| pattern.starts_with('!'));
+    let without: Vec<Name> =
+        without.into_iter().map(|pattern| Name { there: pattern, here: String::new() }).collect();
+    for pattern in wanted {
+        reader.import(ImportKind::Pattern, pattern, without.clone(), None, node);
     }
 }

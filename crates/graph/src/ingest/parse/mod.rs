@@ -108,6 +108,8 @@ pub(crate) enum ImportKind {
     Part,
     /// What is loaded is only known when the code runs; the specifier is the expression as written.
     Computed,
+    /// Every file that fits the specifier, and none of the patterns in `names`.
+    Pattern,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -273,7 +273,7 @@ impl<'s> Reader<'s> {
     pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: Node<'_>, scope: &Scope) {
         if !name.is_empty() && self.has_room(self.out.calls.len()) {
             let enclosing = scope.function.or(scope.container);
-            self.names.called(scope.frame);
+            self.names.called(scope.frame, node.start_byte());
             self.out.calls.push(Call { name, receiver, of: None, line: Self::line(node), enclosing });
         }
     }
@@ -287,6 +287,11 @@ impl<'s> Reader<'s> {
         node: Node<'_>,
     ) {
         self.scoped_import(kind, specifier, names, module, node, &Scope::default());
+    }
+
+    /// How many imports of a kind were read so far.
+    pub(super) fn count_of(&self, kind: ImportKind) -> usize {
+        self.out.imports.iter().filter(|import| import.kind == kind).count()
     }
 
     /// An import of what is only known when the code runs, as it is written.

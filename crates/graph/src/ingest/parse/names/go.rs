@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{Grammar, Reader, Role, Scope, TypeName, Word, plain_type};
 
-pub(super) const GRAMMAR: Grammar = Grammar { is_frame, word, declare };
+pub(super) const GRAMMAR: Grammar = Grammar { is_frame, word, declare, seen_from, hides_functions: true };
 
 fn is_frame(kind: &str) -> bool {
     matches!(
@@ -52,12 +52,13 @@ fn word(kind: &str, role: Role<'_>) -> Option<Word> {
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
     match node.kind() {
         "parameter_declaration" | "var_spec" => {
+            let from = if node.kind() == "var_spec" { node.end_byte() } else { 0 };
             let of = node.child_by_field_name("type").and_then(|of| type_of(reader, of));
             let mut cursor = node.walk();
             let names: Vec<Node<'t>> = node.children_by_field_name("name", &mut cursor).collect();
             for name in names {
                 if let Some(name) = reader.written(name) {
-                    reader.names.bind(scope.frame, name, of.clone());
+                    reader.names.bind(scope.frame, name, from, of.clone());
                 }
             }
         }
@@ -80,12 +81,18 @@ fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
             let names: Vec<Node<'t>> = left.named_children(&mut cursor).collect();
             for name in names.into_iter().filter(|name| name.kind() == "identifier") {
                 if let Some(text) = reader.written(name) {
-                    reader.names.bind(scope.frame, text, of.clone());
+                    reader.names.bind(scope.frame, text, node.end_byte(), of.clone());
                 }
             }
         }
         _ => {}
     }
+}
+
+/// `x := x()` calls another `x`.
+fn seen_from(name: Node<'_>) -> usize {
+    let spec = name.parent().filter(|parent| matches!(parent.kind(), "var_spec" | "const_spec"));
+    spec.map_or(0, |spec| spec.end_byte())
 }
 
 fn type_of(reader: &Reader<'_>, node: Node<'_>) -> TypeName {

@@ -2,9 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{Grammar, Reader, Role, Scope, TypeName, Word, plain_type};
+use super::{Grammar, Reader, Role, Scope, TypeName, Word, everywhere, plain_type};
 
-pub(super) const GRAMMAR: Grammar = Grammar { is_frame, word, declare };
+pub(super) const GRAMMAR: Grammar =
+    Grammar { is_frame, word, declare, seen_from: everywhere, hides_functions: true };
 
 fn is_frame(kind: &str) -> bool {
     matches!(

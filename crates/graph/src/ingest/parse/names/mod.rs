@@ -51,6 +51,15 @@ pub(super) struct Grammar {
     word: fn(&str, Role<'_>) -> Option<Word>,
     /// Notes the types that a node declares.
     declare: for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope),
+    /// The byte from which on what a node binds is seen: `let x = x();` calls another `x`.
+    seen_from: fn(Node<'_>) -> usize,
+    /// Whether a variable hides a function of the same name.
+    hides_functions: bool,
+}
+
+/// What is bound anywhere in a function is bound in all of it.
+fn everywhere(_node: Node<'_>) -> usize {
+    0
 }
 
 impl Grammar {
@@ -68,19 +77,32 @@ impl Grammar {
 /// A type as it is written, where it is a plain name.
 type TypeName = Option<String>;
 
+/// A name that is bound.
+struct Bound {
+    /// The byte from which on it is seen.
+    from: usize,
+    of: TypeName,
+}
+
+/// A place in the source: the function around it, and the byte.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    frame: u32,
+    at: usize,
+}
+
 /// The names that a function binds.
 #[derive(Default)]
 struct Frame<'s> {
     above: Option<u32>,
-    bound: HashMap<&'s str, TypeName>,
+    bound: HashMap<&'s str, Bound>,
     /// Names that the function says it takes from the file.
     outer: HashSet<&'s str>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Use<'s> {
     enclosing: Option<u32>,
-    frame: u32,
+    place: Place,
     text: &'s str,
 }
 
@@ -88,12 +110,13 @@ pub(super) struct Names<'s> {
     grammar: &'static Grammar,
     /// The first one is the file's.
     frames: Vec<Frame<'s>>,
+    /// The first of each name in each function: where that one is bound, the later ones are.
     uses: Vec<Use<'s>>,
-    seen: HashSet<Use<'s>>,
+    seen: HashSet<(Option<u32>, u32, &'s str)>,
     /// The types of fields, by the qualified name of their class and their own.
     fields: HashMap<(String, String), String>,
-    /// The frame of each call.
-    calls: Vec<u32>,
+    /// Where each call is.
+    calls: Vec<Place>,
     /// Decorators of a definition that comes next.
     decorators: Vec<&'s str>,
 }
@@ -122,12 +145,13 @@ impl<'s> Names<'s> {
     }
 
     /// A name that is bound where the node is. What is bound at the top of a file is a symbol, and hides nothing.
-    fn bind(&mut self, frame: u32, name: &'s str, of: TypeName) {
+    fn bind(&mut self, frame: u32, name: &'s str, from: usize, of: TypeName) {
         let Some(frame) = self.frames.get_mut(frame as usize) else { return };
         if (frame.above.is_some() || of.is_some()) && !name.is_empty() {
-            let known = frame.bound.entry(name).or_default();
-            if known.is_none() {
-                *known = of;
+            let known = frame.bound.entry(name).or_insert(Bound { from, of: None });
+            known.from = known.from.min(from);
+            if known.of.is_none() {
+                known.of = of;
             }
         }
     }
@@ -148,30 +172,30 @@ impl<'s> Names<'s> {
     /// A symbol was defined in a frame: the decorators before it are its own.
     pub(super) fn defined(&mut self, symbol: u32, frame: u32) {
         for text in std::mem::take(&mut self.decorators) {
-            self.use_in(Some(symbol), frame, text);
+            self.use_in(Some(symbol), Place { frame, at: 0 }, text);
         }
     }
 
-    fn use_in(&mut self, enclosing: Option<u32>, frame: u32, text: &'s str) {
-        let found = Use { enclosing, frame, text };
-        if self.seen.insert(found) {
-            self.uses.push(found);
+    fn use_in(&mut self, enclosing: Option<u32>, place: Place, text: &'s str) {
+        if self.seen.insert((enclosing, place.frame, text)) {
+            self.uses.push(Use { enclosing, place, text });
         }
     }
 
-    pub(super) fn called(&mut self, frame: u32) {
-        self.calls.push(frame);
+    pub(super) fn called(&mut self, frame: u32, at: usize) {
+        self.calls.push(Place { frame, at });
     }
 
     /// Whether a function around binds a name, and with which type.
-    fn binding(&self, mut frame: u32, name: &str) -> Option<&TypeName> {
+    fn binding(&self, place: Place, name: &str) -> Option<&TypeName> {
+        let mut frame = place.frame;
         while let Some(here) = self.frames.get(frame as usize) {
             let above = here.above?;
             if here.outer.contains(name) {
                 return None;
             }
-            if let Some(of) = here.bound.get(name) {
-                return Some(of);
+            if let Some(bound) = here.bound.get(name).filter(|bound| bound.from <= place.at) {
+                return Some(&bound.of);
             }
             frame = above;
         }
@@ -182,16 +206,16 @@ impl<'s> Names<'s> {
     fn settle_calls(&self, parse: &mut Parse, separator: &str) {
         let mut kept = Vec::with_capacity(parse.calls.len());
         for (index, call) in parse.calls.iter().enumerate() {
-            let frame = self.calls.get(index).copied().unwrap_or_default();
+            let place = self.calls.get(index).copied().unwrap_or_default();
             let Some(receiver) = &call.receiver else {
-                if self.binding(frame, &call.name).is_none() {
+                if !self.grammar.hides_functions || self.binding(place, &call.name).is_none() {
                     kept.push(call.clone());
                 }
                 continue;
             };
             let is_value = separator == "." || receiver.starts_with('.');
             let (receiver, of) = match is_value {
-                true => self.receiver(parse, call, receiver, frame),
+                true => self.receiver(parse, call, receiver, place),
                 false => (receiver.clone(), None),
             };
             kept.push(Call { receiver: Some(receiver), of, ..call.clone() });
@@ -200,7 +224,7 @@ impl<'s> Names<'s> {
     }
 
     /// The receiver as it can be looked for, and its type.
-    fn receiver(&self, parse: &Parse, call: &Call, receiver: &str, frame: u32) -> (String, TypeName) {
+    fn receiver(&self, parse: &Parse, call: &Call, receiver: &str, place: Place) -> (String, TypeName) {
         let written = receiver.trim_start_matches('.');
         let (head, field) = match written.split_once('.') {
             Some((head, field)) => (head, Some(field)),
@@ -211,11 +235,11 @@ impl<'s> Names<'s> {
             let of = field.and_then(|field| self.fields.get(&(class, field.to_owned())));
             return (receiver.to_owned(), of.cloned());
         }
-        let top = || self.frames.first().and_then(|file| file.bound.get(head));
-        let Some(of) = self.binding(frame, head).or_else(top) else {
+        let top = || self.frames.first().and_then(|file| file.bound.get(head)).map(|bound| &bound.of);
+        let Some(of) = self.binding(place, head).or_else(top) else {
             return (receiver.to_owned(), None);
         };
-        let of = of.as_ref().filter(|of| self.is_free(frame, of));
+        let of = of.as_ref().filter(|of| self.is_free(place, of));
         let of = match field {
             None => of.cloned(),
             Some(field) => of.and_then(|of| self.fields.get(&(of.clone(), field.to_owned()))).cloned(),
@@ -224,9 +248,9 @@ impl<'s> Names<'s> {
     }
 
     /// Whether a type is not a parameter of what is around.
-    fn is_free(&self, frame: u32, of: &str) -> bool {
+    fn is_free(&self, place: Place, of: &str) -> bool {
         let head = of.split(['.', ':']).next().unwrap_or_default();
-        self.binding(frame, head).is_none()
+        self.binding(place, head).is_none()
     }
 
     /// What was read, where it can lead to a symbol of the tree.
@@ -259,7 +283,7 @@ impl<'s> Names<'s> {
             let may_be_shared = is_open && head.starts_with(char::is_uppercase);
             if !(is_path || known.contains(head) || may_be_shared)
                 || (receiver.is_none() && modules.contains(name))
-                || self.binding(found.frame, head).is_some()
+                || self.binding(found.place, head).is_some()
                 || !seen.insert((found.enclosing, found.text))
             {
                 continue;
@@ -304,17 +328,19 @@ impl<'s> Reader<'s> {
         let Some(word) = (grammar.word)(node.kind(), role) else { return };
         let Some(text) = self.written(node).filter(|text| is_name(text)) else { return };
         match word {
-            Word::Pattern if text.starts_with(char::is_uppercase) => self.use_name(text, scope),
-            Word::Binding | Word::Pattern => self.names.bind(scope.frame, text, None),
+            Word::Pattern if text.starts_with(char::is_uppercase) => self.use_name(node, text, scope),
+            Word::Binding | Word::Pattern => {
+                self.names.bind(scope.frame, text, (grammar.seen_from)(node), None);
+            }
             Word::Decorator => self.names.decorators.push(text),
-            Word::Use => self.use_name(text, scope),
+            Word::Use => self.use_name(node, text, scope),
             Word::Nothing => {}
         }
     }
 
-    fn use_name(&mut self, text: &'s str, scope: &Scope) {
+    fn use_name(&mut self, node: Node<'_>, text: &'s str, scope: &Scope) {
         let enclosing = scope.function.or(scope.owner).or(scope.container);
-        self.names.use_in(enclosing, scope.frame, text);
+        self.names.use_in(enclosing, Place { frame: scope.frame, at: node.start_byte() }, text);
     }
 
     fn written(&self, node: Node<'_>) -> Option<&'s str> {
@@ -327,7 +353,8 @@ impl<'s> Reader<'s> {
         if name.kind() == "identifier"
             && let Some(text) = self.written(name)
         {
-            self.names.bind(scope.frame, text, of);
+            let from = (self.names.grammar.seen_from)(name);
+            self.names.bind(scope.frame, text, from, of);
         }
     }
 

@@ -2,9 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{Grammar, Reader, Role, Scope, TypeName, Word, plain_type};
+use super::{Grammar, Reader, Role, Scope, TypeName, Word, everywhere, plain_type};
 
-pub(super) const GRAMMAR: Grammar = Grammar { is_frame, word, declare };
+pub(super) const GRAMMAR: Grammar =
+    Grammar { is_frame, word, declare, seen_from: everywhere, hides_functions: true };
 
 fn is_frame(kind: &str) -> bool {
     matches!(
@@ -62,7 +63,7 @@ fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
         // Those of a definition that is no symbol are uses where it is.
         "decorated_definition" => {
             for text in std::mem::take(&mut reader.names.decorators) {
-                reader.use_name(text, scope);
+                reader.use_name(node, text, scope);
             }
         }
         "global_statement" => {
@@ -78,7 +79,7 @@ fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
             let of = declared(reader, node);
             let name = node.named_child(0).filter(|name| name.kind() == "identifier");
             if let Some(name) = name.and_then(|name| reader.written(name)) {
-                reader.names.bind(scope.frame, name, of);
+                reader.names.bind(scope.frame, name, 0, of);
             }
         }
         "typed_default_parameter" => {

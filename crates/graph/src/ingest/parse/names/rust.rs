@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{Grammar, Reader, Role, Scope, TypeName, Word, plain_type};
 
-pub(super) const GRAMMAR: Grammar = Grammar { is_frame, word, declare };
+pub(super) const GRAMMAR: Grammar = Grammar { is_frame, word, declare, seen_from, hides_functions: true };
 
 /// What a value of a type is used through.
 const POINTERS: [&str; 4] = ["Box", "Rc", "Arc", "Pin"];
@@ -84,6 +84,26 @@ fn word(kind: &str, role: Role<'_>) -> Option<Word> {
     })
 }
 
+/// Patterns within patterns that are looked at.
+const MAX_PATTERNS: usize = 16;
+
+/// What `let`, `if let` and `for` bind is not seen in the value that it is bound to.
+fn seen_from(name: Node<'_>) -> usize {
+    let mut node = name;
+    for _ in 0..MAX_PATTERNS {
+        let Some(parent) = node.parent() else { return 0 };
+        match parent.kind() {
+            "let_declaration" | "let_condition" => return parent.end_byte(),
+            "for_expression" => {
+                return parent.child_by_field_name("value").map_or(0, |value| value.end_byte());
+            }
+            kind if kind.ends_with("_pattern") || kind == "match_pattern" => node = parent,
+            _ => return 0,
+        }
+    }
+    0
+}
+
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
     match node.kind() {
         "parameter" => {
@@ -106,7 +126,7 @@ fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
             if let Some(path) = node.child_by_field_name("path").filter(|path| path.kind() == "identifier")
                 && let Some(text) = reader.written(path)
             {
-                reader.use_name(text, scope);
+                reader.use_name(path, text, scope);
             }
         }
         "token_tree" => {
@@ -116,7 +136,7 @@ fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
                 if let Some(text) = reader.written(word)
                     && text.starts_with(char::is_uppercase)
                 {
-                    reader.use_name(text, scope);
+                    reader.use_name(word, text, scope);
                 }
             }
         }
@@ -134,7 +154,8 @@ fn bind<'t>(reader: &mut Reader<'t>, node: Node<'t>, of: TypeName, scope: &Scope
     };
     if let Some(name) = name.filter(|name| name.kind() == "identifier").and_then(|name| reader.written(name))
     {
-        reader.names.bind(scope.frame, name, of);
+        let from = if node.kind() == "let_declaration" { node.end_byte() } else { 0 };
+        reader.names.bind(scope.frame, name, from, of);
     }
 }
 
