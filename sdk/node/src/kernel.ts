@@ -175,6 +175,9 @@ export class TGP implements AsyncDisposable {
 
   /** Executes the SQL of `exec_sql` and of tools with this database. `createSqlTools` calls it. */
   useSql(source: SqlSource): void {
+    if (this.#isShutDown) {
+      throw shutDownError('the kernel was shut down');
+    }
     const executor = sqlExecutor(source);
     if (this.#host.sql?.executor === executor) {
       return;

@@ -47,7 +47,9 @@ test('createSqlTools needs one kernel, or its name', async (t) => {
   esm.createSqlTools(executor);
   await first.shutdown();
   assert.throws(() => esm.createSqlTools(executor), code('ECONFIG', /no kernel/));
-  assert.throws(() => esm.createSqlTools({}, first), code('ECONFIG', /an object is not a database connection/));
+  assert.throws(() => esm.createSqlTools(async () => [], first), code('ESTATE', /the kernel was shut down/));
+  const third = fakeKernel(t);
+  assert.throws(() => esm.createSqlTools({}, third), code('ECONFIG', /an object is not a database connection/));
 });
 
 test('SQL that is bound after the boot restarts the kernel after its calls', async (t) => {
