@@ -12,6 +12,8 @@ pub use knowledge::{chronicle_path, knowledge_tools, refuse_hidden};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};
 
+pub use process::PACKAGE_STAGING;
+
 /// The results of the built-in tools, as every caller gets them.
 pub mod results {
     pub use crate::kernel::{

@@ -29,6 +29,7 @@ pub mod private_record;
 mod rename;
 mod search_path;
 mod stamp;
+mod tree;
 
 pub use append_log::AppendLog;
 pub use directory::{Directory, Replace};
@@ -43,6 +44,6 @@ pub use os::sync_file_system;
 pub use overlay::OverlayFs;
 pub use places::{links_and_place, real_place};
 pub use plain::{first_special_file, open_plain, read_plain, replace_plain};
-pub use rename::exchange_directories;
 pub use search_path::{search_path, search_variable};
 pub use stamp::{Stamp, since_epoch};
+pub use tree::link_tree;

@@ -52,15 +52,22 @@ pub fn replace_plain(path: &Path, content: &[u8]) -> io::Result<()> {
 const MAX_DEPTH: usize = 16;
 
 /// The first entry below a directory, at any depth, that is a link, a pipe or a device: opening it would lead elsewhere.
-/// A directory that is not there has none.
+/// A directory that is not there has none. Directories for which `leaves_out` says so are not looked into.
 ///
 /// # Errors
 /// What the system says, and `InvalidInput` for directories that nest too deeply.
-pub fn first_special_file(directory: &Path) -> io::Result<Option<PathBuf>> {
-    special_below(directory, MAX_DEPTH)
+pub fn first_special_file(
+    directory: &Path,
+    leaves_out: &dyn Fn(&Path) -> bool,
+) -> io::Result<Option<PathBuf>> {
+    special_below(directory, leaves_out, MAX_DEPTH)
 }
 
-fn special_below(directory: &Path, depth: usize) -> io::Result<Option<PathBuf>> {
+fn special_below(
+    directory: &Path,
+    leaves_out: &dyn Fn(&Path) -> bool,
+    depth: usize,
+) -> io::Result<Option<PathBuf>> {
     let depth = depth.checked_sub(1).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -70,7 +77,10 @@ fn special_below(directory: &Path, depth: usize) -> io::Result<Option<PathBuf>> 
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            match special_below(&entry.path(), depth)? {
+            if leaves_out(&entry.path()) {
+                continue;
+            }
+            match special_below(&entry.path(), leaves_out, depth)? {
                 None => {}
                 found => return Ok(found),
             }

@@ -17,7 +17,7 @@ use tgp_contract::ToolError;
 use tgp_policy::Protections;
 
 pub use apply::CommandChange;
-pub use packages::PackageInstallResult;
+pub use packages::{PACKAGE_STAGING, PackageInstallResult};
 pub use shell_exec::{CommandEnd, CommandOutput, CommandResult, StreamBytes};
 pub use test_run::TestRunResult;
 pub use test_runners::RunnerResult;

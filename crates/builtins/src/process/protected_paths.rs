@@ -113,7 +113,8 @@ fn protection(options: &ProcessOptions, filter: Option<&FileFilter>, path: &Path
     }
 }
 
-fn is_skipped(name: &OsStr) -> bool {
+/// Whether a directory is not searched for what commands must not see.
+pub(super) fn is_skipped(name: &OsStr) -> bool {
     NOT_SEARCHED.iter().any(|skipped| name == OsStr::new(skipped))
 }
 

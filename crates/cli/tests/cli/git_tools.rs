@@ -57,6 +57,22 @@ fn rules_decide_about_branches_and_files_of_a_commit() {
     assert!(records.contains("agent/one") && !records.contains("hidden-content"), "{records}");
 }
 
+/// `git log origin/main` showed the commit of an agent, and a rule about `branch:main` did not see `MAIN`.
+#[test]
+fn bug_a_commit_went_to_a_name_that_is_read_as_another_branch() {
+    let project = repository();
+    project.shell("git remote add Upstream ../nowhere && git branch feature").expect_code(0);
+    project.write("src/a.txt", "two\n");
+    for branch in ["upstream/main", "Upstream/x", "heads/main", "HEADS/main", "tags/v1", "remotes/x", "MAIN", "Feature"] {
+        let call = json!({ "message": "X", "branch": branch }).to_string();
+        let refused = project.run(&["call", "git_commit", &call, "--yes"]).expect_code(2);
+        assert!(refused.stdout.contains("can be taken for another branch"), "{branch}: {refused:?}");
+    }
+    let call = json!({ "message": "X", "branch": "agent/main" }).to_string();
+    project.run(&["call", "git_commit", &call, "--yes"]).expect_code(0);
+    assert_eq!(git(&project, "branch --format=%(refname)").lines().count(), 3);
+}
+
 #[test]
 fn a_commit_needs_a_person_to_commit_as() {
     let project = repository();

@@ -191,6 +191,7 @@ fn bug_files_of_the_project_were_installed_as_packages() {
     );
     for manifest in [
         r#"{"name": "shop", "private": true, "devDependencies": {"vitest": "file:./vitest-9.0.0.tgz"}}"#,
+        r#"{"name": "shop", "private": true, "devDependencies": {"vitest": "file:./vitest-9.0.0.tgz"}, "bundleDependencies": ["vitest"]}"#,
         r#"{"name": "shop", "private": true, "dependencies": {"shop-lib": "file:./lib"}}"#,
         r#"{"name": "shop", "private": true, "workspaces": ["lib"]}"#,
     ] {
@@ -239,6 +240,77 @@ fn bug_a_lock_file_named_another_package_and_nobody_was_asked() {
     assert!(!project.file("node_modules").exists());
 }
 
+/// A lock file that an agent writes gave a package the archive of another one, by an address or a version that means another place.
+#[test]
+fn bug_a_lock_file_gave_a_package_the_archive_of_another_one() {
+    if !can_jail() || !reaches("npm", &["view", "is-number@7.0.0", "version"]) {
+        return;
+    }
+    let project = npm_project();
+    project.write("tgp.policy.yaml", RULES);
+    install(&project, &json!({ "packages": ["is-number@7.0.0"] }), &["--yes"]).expect_code(0);
+    let lock: Value = serde_json::from_str(&project.read("package-lock.json")).unwrap();
+    let package = &lock["packages"]["node_modules/is-number"];
+    let (archive, checksum) = (package["resolved"].as_str().unwrap(), &package["integrity"]);
+    let base = archive.strip_suffix("/is-number/-/is-number-7.0.0.tgz").unwrap();
+    std::fs::remove_dir_all(project.file("node_modules")).unwrap();
+    let packed = "mkdir package && printf '{\"name\": \"left-pad\", \"version\": \"1.3.0\"}' > package/package.json && tar -czf left-pad.tgz package && rm -r package";
+    project.shell(packed).expect_code(0);
+    project.write("package.json", r#"{"name": "shop", "private": true, "dependencies": {"left-pad": "*"}}"#);
+    for package in [
+        json!({ "version": "1.3.0", "resolved": format!("{archive}?/left-pad/-/left-pad-1.3.0.tgz"), "integrity": checksum }),
+        json!({ "version": "1.3.0", "resolved": format!("{base}/left-pad/-/../../is-number/-/is-number-7.0.0.tgz"), "integrity": checksum }),
+        json!({ "version": "1.3.0", "resolved": format!("{base}/x/%2e%2e/is-number/-/is-number-7.0.0.tgz"), "integrity": checksum }),
+        json!({ "version": "npm:is-number@7.0.0", "integrity": checksum }),
+        json!({ "version": "file:left-pad.tgz" }),
+        json!({ "version": "file:left-pad.tgz", "integrity": checksum }),
+    ] {
+        let own = json!({ "name": "shop", "dependencies": { "left-pad": "*" } });
+        let packages = json!({ "": own, "node_modules/left-pad": package });
+        let lock = json!({ "name": "shop", "lockfileVersion": 3, "requires": true, "packages": packages });
+        project.write("package-lock.json", &lock.to_string());
+        let refused = install(&project, &json!({}), &["--yes"]);
+        assert_ne!(refused.code, Some(0), "{package}: {refused:?}");
+        assert!(!project.file("node_modules").exists(), "{package}: {refused:?}");
+    }
+}
+
+/// Commands write to directories of build output at any time. What was there was copied with the packages, by names that may
+/// have led elsewhere by then.
+#[test]
+fn bug_build_output_among_the_packages_was_copied() {
+    if !can_jail() || !reaches("npm", &["view", "is-number@7.0.0", "version"]) {
+        return;
+    }
+    let project = npm_project();
+    project.write("tgp.policy.yaml", RULES);
+    project.write("node_modules/.vite/results.json", "{}");
+    project.write("node_modules/.cache/deep/file", "x");
+    project.shell("mkfifo node_modules/.cache/pipe && ln -s / node_modules/.vite/root").expect_code(0);
+    install(&project, &json!({ "packages": ["is-number@7.0.0"] }), &["--yes"]).expect_code(0);
+    assert!(project.file("node_modules/is-number/package.json").exists());
+    for output in [".vite", ".cache"] {
+        let directory = project.file("node_modules").join(output);
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "{output}");
+    }
+}
+
+/// A kernel that was killed, or one that is installing now, has links of packages in the state, and every other command refused
+/// to work.
+#[test]
+fn bug_a_tree_that_waits_for_its_place_locked_the_project() {
+    let project = npm_project();
+    let staged = project.file(".tgp/.state/packages/4000000-1/tree/.bin");
+    std::fs::create_dir_all(&staged).unwrap();
+    std::os::unix::fs::symlink("../mocha/bin/mocha", staged.join("mocha")).unwrap();
+    run(&project, &["call", "fs_read", r#"{"path": "package.json"}"#]).expect_code(0);
+    // A link in the place of the directory is refused as before.
+    std::fs::remove_dir_all(project.file(".tgp/.state/packages")).unwrap();
+    std::os::unix::fs::symlink("..", project.file(".tgp/.state/packages")).unwrap();
+    let refused = run(&project, &["call", "fs_read", r#"{"path": "package.json"}"#]);
+    assert!(refused.stdout.contains("ESECURITY") || refused.stderr.contains("ESECURITY"), "{refused:?}");
+}
+
 #[test]
 fn packages_are_installed_in_a_directory_of_npm_only() {
     let project = npm_project();
@@ -248,6 +320,9 @@ fn packages_are_installed_in_a_directory_of_npm_only() {
     project.write("yarn/package.json", "{}");
     project.write("yarn/yarn.lock", "");
     project.write("node_modules/left-pad/package.json", "{}");
+    // Commands write there without being judged.
+    project.write("target/web/package.json", "{}");
+    project.write("dist/package.json", "{}");
     for (directory, code) in [
         ("other", "ECAPABILITY"),
         ("crate", "ECAPABILITY"),
@@ -255,6 +330,8 @@ fn packages_are_installed_in_a_directory_of_npm_only() {
         ("empty", "ENOTFOUND"),
         ("node_modules/left-pad", "ESECURITY"),
         ("../other", "ESECURITY"),
+        ("target/web", "ESECURITY"),
+        ("dist", "ESECURITY"),
     ] {
         let refused = install(&project, &json!({ "directory": directory }), &["--yes"]);
         assert!(refused.stdout.contains(code), "{directory}: {refused:?}");

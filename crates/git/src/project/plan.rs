@@ -79,7 +79,7 @@ impl ProjectRepo {
     /// `EGIT` when `HEAD` cannot be read; `EVALIDATION` for a name that no branch can have.
     pub fn target_branch(&self, wanted: Option<&str>) -> Result<String, ToolError> {
         match wanted {
-            Some(name) => check_branch_name(name).map(|()| name.to_owned()),
+            Some(name) => self.check_own_branch(name).map(|()| name.to_owned()),
             None => Ok(self.head()?.branch.unwrap_or_else(|| "HEAD".to_owned())),
         }
     }
@@ -265,6 +265,31 @@ impl ProjectRepo {
             .help("a person finishes or aborts it with git first; nothing was committed"))
     }
 
+    /// Refuses a name that git reads as another branch, or as a branch of a remote repository: whoever asks for that one would
+    /// be shown this one.
+    fn check_own_branch(&self, name: &str) -> Result<(), ToolError> {
+        check_branch_name(name)?;
+        let first = name.split_once('/').map(|(first, _)| first.to_ascii_lowercase());
+        let remotes = self.repo.remotes().reading("list the remote repositories")?;
+        let is_taken = |first: &str| {
+            matches!(first, "heads" | "tags" | "remotes" | "refs")
+                || remotes.iter().flatten().flatten().any(|remote| remote.eq_ignore_ascii_case(first))
+        };
+        // On some file systems both would be the same file.
+        let mut has_other_case = false;
+        for branch in self.repo.branches(Some(BranchType::Local)).reading("list the branches")? {
+            let (branch, _) = branch.reading("list the branches")?;
+            let known = branch.name_bytes().reading("list the branches")?;
+            has_other_case |= known != name.as_bytes() && known.eq_ignore_ascii_case(name.as_bytes());
+        }
+        if !first.as_deref().is_some_and(is_taken) && !has_other_case {
+            return Ok(());
+        }
+        Err(ToolError::new(Code::Validation, format!("`{name}` can be taken for another branch"))
+            .detail("field", "branch")
+            .help("use a name of its own, such as `agent/fix-parser`"))
+    }
+
     /// Where a commit goes.
     fn commit_place(&self, wanted: Option<&str>) -> Result<CommitPlace, ToolError> {
         let (head, head_commit) = (self.head()?, self.head_commit()?);
@@ -272,7 +297,10 @@ impl ProjectRepo {
             return Err(ToolError::new(Code::Conflict, "HEAD is detached, so there is no current branch")
                 .help("name a branch with `branch`; it is created from HEAD when it does not exist"));
         };
-        check_branch_name(&branch)?;
+        match wanted {
+            Some(_) => self.check_own_branch(&branch)?,
+            None => check_branch_name(&branch)?,
+        }
         let tip = self.tip(&format!("refs/heads/{branch}"))?;
         let is_current = head.branch.as_deref() == Some(branch.as_str());
         if is_current {

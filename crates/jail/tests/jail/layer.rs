@@ -389,3 +389,73 @@ fn templates_have_names() {
     }
     assert_eq!(Template::named("root"), None);
 }
+
+/// A process that still had a directory of the tree swapped it for a link while the tree was removed, and files outside were
+/// removed with it.
+#[test]
+fn bug_a_removal_followed_a_link_that_took_the_place_of_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = folder.path().join("outside");
+    fs::create_dir_all(outside.join("sub")).unwrap();
+    for name in ["a", "b", "sub/c"] {
+        fs::write(outside.join(name), "precious").unwrap();
+    }
+    for round in 0..40 {
+        let tree = folder.path().join(format!("tree-{round}"));
+        let held = tree.join("held");
+        for number in 0..40 {
+            fs::create_dir_all(held.join(format!("d{number}/e"))).unwrap();
+            fs::write(held.join(format!("d{number}/e/f")), "x").unwrap();
+            std::os::unix::fs::symlink(&outside, held.join(format!("l{number}"))).unwrap();
+        }
+        let inside = fs::File::open(&held).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    for number in 0..40 {
+                        let (directory, link) = (format!("d{number}"), format!("l{number}"));
+                        let flags = nix::fcntl::RenameFlags::RENAME_EXCHANGE;
+                        let _ =
+                            nix::fcntl::renameat2(&inside, directory.as_str(), &inside, link.as_str(), flags);
+                    }
+                }
+            });
+            let removed = tgp_jail::remove_tree(&tree);
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            removed.unwrap();
+        });
+        assert!(!tree.exists());
+        for name in ["a", "b", "sub/c"] {
+            assert_eq!(
+                fs::read_to_string(outside.join(name)).unwrap(),
+                "precious",
+                "{name} in round {round}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_has_the_name_of_the_place_of_a_removal_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    for make in [
+        |place: &Path| fs::write(place, "x").unwrap(),
+        |place: &Path| std::os::unix::fs::symlink("/", place).unwrap(),
+        |place: &Path| {
+            fs::create_dir_all(place.join("18446744073709551615/1")).unwrap();
+            fs::create_dir_all(place.join("1/1")).unwrap();
+            fs::write(place.join("2"), "x").unwrap();
+        },
+    ] {
+        let tree = folder.path().join("tree");
+        fs::create_dir_all(tree.join("a/b/c")).unwrap();
+        make(&tree.join("removed"));
+        tgp_jail::remove_tree(&tree).unwrap();
+        assert!(!tree.exists());
+    }
+    // The tree itself is never a link.
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+    tgp_jail::remove_tree(&folder.path().join("link")).unwrap_err();
+    assert!(folder.path().exists());
+}

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use tgp_builtins::PACKAGE_STAGING;
 use tgp_contract::{Code, Database, ToolError};
 use tgp_fs::{first_special_file, real_place, search_variable};
 use tgp_git::{Author, GeneratedFile, GitEnv, Provider, Remote, Strategy, ToolRepoOptions};
@@ -37,7 +38,9 @@ pub(crate) fn check_state(root: &Path) -> Result<(), ToolError> {
     if std::fs::symlink_metadata(&state).is_ok_and(|found| !found.is_dir()) {
         return refused(&state, "is not a directory");
     }
-    match first_special_file(&state) {
+    // Trees of packages have links. They wait there for their place, or were left by a kernel that was killed.
+    let packages = state.join(PACKAGE_STAGING);
+    match first_special_file(&state, &|path| path.parent() == Some(packages.as_path())) {
         Ok(None) => Ok(()),
         Ok(Some(path)) => refused(&path, "is a link, a pipe or a device, which the kernel never makes there"),
         Err(error) => refused(&state, &format!("cannot be looked through: {error}")),

@@ -57,8 +57,21 @@ impl ProjectFiles {
 
     /// Gives a file these permissions, without any that let it run as another user.
     pub fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), FsError> {
+        self.change_mode(path, |_| mode & 0o777)
+    }
+
+    /// Gives the owner of a file the rights of a mode, and the others those of them that they have now: what was closed to
+    /// them since stays closed.
+    ///
+    /// # Errors
+    /// As [`ProjectFiles::set_mode`].
+    pub fn restore_mode(&self, path: &RelativePath, mode: u32) -> Result<(), FsError> {
+        self.change_mode(path, |now| mode & 0o700 | mode & now & 0o077)
+    }
+
+    fn change_mode(&self, path: &RelativePath, change: impl Fn(u32) -> u32) -> Result<(), FsError> {
         let host = self.within(path)?;
-        let set = self.base.directories.change_mode(&host, |_| mode & 0o777);
+        let set = self.base.directories.change_mode(&host, change);
         set.map_err(|error| self.as_named(error, path))
     }
 }

@@ -162,8 +162,8 @@ impl Lexer<'_> {
             }
             ('$', Sqlite) => self.sqlite_variable(Kind::Dollar),
             ('@', Sqlite) => self.sqlite_variable(Kind::Variable),
-            // No operator: SQLite reads it as the beginning of a variable.
-            ('#', Sqlite) => Kind::Ambiguous,
+            // SQLite reads it as the beginning of a variable, and takes it nowhere else.
+            ('#', Sqlite) if self.next_is(|next| word_part(next) || next == ':') => Kind::Ambiguous,
             ('?', _) => {
                 if self.dialect == Sqlite {
                     self.eat_while(|character| character.is_ascii_digit());

@@ -110,6 +110,7 @@ impl HostStore {
 
 /// What git does for tools that lie on the disk.
 pub(super) fn no_git() -> ToolError {
-    ToolError::new(Code::Capability, "the host keeps the tools, so they have no git repository")
-        .help("the host keeps their versions; boot without files of the host (`files`, in Node `vfs`) to have one")
+    ToolError::new(Code::Capability, "the host keeps the tools, so they have no git repository").help(
+        "the host keeps their versions; boot without files of the host (`files`, in Node `vfs`) to have one",
+    )
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tgp_contract::{Access, Code, FileEffect, RelativePath, Root, Target, ToolError, background};
+use tgp_fs::Directory;
 use tgp_jail::{CacheAccess, CacheMount, CommandExit, Exit, Template};
 use tgp_router::{Invocation, ToolOutcome};
 
@@ -118,11 +119,12 @@ impl PackageInstall {
                     format!("what the installation changed cannot be read: {error}"),
                 )
             })?;
-            let split = tree::split(found, Path::new(plan.directory.as_str()))?;
+            let split = tree::split(found, &plan.directory, &runner.options.direct)?;
             let mut changes = Changes::of(split.manifests, &runner, &files)?;
             if let Some(tree) = &split.tree {
-                tree.check(&runner.options.project)?;
-                let (before, after) = tree.lists(&runner.options.project)?;
+                let project = open_project(&runner)?;
+                tree.check(&project)?;
+                let (before, after) = tree.lists(&project)?;
                 changes.install(Installed {
                     manifest: plan.directory.join(npm::MANIFEST)?,
                     list: plan.directory.join(npm::PACKAGES)?.join(npm::INSTALLED)?,
@@ -195,11 +197,16 @@ impl PackageInstall {
     }
 }
 
+fn open_project(runner: &CommandRunner) -> Result<Directory, ToolError> {
+    Directory::open(&runner.options.project)
+        .map_err(|error| ToolError::new(Code::Internal, format!("the project cannot be opened: {error}")))
+}
+
 /// The tree as it will be, in a directory of its own.
 fn prepare(runner: &CommandRunner, tree: &PackageTree) -> Result<(Staging, PreparedTree), ToolError> {
     let options = &runner.options;
     let staging = Staging::for_trees(&options.tool_root, &options.project)?;
-    let prepared = tree.prepare(&options.project, staging.path());
+    let prepared = tree.prepare(&open_project(runner)?, staging.path(), &options.direct);
     let prepared = prepared.map_err(|error| {
         ToolError::new(Code::Runtime, format!("the packages cannot be put in place: {error}"))
             .help("nothing was installed; see that the project can be written and that the disk is not full")

@@ -12,12 +12,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Access, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolError};
+use tgp_contract::{Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolError};
 use tgp_router::files::ProjectFiles;
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
+pub use staging::PACKAGE_STAGING;
+
 use super::apply::CommandChange;
 use super::command_runner::CommandRunner;
+use super::protected_paths;
 use super::shell_exec::CommandOutput;
 
 /// Packages that one call names.
@@ -90,6 +93,24 @@ impl Plan {
     }
 }
 
+impl PackageInstall {
+    /// Refuses a directory of build output: commands write there without being judged, so what npm reads there, and what
+    /// stands in for the directory by the time the packages are put in place, may be anything.
+    fn require_own_directory(&self, directory: &RelativePath) -> Result<(), ToolError> {
+        let path = std::path::Path::new(directory.as_str());
+        let packages = path.join(npm::PACKAGES);
+        let direct = &self.0.options.direct;
+        let is_output = direct.iter().any(|output| packages.starts_with(output))
+            || path.components().any(|part| protected_paths::is_skipped(part.as_os_str()));
+        if !is_output {
+            return Ok(());
+        }
+        Err(ToolError::new(Code::Security, format!("`{directory}` is a directory of build output"))
+            .detail("directory", directory.as_str())
+            .help("packages are installed for the sources of the project; name the directory of their package.json"))
+    }
+}
+
 #[async_trait]
 impl Tool for PackageInstall {
     type Args = PackageInstallArgs;
@@ -119,6 +140,7 @@ impl Tool for PackageInstall {
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<PackageInstallResult>, ToolError> {
         let plan = Plan::new(&args)?;
+        self.require_own_directory(&plan.directory)?;
         // A file that the caller may not see is as if it were not there.
         plan.require_npm(&invocation.filtered_workspace().await.project_files())?;
         self.install(plan, invocation).await

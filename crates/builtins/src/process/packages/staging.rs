@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tgp_contract::{Code, ToolError};
 use tgp_jail::remove_tree;
 
+/// Where trees of packages wait for their place, in the kernel's state.
+pub const PACKAGE_STAGING: &str = "packages";
+
 /// A private directory with a name of its own.
 pub(super) struct Staging(PathBuf);
 
@@ -16,7 +19,7 @@ impl Staging {
     /// A directory for trees that are being made. It is beside the kernel's state, where no call can reach it, and on the
     /// project's file system, so that a tree is moved and not copied into the project.
     pub(super) fn for_trees(tool_root: &Path, project: &Path) -> Result<Self, ToolError> {
-        let staging = Self::create(&tool_root.join(".state/packages"))?;
+        let staging = Self::create(&tool_root.join(".state").join(PACKAGE_STAGING))?;
         let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
         if device(&staging.0) != device(project) {
             let message = "the kernel's state and the project are on different file systems";
@@ -35,7 +38,7 @@ impl Staging {
             sweep(parent)?;
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{}-{number}", std::process::id()));
-            if path.exists() {
+            if path.symlink_metadata().is_ok() {
                 // Left by a process with our number.
                 remove_tree(&path)?;
             }

@@ -1,27 +1,30 @@
 //! A directory of installed packages: what an installation changed in it, and how it takes the place of the old one.
 
+use std::collections::HashMap;
 use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use tgp_contract::{Code, ToolError};
-use tgp_fs::{exchange_directories, read_plain};
+use tgp_contract::{Code, FsError, RelativePath, ToolError};
+use tgp_fs::{Directory, HardLinks, link_tree, read_plain};
 use tgp_jail::{LayerChange, LayerChangeKind};
 
 use super::npm;
 
-/// Files and directories of one tree of packages.
-const MAX_ENTRIES: usize = 1_000_000;
-
-/// Directories nest this deep at most.
-const MAX_DEPTH: usize = 128;
-
 /// Largest list of installed packages; a larger one is refused.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
+/// Largest manifest of a package.
+const MAX_MANIFEST_BYTES: u64 = 4 << 20;
+
+/// The new tree in its staging directory, and afterwards the old one.
+const STAGED: &str = "tree";
+
 /// The directory of packages, such as `web/node_modules`, with its changes.
 pub(super) struct PackageTree {
+    /// The directory that it is in.
+    directory: RelativePath,
     /// Relative to the project.
     pub(super) place: PathBuf,
     changes: Vec<LayerChange>,
@@ -35,24 +38,32 @@ pub(super) struct Split {
 }
 
 /// Sorts the changes of an installation in a directory of the project. npm changes its own files there, and nothing else.
-pub(super) fn split(found: Vec<LayerChange>, directory: &Path) -> Result<Split, ToolError> {
-    let place = directory.join(npm::PACKAGES);
+/// What it may have written to directories of build output stays on its layer.
+pub(super) fn split(
+    found: Vec<LayerChange>,
+    directory: &RelativePath,
+    direct: &[PathBuf],
+) -> Result<Split, ToolError> {
+    let place = Path::new(directory.as_str()).join(npm::PACKAGES);
     let is_manifest = |change: &LayerChange| {
         let name = change.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_there = change.path.parent().is_some_and(|parent| parent == directory);
+        let is_there = change.path.parent().is_some_and(|parent| parent == Path::new(directory.as_str()));
         let is_file =
             !matches!(change.kind, LayerChangeKind::MakeDirectory | LayerChangeKind::RemoveDirectory);
         is_there && is_file && (name == npm::MANIFEST || npm::LOCK_FILES.contains(&name))
     };
     let (in_tree, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|change| change.path.starts_with(&place));
+    let is_output = |change: &LayerChange| direct.iter().any(|output| change.path.starts_with(output));
+    let in_tree: Vec<_> = in_tree.into_iter().filter(|change| !is_output(change)).collect();
     if let Some(other) = others.iter().find(|change| !is_manifest(change)) {
         let path = other.path.display().to_string();
         return Err(ToolError::new(Code::Security, format!("npm changed `{path}`, which is not a file of this installation"))
             .detail("path", path)
             .help("nothing was installed; the members of a workspace and packages in other directories are installed by the user"));
     }
-    let tree = (!in_tree.is_empty()).then_some(PackageTree { place, changes: in_tree });
+    let tree = PackageTree { directory: directory.clone(), place, changes: in_tree };
+    let tree = Some(tree).filter(|tree| !tree.changes.is_empty());
     Ok(Split { manifests: others, tree })
 }
 
@@ -79,22 +90,39 @@ impl PackageTree {
     /// # Errors
     /// For a list that cannot be read.
     #[expect(clippy::type_complexity, reason = "two contents of one file")]
-    pub(super) fn lists(&self, project: &Path) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), ToolError> {
+    pub(super) fn lists(&self, project: &Directory) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), ToolError> {
         let path = self.place.join(npm::INSTALLED);
-        let read = |place: &Path| match place.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            _ => read_plain(place, MAX_LIST_BYTES)
-                .map(Some)
-                .ok_or_else(|| self.refused(&path, "cannot be read")),
-        };
-        let before = read(&project.join(&path))?;
+        let before = self.now(project, &path, MAX_LIST_BYTES)?;
         let change = self.changes.iter().rev().find(|change| change.path == path);
-        let after = match change.map(|change| &change.kind) {
-            Some(LayerChangeKind::Write { content, .. }) => read(content)?,
-            Some(_) => None,
+        let after = match change {
+            Some(change) => self.written(change, MAX_LIST_BYTES)?,
             None => before.clone(),
         };
         Ok((before, after))
+    }
+
+    /// What a file of the project holds; none where it is not there.
+    fn now(&self, project: &Directory, path: &Path, most: u64) -> Result<Option<Vec<u8>>, ToolError> {
+        let unreadable = || self.refused(path, "cannot be read");
+        let at = RelativePath::new(&path.to_string_lossy())?;
+        let parent = match project.descend(&at.parent()) {
+            Err(FsError::NotFound(_)) => return Ok(None),
+            parent => parent.map_err(|_| unreadable())?,
+        };
+        let file = match parent.open_file(at.name().unwrap_or_default(), HardLinks::Read) {
+            Err(FsError::NotFound(_)) => return Ok(None),
+            file => file.map_err(|_| unreadable())?,
+        };
+        let mut content = Vec::new();
+        let read = file.take(most + 1).read_to_end(&mut content);
+        if read.is_ok() && content.len() as u64 <= most { Ok(Some(content)) } else { Err(unreadable()) }
+    }
+
+    /// What a change leaves in its file; none where it is gone.
+    fn written(&self, change: &LayerChange, most: u64) -> Result<Option<Vec<u8>>, ToolError> {
+        let LayerChangeKind::Write { content, .. } = &change.kind else { return Ok(None) };
+        let content = read_plain(content, most);
+        content.map(Some).ok_or_else(|| self.refused(&change.path, "cannot be read"))
     }
 
     /// Refuses what a package of an index does not have: special files, links out of the tree, and files of the project
@@ -102,14 +130,17 @@ impl PackageTree {
     ///
     /// # Errors
     /// `ESECURITY`.
-    pub(super) fn check(&self, project: &Path) -> Result<(), ToolError> {
+    pub(super) fn check(&self, project: &Directory) -> Result<(), ToolError> {
         for change in &self.changes {
             match &change.kind {
                 LayerChangeKind::Special => {
                     return Err(self.refused(&change.path, "is neither a file nor a directory"));
                 }
                 LayerChangeKind::Link { target } if !self.stays_inside(&change.path, target) => {
-                    return Err(self.refused(&change.path, "is a link to a place outside of the packages"));
+                    return Err(self.refused(
+                        &change.path,
+                        "is a link out of the packages, as to a member of a workspace",
+                    ));
                 }
                 _ => {}
             }
@@ -117,7 +148,26 @@ impl PackageTree {
         let (_, after) = self.lists(project)?;
         // npm writes it whenever it installs something; without it nobody could say what is there.
         let after = after.ok_or_else(|| self.refused(&self.place.join(npm::INSTALLED), "is missing"))?;
-        npm::check_installed(&after).map_err(|(package, why)| self.refused(Path::new(&package), why))
+        let listed =
+            npm::check_installed(&after).map_err(|(package, why)| self.refused(Path::new(&package), why))?;
+        self.check_manifests(project, &listed)
+    }
+
+    /// Refuses a list that says something else than the packages themselves: a person decides by it.
+    fn check_manifests(&self, project: &Directory, listed: &[npm::Listed]) -> Result<(), ToolError> {
+        let changes: HashMap<&Path, &LayerChange> =
+            self.changes.iter().map(|change| (change.path.as_path(), change)).collect();
+        for package in listed {
+            let folder = Path::new(self.directory.as_str()).join(&package.place);
+            let path = folder.join(npm::MANIFEST);
+            let text = match changes.get(path.as_path()) {
+                Some(change) => self.written(change, MAX_MANIFEST_BYTES)?,
+                None => self.now(project, &path, MAX_MANIFEST_BYTES)?,
+            };
+            let text = text.ok_or_else(|| self.refused(&path, "is missing"))?;
+            package.check(&text).map_err(|why| self.refused(&folder, why))?;
+        }
+        Ok(())
     }
 
     fn stays_inside(&self, path: &Path, target: &Path) -> bool {
@@ -132,26 +182,26 @@ impl PackageTree {
     }
 
     /// Makes the tree as it will be: a copy of the old one, whose files are linked and not copied, with the changes.
-    pub(super) fn prepare(&self, project: &Path, staging: &Path) -> io::Result<PreparedTree> {
-        let place = project.join(&self.place);
-        let fresh = staging.join("tree");
-        let replaces = match place.symlink_metadata() {
-            Ok(metadata) if metadata.is_dir() => true,
-            Ok(_) => {
-                let problem = format!("`{}` is a link or a file", self.place.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    /// Directories of build output are empty in it: commands write to them without being judged, also now.
+    pub(super) fn prepare(
+        &self,
+        project: &Directory,
+        staging: &Path,
+        direct: &[PathBuf],
+    ) -> io::Result<PreparedTree> {
+        let parent = project.descend(&self.directory).map_err(io::Error::other)?;
+        let replaced = parent.step(npm::PACKAGES).map_err(io::Error::other)?;
+        let staged = Directory::open(staging)?;
+        let fresh = staging.join(STAGED);
+        match &replaced {
+            Some(old) => {
+                let is_output = |inside: &Path| direct.contains(&self.place.join(inside));
+                link_tree(old, &staged, STAGED, &is_output)?;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(error),
-        };
-        refuse_links(project, &self.place)?;
-        if replaces {
-            copy_tree(&place, &fresh)?;
-        } else {
-            fs::DirBuilder::new().mode(0o755).create(&fresh)?;
+            None => fs::DirBuilder::new().mode(0o755).create(&fresh)?,
         }
         self.change(&fresh)?;
-        Ok(PreparedTree { fresh, place, replaces })
+        Ok(PreparedTree { staged, parent, replaced })
     }
 
     fn change(&self, fresh: &Path) -> io::Result<()> {
@@ -205,21 +255,24 @@ impl PackageTree {
     }
 }
 
-/// A tree that waits to take its place.
+/// A tree that waits to take its place. The directories are held open: what a command puts in the place of one of them
+/// meanwhile is not touched.
 pub(super) struct PreparedTree {
-    fresh: PathBuf,
-    place: PathBuf,
-    replaces: bool,
+    staged: Directory,
+    parent: Directory,
+    replaced: Option<Directory>,
 }
 
 impl PreparedTree {
     /// Puts the tree in the place of the old one, in one step.
     pub(super) fn put(&self) -> io::Result<()> {
-        if self.replaces {
-            exchange_directories(&self.fresh, &self.place)
-        } else {
-            fs::rename(&self.fresh, &self.place)
+        let Some(replaced) = &self.replaced else {
+            return self.staged.move_into(STAGED, &self.parent, npm::PACKAGES);
+        };
+        if !self.parent.is_at(npm::PACKAGES, replaced)? {
+            return Err(io::Error::other(format!("`{}` was replaced meanwhile", npm::PACKAGES)));
         }
+        self.staged.exchange(STAGED, &self.parent, npm::PACKAGES)
     }
 }
 
@@ -261,37 +314,4 @@ fn remove_old(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Copies a tree: directories and links are made again, files are linked.
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
-    let mut entries = 0_usize;
-    let mut waiting = vec![(from.to_owned(), to.to_owned(), 0_usize)];
-    while let Some((from, to, depth)) = waiting.pop() {
-        let mode = from.symlink_metadata()?.mode() & 0o777 | 0o700;
-        fs::DirBuilder::new().mode(mode).create(&to)?;
-        for entry in fs::read_dir(&from)? {
-            let entry = entry?;
-            entries += 1;
-            if entries > MAX_ENTRIES || depth > MAX_DEPTH {
-                return Err(io::Error::other(format!(
-                    "more than {MAX_ENTRIES} entries or {MAX_DEPTH} levels"
-                )));
-            }
-            let (old, new, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
-            if kind.is_dir() {
-                waiting.push((old, new, depth + 1));
-            } else if kind.is_symlink() {
-                symlink(fs::read_link(&old)?, &new)?;
-            } else if kind.is_file() {
-                fs::hard_link(&old, &new)?;
-            } else {
-                return Err(io::Error::other(format!(
-                    "`{}` is neither a file nor a directory",
-                    old.display()
-                )));
-            }
-        }
-    }
-    Ok(())
 }

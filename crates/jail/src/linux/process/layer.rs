@@ -3,7 +3,6 @@
 //! Beside each folder lies a lock that its owner holds. The system lets go of it however the owner ends, so a lock that
 //! can be taken has no owner.
 
-use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::plan::Owner;
+use super::removal::remove_tree;
 use super::root::{LOWER, ROOT, UPPER, WORK};
 use crate::JailError;
 
@@ -129,60 +129,6 @@ fn sweep(scratch: &Path) {
             }
         }
     }
-}
-
-/// Removes a folder that a hostile process has filled: of any depth, with any modes, without following a link. Every
-/// directory is moved up into one place first, so that no path grows and nothing is called in a nest.
-///
-/// # Errors
-/// When something in it cannot be removed; what was removed until then stays so.
-pub fn remove_tree(folder: &Path) -> io::Result<()> {
-    let place = folder.join("removed");
-    make_accessible(folder)?;
-    match DirBuilder::new().mode(0o700).create(&place) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let mut number = 0_u64;
-    // First whatever an interrupted removal has left in that place.
-    let mut waiting: VecDeque<PathBuf> = VecDeque::from([folder.to_owned()]);
-    for entry in fs::read_dir(&place)? {
-        let entry = entry?;
-        number = entry.file_name().to_str().and_then(|name| name.parse().ok()).unwrap_or(0).max(number);
-        waiting.push_back(entry.path());
-    }
-    while let Some(directory) = waiting.pop_front() {
-        make_accessible(&directory)?;
-        for entry in fs::read_dir(&directory)? {
-            let path = entry?.path();
-            if path == place {
-                continue;
-            }
-            if path.symlink_metadata()?.is_dir() {
-                number += 1;
-                let moved = place.join(number.to_string());
-                // Moving a directory changes its own entry for the one above, which wants the right to write it.
-                make_accessible(&path)?;
-                fs::rename(&path, &moved)?;
-                waiting.push_back(moved);
-            } else {
-                fs::remove_file(&path)?;
-            }
-        }
-        if directory != folder {
-            fs::remove_dir(&directory)?;
-        }
-    }
-    fs::remove_dir(&place)?;
-    fs::remove_dir(folder)
-}
-
-fn make_accessible(directory: &Path) -> io::Result<()> {
-    let metadata = directory.symlink_metadata()?;
-    if metadata.mode() & 0o700 == 0o700 {
-        return Ok(());
-    }
-    fs::set_permissions(directory, Permissions::from_mode(0o700))
 }
 
 /// Whether this is how an upper directory says that something was removed.

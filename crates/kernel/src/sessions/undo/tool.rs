@@ -394,8 +394,14 @@ impl PreparedFile {
     /// Permissions, and directories that were made for the file. What fails here loses nothing of the files.
     fn finish(&self, files: &ProjectFiles) {
         let path = self.change.path();
-        if let Some(mode) = self.mode {
-            let _ = files.set_mode(path, mode);
+        match self.mode {
+            Some(mode) if self.before.is_some() => {
+                let _ = files.restore_mode(path, mode);
+            }
+            Some(mode) => {
+                let _ = files.set_mode(path, mode);
+            }
+            None => {}
         }
         let mut directory = path.parent();
         for _ in 0..self.missing_parents {
