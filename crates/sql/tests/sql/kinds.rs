@@ -43,7 +43,7 @@ fn kinds() {
         // What only one of the databases takes for a comment or a string counts as code.
         ("SELECT 1 # ; \nDELETE FROM t", &["select", "delete"]),
         ("SELECT a #> '{b}', a #>> '{c}' FROM t", &["select"]),
-        ("SELECT #a(') FROM t", &["select", "unknown"]),
+        ("SELECT #a(') FROM t", &["select", "call", "unknown"]),
         ("SELECT 1 --1; \n; DELETE FROM t", &["select", "delete"]),
         ("SELECT '\\'; DELETE FROM t; -- '", &["select", "delete"]),
         ("SELECT $$ ; DELETE FROM t $$", &["select", "delete"]),
