@@ -212,6 +212,11 @@ fn bug_python_tests_run_with_the_interpreter_of_the_project() {
     let missing = "/usr/bin/python3: No module named pytest\n";
     assert!(found[0].not_installed("", missing).is_some_and(|help| help.contains(".venv")));
     assert_eq!(found[0].not_installed("1 passed in 0.1s\n", ""), None);
+    // A command of the user that names a runner of npm, in a fresh clone.
+    let configured = discover(Some("npm run build && vitest run"), &Files::of(&[])).unwrap();
+    let help = configured[0].not_installed("", "sh: 1: vitest: not found\n").unwrap();
+    assert!(help.contains("vitest is not installed") && help.contains("package_install"), "{help}");
+    assert_eq!(configured[0].not_installed("", "Tests  1 passed (1)\n"), None);
 }
 
 #[test]
