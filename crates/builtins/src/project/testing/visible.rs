@@ -126,6 +126,9 @@ fn has_pytest(interpreter: &Path) -> Option<bool> {
     if home == Path::new("/usr") || home == Path::new("/") {
         homes.extend(["/usr", "/usr/local"].map(PathBuf::from));
     }
+    // What pyenv puts on the search path is a script that chooses one of its versions.
+    let versions = home.join("versions").read_dir().into_iter().flatten().flatten();
+    homes.extend(versions.map(|version| version.path()));
     let libraries = homes.iter().flat_map(|home| [home.join("lib"), home.join("lib64")]);
     let versions = libraries.filter_map(|library| library.read_dir().ok()).flatten().flatten();
     let versions = versions.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
