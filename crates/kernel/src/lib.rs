@@ -99,7 +99,7 @@ pub use tokens::BRIDGE_TOOLS;
 pub mod agent {
     pub use crate::sessions::{
         Bounds, KeySetup, ModelChoice, ModelSetup, ResumeRequest, SessionInfo, SessionReplay, SessionRequest,
-        SessionState, Sessions, TranscriptIntegrity,
+        SessionState, Sessions, TestSetup, TranscriptIntegrity,
     };
     pub use tgp_agent::{
         AgentEvent, AuditRange, Budgets, Ending, Prices, Replayed, StopHandle, StopLevel, StopSignal,

@@ -11,6 +11,7 @@ mod decision;
 mod explain;
 mod history;
 mod limits;
+mod lint;
 mod named;
 mod parse;
 mod pattern;

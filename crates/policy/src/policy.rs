@@ -18,7 +18,7 @@ use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
 use crate::runs_later::{always_runs_later, may_run_later};
 use crate::selector::{Prepared, Selector, Test};
-use crate::{PolicyDecision, PolicyError, PolicyProblem, PolicyRequest, RuleEffect};
+use crate::{PolicyDecision, PolicyError, PolicyRequest, RuleEffect};
 
 /// A policy file: its name for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -505,45 +505,13 @@ impl Policy {
         })
     }
 
-    /// Patterns of rules that match none of these names and aliases of tools: most likely misspelt.
-    #[must_use]
-    pub fn idle_patterns(&self, names: &[&str]) -> Vec<PolicyProblem> {
+    /// Every selector of every rule that counts, with the rule's head.
+    pub(crate) fn selectors(&self) -> impl Iterator<Item = (&Head, &Selector)> {
         let of_rules = self.rules.iter().map(|rule| (&rule.head, &rule.selector));
         let of_sequences = self.sequences.iter().flat_map(|sequence| {
             sequence.automaton.selectors().map(move |selector| (&sequence.head, selector))
         });
-        of_rules
-            .chain(of_sequences)
-            .filter_map(|(head, selector)| selector.tools.as_ref().map(|tools| (head, tools)))
-            .flat_map(|(head, tools)| tools.idle(names).map(move |word| (head, word.to_owned())))
-            .map(|(head, word)| PolicyProblem {
-                place: head.place.clone(),
-                message: format!("`{word}` of rule `{}` is the name of no tool", head.id),
-                help: "correct the name, or leave it when the tool comes later".to_owned(),
-            })
-            .collect()
-    }
-
-    /// Kinds of statements in rules that no statement has: most likely misspelt. Such a rule never matches.
-    #[must_use]
-    pub fn unknown_kinds(&self, kinds: &[&str]) -> Vec<PolicyProblem> {
-        let of_rules = self.rules.iter().map(|rule| (&rule.head, &rule.selector));
-        let of_sequences = self.sequences.iter().flat_map(|sequence| {
-            sequence.automaton.selectors().map(move |selector| (&sequence.head, selector))
-        });
-        of_rules
-            .chain(of_sequences)
-            .flat_map(|(head, selector)| selector.statement_kinds().map(move |kind| (head, kind)))
-            .filter(|(_, kind)| !kinds.contains(kind))
-            .map(|(head, kind)| PolicyProblem {
-                place: head.place.clone(),
-                message: format!(
-                    "unknown kind of statement `{kind}` in rule `{}`: it matches no statement",
-                    head.id
-                ),
-                help: "write the verb of the statement, such as `drop`, `delete` or `update`".to_owned(),
-            })
-            .collect()
+        of_rules.chain(of_sequences)
     }
 
     /// What holds when no rule matches.

@@ -265,6 +265,14 @@ impl Selector {
         })
     }
 
+    /// The commands that it gives as their exact texts.
+    pub(crate) fn exact_commands(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().filter_map(|matcher| match matcher {
+            CommandMatcher::Exact(text) => Some(text.as_str()),
+            CommandMatcher::Text(_) => None,
+        })
+    }
+
     /// Whether it names kinds of statements, and matches a call because that of its statement is not known.
     pub(crate) fn matches_by_unknown_kind(&self, call: &Prepared<'_>) -> bool {
         let is_named = |kind: &String| self.statement_kinds().any(|name| name.eq_ignore_ascii_case(kind));

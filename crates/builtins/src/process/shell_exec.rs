@@ -203,6 +203,7 @@ impl ShellExec {
                 )
             });
         }
+        output.help = output.help.take().or_else(|| git_write_help(&output));
         let counts = matches!(finished.exit, Exit::Code(0))
             || (args.keep_on_failure && matches!(finished.exit, Exit::Code(_)));
         let (yard, files) = (Arc::clone(&self.0), invocation.workspace.project_files());
@@ -237,6 +238,19 @@ impl ShellExec {
         }
         Ok(ToolOutcome { files: effects, exit_code: exit_code(&finished), ..result.into() })
     }
+}
+
+/// What to do instead of a command of git that failed because it writes the repository. Commands see `.git` read-only:
+/// what they change is judged file by file, and files of git mean nothing alone.
+fn git_write_help(output: &CommandOutput) -> Option<String> {
+    // `git mv` and `git commit` name the lock that they cannot make, `git config` the file that it cannot lock.
+    let is_refused = |line: &str| line.contains("Read-only file system") && line.contains(".git");
+    let failed = output.exit_code.is_none_or(|code| code != 0);
+    (failed && output.stderr.lines().chain(output.stdout.lines()).any(is_refused)).then(|| {
+        "commands cannot change `.git`: use `mv` and `rm` for files, and commit with `git_commit`; for branches, stashes and \
+         settings of git ask the user"
+            .to_owned()
+    })
 }
 
 /// What a refused command printed is still worth knowing.

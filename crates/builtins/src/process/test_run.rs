@@ -18,7 +18,8 @@ use super::command_runner::CommandRunner;
 use super::shell_exec::CommandOutput;
 use super::test_runners::{Ran, RunnerResult, joined_output};
 use crate::project::testing::{
-    Failing, Manifests, RunnerRun, SelectedRunner, combine, discover, joined, scripts, select, total,
+    Failing, Manifests, RunnerRun, SET_THE_COMMAND, SelectedRunner, VisiblePrograms, combine, discover,
+    joined, scripts, select, total,
 };
 use tgp_router::Workspace;
 use tgp_router::files::ProjectFiles;
@@ -37,9 +38,6 @@ const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 /// Why a discovered command without counted tests says nothing.
 const NOTHING_COUNTED: &str = "no tests could be counted in the output, and the exit code of a command that was found in \
      a manifest decides nothing";
-/// What helps.
-const SET_THE_COMMAND: &str = "set `tdd.command` in the configuration to the command that runs the tests";
-
 pub(super) struct TestRunTool {
     pub(super) yard: Arc<CommandRunner>,
     pub(super) state: Arc<StateGate>,
@@ -91,7 +89,10 @@ impl TestRunTool {
             return Err(refused("this project has no tests that could be found".to_owned()));
         }
         let project = self.yard.options.project.display().to_string();
-        let selected = select(found.into_iter().map(|runner| runner.at(&project)).collect(), only);
+        let visible =
+            VisiblePrograms { project: &self.yard.options.project, readable: &self.yard.options.readable };
+        let found = found.into_iter().map(|runner| visible.check(runner.at(&project)));
+        let selected = select(found.collect(), only);
         if selected.is_empty() {
             return Err(refused(format!(
                 "no test runner of this project runs `{}`",
@@ -232,21 +233,30 @@ fn shown_command(selected: &[SelectedRunner]) -> String {
 
 /// Why a run decides nothing, where the runners know it better than the state of the work.
 fn why(ran: &[Ran], outcome: TestOutcome) -> Option<String> {
+    let is_inconclusive = outcome == TestOutcome::Inconclusive;
     if let [only] = ran {
         let unknown = only.run.counts.are_unknown() && !only.run.runner.decides_by_exit_code();
-        let is_inconclusive = outcome == TestOutcome::Inconclusive;
         return match &only.problem {
-            Some(why) if only.run.runner.distrusted().is_some() => Some(format!("{why}; {SET_THE_COMMAND}")),
-            Some(why) if is_inconclusive => Some(why.clone()),
+            Some(why) if is_inconclusive || only.run.runner.distrusted().is_some() => Some(why.clone()),
             None if is_inconclusive && unknown => Some(format!("{NOTHING_COUNTED}; {SET_THE_COMMAND}")),
             _ => None,
         };
     }
-    let unknown = ran.iter().filter(|one| one.run.is_unknown());
+    if !is_inconclusive {
+        return None;
+    }
+    let unknown: Vec<&Ran> = ran.iter().filter(|one| one.run.is_unknown()).collect();
+    if unknown.is_empty() {
+        // Nothing is wrong with any of them: the filter has selected none of their tests.
+        let first = ran.first().and_then(|one| one.problem.clone());
+        return first.filter(|_| ran.iter().all(|one| one.problem.is_some()));
+    }
     let reasons: Vec<String> =
-        unknown.map(|one| format!("`{}`: {}", one.command, one.unknown_why())).collect();
-    (outcome == TestOutcome::Inconclusive && !reasons.is_empty())
-        .then(|| format!("the tests of not all runners are known: {}; {SET_THE_COMMAND}", reasons.join("; ")))
+        unknown.iter().map(|one| format!("`{}`: {}", one.command, one.unknown_why())).collect();
+    let reasons = reasons.join("; ");
+    // The help of most reasons is the same.
+    let help = if reasons.contains("tdd.command") { String::new() } else { format!("; {SET_THE_COMMAND}") };
+    Some(format!("the tests of not all runners are known: {reasons}{help}"))
 }
 
 /// The scripts of `package.json` that the commands start, by the folder of the package.

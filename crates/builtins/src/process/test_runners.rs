@@ -13,11 +13,14 @@ use super::command_runner::{CommandRequest, Network, missing_tool};
 use super::shell_exec::{CommandEnd, CommandOutput, StreamBytes, command_output, exit_code};
 use super::test_cache::{self, OpenCache};
 use super::test_run::TestRunTool;
-use crate::project::testing::{CacheUse, RunnerRun, SelectedRunner, read_counts};
+use crate::project::testing::{CacheUse, RunnerRun, SelectedRunner, nothing_selected, read_counts};
 use tgp_router::Invocation;
 
 /// Bytes of each stream of several runners together, as one command has by default.
 const MAX_OUTPUT_BYTES: usize = 256 * 1024;
+
+/// What a shell exits with when there is no program of the name.
+const COMMAND_NOT_FOUND: i32 = 127;
 
 /// The result of one of several runners.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +81,8 @@ impl Ran {
 pub(super) struct TimeLimit {
     started: Instant,
     whole: Duration,
+    /// What sets it: the argument of the call or the configuration.
+    setting: &'static str,
 }
 
 impl TimeLimit {
@@ -85,14 +90,24 @@ impl TimeLimit {
         let remaining = self.whole.saturating_sub(self.started.elapsed());
         u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX)
     }
+
+    /// Why nothing is known of tests that it has ended.
+    fn reached(&self) -> String {
+        let (ms, setting) = (self.whole.as_millis(), self.setting);
+        format!(
+            "the run was ended at its time limit of {ms} ms (`{setting}`), before its tests had ended; raise the limit, or \
+             run a part of the tests with `only`"
+        )
+    }
 }
 
 impl TestRunTool {
     /// All runners have the time of one command together.
     pub(super) fn time_limit(&self, wanted_ms: Option<u64>) -> TimeLimit {
         let longest = self.yard.options.caps.deadline.unwrap_or(Template::Test.deadline());
-        let whole = wanted_ms.map_or(longest, |ms| longest.min(Duration::from_millis(ms)));
-        TimeLimit { started: Instant::now(), whole }
+        let wanted = wanted_ms.map(Duration::from_millis).filter(|wanted| *wanted < longest);
+        let setting = if wanted.is_some() { "timeout_ms" } else { "jail.timeoutMs" };
+        TimeLimit { started: Instant::now(), whole: wanted.unwrap_or(longest), setting }
     }
 
     /// Runs one runner to its end. One that cannot run, or has no time left, is not started.
@@ -105,8 +120,8 @@ impl TestRunTool {
         let runner = &selected.runner;
         let command = selected.shown_command();
         let not_started = match runner.unavailable() {
-            Some(lacks) => Some(format!("{}; {}", lacks.problem, lacks.help)),
-            None if time.remaining_ms() == 0 => Some("no time was left for it".to_owned()),
+            Some(lacks) => Some(lacks.to_string()),
+            None if time.remaining_ms() == 0 => Some(format!("no time was left for it: {}", time.reached())),
             None => None,
         };
         if not_started.is_some() {
@@ -139,7 +154,7 @@ impl TestRunTool {
             })
             .await?;
         }
-        Ok(ran(selected, command, &finished))
+        Ok(ran(selected, command, &finished, time))
     }
 
     fn request(
@@ -183,21 +198,26 @@ impl TestRunTool {
     }
 }
 
-fn ran(selected: &SelectedRunner, command: String, finished: &CommandExit) -> Ran {
+fn ran(selected: &SelectedRunner, command: String, finished: &CommandExit, time: &TimeLimit) -> Ran {
     let runner = &selected.runner;
     let mut output = command_output(finished);
-    let counts = read_counts(runner, exit_code(finished), &output.stdout, &output.stderr);
+    let code = exit_code(finished);
+    let counts = read_counts(runner, code, &output.stdout, &output.stderr);
     let missing = missing_tool(output.exit_code, &output.stdout, &output.stderr)
         .map(|what| format!("{what}, and test runs have no network; ask the user to install it"))
-        .or_else(|| runner.not_installed(&output.stdout, &output.stderr));
-    output.help.clone_from(&missing);
-    let problem = runner.distrusted().map(str::to_owned).or(missing);
-    Ran {
-        run: RunnerRun { runner: runner.clone(), exit_code: exit_code(finished), counts },
-        command,
-        output,
-        problem,
-    }
+        .or_else(|| runner.not_installed(&output.stdout, &output.stderr).filter(|_| code != Some(0)));
+    let distrusted = runner.distrusted().map(ToString::to_string);
+    output.help = missing.clone().or_else(|| distrusted.clone().filter(|_| code == Some(COMMAND_NOT_FOUND)));
+    let selects_nothing = || {
+        let only = selected.only.as_deref()?;
+        nothing_selected(runner, only, code, &counts, [&output.stdout, &output.stderr])
+            .map(|problem| problem.to_string())
+    };
+    let problem = distrusted
+        .or(missing)
+        .or_else(|| (output.ended == CommandEnd::Deadline).then(|| time.reached()))
+        .or_else(selects_nothing);
+    Ran { run: RunnerRun { runner: runner.clone(), exit_code: code, counts }, command, output, problem }
 }
 
 fn nothing() -> CommandOutput {

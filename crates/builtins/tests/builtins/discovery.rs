@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tgp_builtins::testing::{
     CacheUse, CombinedRun, DiscoverError, MAX_FOLDERS, MAX_RUNNERS, Manifests, Runner, RunnerKind, RunnerRun,
-    combine, discover, read_counts, select,
+    VisiblePrograms, combine, discover, nothing_selected, read_counts, select,
 };
 
 /// Files by path.
@@ -212,6 +212,11 @@ fn bug_python_tests_run_with_the_interpreter_of_the_project() {
     let missing = "/usr/bin/python3: No module named pytest\n";
     assert!(found[0].not_installed("", missing).is_some_and(|help| help.contains(".venv")));
     assert_eq!(found[0].not_installed("1 passed in 0.1s\n", ""), None);
+    // A command of the user that names a runner of npm, in a fresh clone.
+    let configured = discover(Some("npm run build && vitest run"), &Files::of(&[])).unwrap();
+    let help = configured[0].not_installed("", "sh: 1: vitest: not found\n").unwrap();
+    assert!(help.contains("vitest is not installed") && help.contains("package_install"), "{help}");
+    assert_eq!(configured[0].not_installed("", "Tests  1 passed (1)\n"), None);
 }
 
 #[test]
@@ -339,4 +344,64 @@ fn what_is_kept_between_runs_is_filled_without_code_of_the_project_where_that_is
     assert_eq!(jest.cache(), CacheUse::Kept);
     assert!(jest.command(None).ends_with("--cacheDirectory=/tmp/cache/jest"));
     assert_eq!(found(&[("Cargo.toml", "[package]")]).cache(), CacheUse::None);
+}
+
+#[test]
+fn bug_a_runner_that_cannot_run_was_taken_for_ready() {
+    let project = tempfile::tempdir().unwrap();
+    let packages = project.path().join(".venv/lib/python3.12/site-packages");
+    std::fs::create_dir_all(&packages).unwrap();
+    std::fs::create_dir(project.path().join(".venv/bin")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/env", project.path().join(".venv/bin/python")).unwrap();
+    let visible = VisiblePrograms { project: project.path(), readable: &[] };
+    let problem = |files: &[(&str, &str)], search: Option<&str>| {
+        let found = discover(None, &Files::of(files)).unwrap();
+        visible.problem(&found[0], search).map(|problem| problem.to_string())
+    };
+    let python: &[(&str, &str)] =
+        &[("pytest.ini", ""), (".venv/pyvenv.cfg", CONFIGURED), (".venv/bin/python", "")];
+    let why = problem(python, None).unwrap();
+    assert!(why.contains("pytest is not installed for `.venv/bin/python`"), "{why}");
+    std::fs::create_dir(packages.join("pytest")).unwrap();
+    assert_eq!(problem(python, None), None);
+    // A program that is nowhere, and one in a directory that commands do not have.
+    let own = tempfile::tempdir().unwrap();
+    std::fs::write(own.path().join("go"), "").unwrap();
+    let search = own.path().display().to_string();
+    for search in ["/nowhere", search.as_str()] {
+        let why = problem(&[("go.mod", "module x")], Some(search)).unwrap();
+        assert!(why.contains("`go` is not installed where commands can see it"), "{why}");
+    }
+    let real = own.path().canonicalize().unwrap();
+    let visible = VisiblePrograms { project: project.path(), readable: std::slice::from_ref(&real) };
+    let found = discover(None, &Files::of(&[("go.mod", "module x")])).unwrap();
+    assert_eq!(visible.problem(&found[0], Some(&search)), None);
+}
+
+#[test]
+fn bug_a_filter_that_selects_nothing_was_not_named() {
+    const JEST: &str = "Tests:       2 skipped, 2 total\n";
+    const CARGO_OK: &str = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\n";
+    for (line, code, stdout, stderr, expected) in [
+        ("vitest run", Some(1), "", "No test files found, exiting with code 1\n\nfilter: x\n", true),
+        ("vitest run", Some(0), " Test Files  1 skipped (1)\n      Tests  2 skipped (2)\n", "", true),
+        ("jest", Some(1), "No tests found, exiting with code 1\n", "", true),
+        ("jest", Some(0), "", JEST, true),
+        ("pytest -q", Some(5), "no tests ran in 0.01s\n", "", true),
+        ("pytest -q", Some(5), "2 deselected in 0.01s\n", "", true),
+        ("pytest -q", Some(4), "", "ERROR: file or directory not found: x.py\n", true),
+        ("cargo test", Some(0), CARGO_OK, "", true),
+        ("cargo test", Some(101), "", "error: no test target named `x`\n", true),
+        // A run that says something, or that did not come to its tests.
+        ("vitest run", Some(1), "", "Error: Cannot find module './setup.js'\n", false),
+        ("vitest run", Some(0), "      Tests  1 passed | 2 skipped (3)\n", "", false),
+        ("vitest run", Some(1), "      Tests  1 failed | 2 skipped (3)\n", "", false),
+        ("cargo test", Some(101), "", "error: could not compile `x`\n", false),
+        ("pytest -q", None, "", "", false),
+    ] {
+        let runner = discover(Some(line), &Files::of(&[])).unwrap().remove(0);
+        let counts = read_counts(&runner, code, stdout, stderr);
+        let found = nothing_selected(&runner, "x", code, &counts, [stdout, stderr]);
+        assert_eq!(found.is_some(), expected, "{line} {stdout}{stderr}: {found:?}");
+    }
 }

@@ -298,7 +298,7 @@ fn what_a_manifest_lets_print_is_believed_in_nothing() {
     ] {
         let runner = detect(None, &Files(files.iter().copied().collect())).unwrap();
         let why = runner.distrusted().unwrap_or_else(|| panic!("{files:?} is believed"));
-        assert!(!why.is_empty());
+        assert!(!why.problem.is_empty() && !why.help.is_empty());
         for (exit_code, text) in
             [(0, TAP), (1, "not ok 1 - x\n# tests 1\n# pass 0\n# fail 1\n"), (0, "5 passed in 0.1s\n")]
         {

@@ -93,7 +93,11 @@ fn print(standing: &ScopeStatus, printer: &Printer) {
         ("change code", standing.code.modify),
         ("delete code", standing.code.delete),
     ];
-    let allowed: Vec<&str> = may.iter().filter(|(_, allowed)| *allowed).map(|(what, _)| *what).collect();
+    let mut allowed: Vec<&str> = may.iter().filter(|(_, allowed)| *allowed).map(|(what, _)| *what).collect();
+    // New files with code that has passed its tests, see docs/tdd.md.
+    if standing.state == TddState::Green && standing.scope == Scope::Project && standing.code.modify {
+        allowed.push("move and split files");
+    }
     let allowed = match (standing.state, allowed.as_slice()) {
         (TddState::Halted, _) => match &standing.scope {
             Scope::Project => "do nothing; `tgp state set idle` lifts it".to_owned(),

@@ -68,8 +68,16 @@ fn show(result: &UndoResult, printer: &Printer) {
     }
     for effect in &result.not_undone {
         let calls = count(usize::try_from(effect.calls).unwrap_or(usize::MAX), "call");
-        printer.warn(&format!("not undone: {} ({calls} of the session)", visible(&effect.kind)));
+        let help = next_step(&effect.kind).map(|step| format!("; {step}")).unwrap_or_default();
+        printer.warn(&format!("not undone: {} ({calls} of the session){help}", visible(&effect.kind)));
     }
+}
+
+/// How a person brings an effect in line with the files that were put back.
+fn next_step(kind: &str) -> Option<&'static str> {
+    (kind == "installed packages").then_some(
+        "run `tgp call package_install '{}' --yes` to install what the manifest names now (package_install without packages)",
+    )
 }
 
 fn words(file: &UndoneFile, dry_run: bool) -> &'static str {

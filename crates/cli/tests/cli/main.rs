@@ -29,6 +29,7 @@ mod mcp;
 mod mcp_clients;
 mod mcp_hosts;
 mod memory;
+mod next_steps;
 mod packages;
 mod pipes;
 mod processes;

@@ -1,12 +1,14 @@
 //! `config.toml` of the user: what holds in all projects of one person, where a project and the command line say nothing else.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tgp_contract::{Code, Consent, ToolError};
 use tgp_fs::{private_record, real_place};
-use tgp_text::LineCol;
+use tgp_text::{LineCol, did_you_mean};
 use url::Url;
 
 use super::ConfigError;
@@ -90,9 +92,13 @@ impl UserConfig {
                 .help("make it a file of at most 64 KiB that you own and only you can write: chmod 600 FILE")
         };
         // A link is followed, to a file that is subject to the same rules: many people keep such files elsewhere.
-        let Some(text) = private_record::read_text(&real_place(&place), MAX_BYTES, refused)? else {
-            return Ok(Self::default());
-        };
+        let real = real_place(&place);
+        if real.is_dir() {
+            return Err(refused("it is a directory, and not a file"));
+        }
+        let text = private_record::read_text(&real, MAX_BYTES, refused)
+            .map_err(|error| not_text(&place, &real).unwrap_or(error))?;
+        let Some(text) = text else { return Ok(Self::default()) };
         let shown = place.display().to_string();
         let config = Self::from_text(&shown, &text)?;
         Ok(Self { file: Some(place), ..config })
@@ -119,6 +125,9 @@ impl UserConfig {
     fn from_fields(mut root: Fields<'_>) -> Self {
         let mut text = |name| root.text(name).filter(|text| !text.is_empty());
         let (provider, model, base_url) = (text("provider"), text("model"), text("baseUrl"));
+        if let Some(why) = base_url.as_deref().and_then(wrong_base_url) {
+            root.problem("baseUrl", why);
+        }
         let theme = root.choice("theme", &[("auto", Theme::Auto), ("plain", Theme::Plain)]);
         let permissions = root.choice("permissions", &[("ask", Permissions::Ask), ("yes", Permissions::Yes)]);
         let mut keys = BTreeMap::new();
@@ -130,7 +139,7 @@ impl UserConfig {
             match key_entry(&owner, &variable) {
                 Ok(variable) => drop(keys.insert(owner, variable)),
                 // Either side may be a key that was written in the wrong place.
-                Err(why) => root.problem(&format!("keys (entry {})", number + 1), why),
+                Err(why) => root.problem(&format!("keys (entry {})", number + 1), &why),
             }
         }
         root.done();
@@ -155,7 +164,34 @@ impl UserConfig {
     }
 }
 
-fn key_entry(owner: &str, variable: &Value) -> Result<String, &'static str> {
+/// The error of a file that could be read and is not text.
+fn not_text(place: &Path, real: &Path) -> Option<ToolError> {
+    let mut bytes = Vec::new();
+    File::open(real).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    let valid = std::str::from_utf8(&bytes).err()?.valid_up_to();
+    let line = bytes.iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
+    let message = format!("{} is not UTF-8 text at line {line}", place.display());
+    Some(
+        ToolError::new(Code::Config, message)
+            .help("save the file as UTF-8; docs/configuration.md shows the fields"),
+    )
+}
+
+/// What the client of the provider would refuse. The address is not repeated: it may hold a key.
+fn wrong_base_url(text: &str) -> Option<&'static str> {
+    match Url::parse(text) {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Some("must begin with http:// or https://, such as https://gateway.example/v1")
+        }
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            Some("must have no user and no password; [keys] names the variable with the key")
+        }
+        Ok(_) => None,
+        Err(_) => Some("is not a URL; write one such as https://gateway.example/v1"),
+    }
+}
+
+fn key_entry(owner: &str, variable: &Value) -> Result<String, String> {
     let is_address = Url::parse(owner).is_ok_and(|url| {
         matches!(url.scheme(), "http" | "https")
             && url.username().is_empty()
@@ -163,12 +199,17 @@ fn key_entry(owner: &str, variable: &Value) -> Result<String, &'static str> {
             && url.query().is_none()
     });
     if !is_address && !KEY_OWNERS.contains(&owner) {
-        return Err("must be for openai, anthropic, or a base URL without user, password and query");
+        let expected = "must be for openai, anthropic, or a base URL without user, password and query";
+        // What is near to a name of a provider is no key, so it can be repeated.
+        return Err(match did_you_mean(owner, KEY_OWNERS) {
+            Some(hint) => format!("{expected}, and not for `{}`; {hint}", owner.escape_debug()),
+            None => expected.to_owned(),
+        });
     }
     let Some(variable) = variable.as_str() else {
-        return Err("must name an environment variable, as a string");
+        return Err("must name an environment variable, as a string".to_owned());
     };
-    check_key_variable(variable).map(|()| variable.to_owned())
+    check_key_variable(variable).map(|()| variable.to_owned()).map_err(str::to_owned)
 }
 
 /// Whether both are the same base URL, however their ends are written.

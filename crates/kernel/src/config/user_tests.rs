@@ -71,6 +71,42 @@ fn wrong_fields_are_named_and_keys_are_not_repeated() {
 }
 
 #[test]
+fn bug_a_base_url_that_no_provider_takes_was_read() {
+    for (text, expected) in [
+        ("baseUrl = 'ftp://x'", "baseUrl: must begin with http:// or https://"),
+        ("baseUrl = 'gateway.example'", "baseUrl: is not a URL"),
+        ("baseUrl = 'https://u:secret@gateway.example'", "baseUrl: must have no user and no password"),
+    ] {
+        let error = UserConfig::from_text("config.toml", text).unwrap_err();
+        assert!(error.message.contains(expected), "{text}: {error}");
+        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    }
+    assert!(UserConfig::from_text("config.toml", "baseUrl = 'http://localhost:11434/v1?k=1'").is_ok());
+}
+
+#[test]
+fn bug_a_misspelt_owner_of_a_key_was_not_named() {
+    let error = UserConfig::from_text("config.toml", "[keys]\nantropic = 'A'").unwrap_err();
+    assert!(error.message.contains("not for `antropic`; did you mean `anthropic`?"), "{error}");
+}
+
+#[test]
+fn bug_a_file_that_is_not_text_was_an_internal_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let environment = home(directory.path());
+    let file = UserConfig::place(&environment).unwrap();
+    std::fs::create_dir(directory.path().join("config")).unwrap();
+    std::fs::write(&file, b"model = 'm'\ntheme = '\xff'\n").unwrap();
+    let error = UserConfig::read(&environment).unwrap_err();
+    assert_eq!(error.code.as_str(), "ECONFIG", "{error}");
+    assert!(error.message.contains("is not UTF-8 text at line 2"), "{error}");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let error = UserConfig::read(&environment).unwrap_err();
+    assert!(error.message.contains("it is a directory"), "{error}");
+}
+
+#[test]
 fn a_file_that_others_may_have_written_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let environment = home(directory.path());

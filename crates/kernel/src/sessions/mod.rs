@@ -21,7 +21,7 @@ pub(crate) use ports::{AuditRecovery, SystemClock};
 pub use provider::ModelChoice;
 pub(crate) use run::new_id;
 pub use run::{Bounds, ResumeRequest, SessionRequest};
-pub use setup::{KeySetup, ModelSetup};
+pub use setup::{KeySetup, ModelSetup, TestSetup};
 pub(crate) use step::StepRunner;
 pub use store::Sessions;
 pub use undo::{OtherEffect, UndoResult, UndoneFile, UnkeptFile};

@@ -9,7 +9,7 @@ use tgp_llm::{HttpOptions, OnRetry, ProviderTimeouts, Retries, Script, Wire};
 use tgp_net::Secret;
 
 use crate::boot::Environment;
-use crate::config::Config;
+use crate::config::{Config, UserConfig};
 use crate::records::key_variables;
 
 /// Which model is to work, where it differs from the configuration.
@@ -246,11 +246,14 @@ fn by_key(environment: &Environment) -> Result<String, ToolError> {
         (true, true) => "no provider of models was named, and there are keys for two",
         (false, false) => "no provider of models was named, and no key was found",
     };
-    Err(ToolError::new(Code::Config, problem).detail("field", "llm.provider").help(
+    let is_moved = ["TGP_HOME", "XDG_CONFIG_HOME"].iter().any(|name| value_of(name, environment).is_some());
+    let file = UserConfig::place(environment).filter(|_| is_moved);
+    let file = file.map_or("~/.config/tgp/config.toml".to_owned(), |file| file.display().to_string());
+    Err(ToolError::new(Code::Config, problem).detail("field", "llm.provider").help(format!(
         "pass --provider openai, anthropic, a base URL such as http://localhost:11434/v1, or script:FILE; \
-         or set provider in ~/.config/tgp/config.toml or llm.provider in tgp.config.ts; keys are read from OPENAI_API_KEY \
-         and ANTHROPIC_API_KEY",
-    ))
+         or set provider in {file} or llm.provider in tgp.config.ts; keys are read from OPENAI_API_KEY \
+         and ANTHROPIC_API_KEY"
+    )))
 }
 
 fn unknown(name: &str) -> ToolError {

@@ -1,6 +1,8 @@
 //! What a session of this kernel would work with, for a person who asks before beginning one.
 
-use tgp_builtins::testing::{Manifests, detect};
+use std::path::PathBuf;
+
+use tgp_builtins::testing::{Manifests, VisiblePrograms, discover};
 use tgp_contract::{EntryKind, FileSystem, RelativePath, ToolError};
 use tgp_fs::DiskFs;
 
@@ -8,6 +10,7 @@ use super::provider::{ModelChoice, ResolvedModel};
 use crate::Kernel;
 use crate::boot::Environment;
 use crate::config::{Config, UserConfig};
+use crate::settings::readable_paths;
 
 /// Manifests larger than this are not read to find the test command, as in `test_run`.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
@@ -34,6 +37,15 @@ pub enum KeySetup {
     Missing(String),
     /// The variable of this name is set.
     Set(String),
+}
+
+/// How the tests of a project would be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestSetup {
+    /// The commands of all runners; empty when they cannot be found.
+    pub command: String,
+    /// Why no run of it could count, and what to do about it, as `test_run` reports it.
+    pub problem: Option<String>,
 }
 
 impl ModelSetup {
@@ -79,11 +91,29 @@ impl Kernel {
         ModelSetup::of(self.config(), self.environment())
     }
 
-    /// The command by which `test_run` would run the tests of the project, if one is configured or found.
+    /// How `test_run` would run the tests of the project, if it is configured or found. Nothing is run.
     #[must_use]
-    pub fn test_command(&self) -> Option<String> {
+    pub fn test_setup(&self) -> Option<TestSetup> {
         let files = ProjectManifests(DiskFs::open(self.project()).ok()?);
-        detect(self.config().tdd.command.as_deref(), &files).map(|runner| runner.command(None))
+        let runners = match discover(self.config().tdd.command.as_deref(), &files) {
+            Ok(runners) => runners,
+            Err(error) => {
+                let problem = format!("{error}; set tdd.command to the command that runs the tests");
+                return Some(TestSetup { command: String::new(), problem: Some(problem) });
+            }
+        };
+        let home = (self.environment())("HOME").map(PathBuf::from);
+        let readable = readable_paths(&self.config().jail.readable, self.project(), home.as_deref());
+        let visible = VisiblePrograms { project: self.project(), readable: &readable };
+        let search = (self.environment())("PATH");
+        let problems: Vec<String> = runners
+            .iter()
+            .filter_map(|runner| visible.problem(runner, search.as_deref()))
+            .map(|problem| problem.to_string())
+            .collect();
+        let commands: Vec<String> = runners.iter().map(|runner| runner.shown_command(None)).collect();
+        let problem = (!problems.is_empty()).then(|| problems.join("; "));
+        (!commands.is_empty()).then(|| TestSetup { command: commands.join("; "), problem })
     }
 }
 

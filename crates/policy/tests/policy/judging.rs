@@ -234,6 +234,17 @@ fn bug_a_misspelt_kind_of_statement_went_unnoticed() {
 }
 
 #[test]
+fn bug_a_wildcard_in_the_text_of_a_command_went_unnoticed() {
+    let policy = rules(
+        "  - {id: r, effect: allow, where: {command: [\"npm install *\", make, \"a.b *\", {regex: \"x .*\"}]}}",
+    );
+    let helps: Vec<String> = policy.command_wildcards().into_iter().map(|problem| problem.help).collect();
+    assert_eq!(helps.len(), 2, "{helps:?}");
+    assert!(helps[0].contains("write `command: {regex: \"npm install .*\"}`"), "{helps:?}");
+    assert!(helps[1].contains("{regex: 'a\\.b .*'}"), "{helps:?}");
+}
+
+#[test]
 fn bug_a_statement_with_a_mistake_was_refused_without_saying_so() {
     let policy = rules("  - {id: no-drop, effect: deny, where: {statement: drop}, reason: tables stay}");
     let statement = |kinds: &[&str]| {

@@ -139,8 +139,8 @@ impl PolicyGate {
         Ok(self.rules.current().await?.look_back)
     }
 
-    /// Rules whose tool patterns match no tool at all, or whose kinds no statement has: most likely misspelt; one sentence
-    /// each.
+    /// Rules whose tool patterns match no tool at all, whose kinds no statement has, or whose commands are written as globs:
+    /// most likely mistakes; one sentence each.
     ///
     /// # Errors
     /// When the rules cannot be read.
@@ -148,8 +148,9 @@ impl PolicyGate {
         let rules = self.rules.current().await?;
         let kinds: Vec<String> = tgp_sql::all_kinds().collect();
         let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
-        let problems =
-            rules.policy.idle_patterns(names).into_iter().chain(rules.policy.unknown_kinds(&kinds));
+        let policy = &rules.policy;
+        let problems = policy.idle_patterns(names).into_iter();
+        let problems = problems.chain(policy.unknown_kinds(&kinds)).chain(policy.command_wildcards());
         Ok(problems.map(|problem| problem.to_string()).collect())
     }
 

@@ -274,7 +274,7 @@ impl Router {
         run.check()?;
         run.identify(call, context);
         let known = run.known(&shown.hash)?;
-        let asked_again = asked_again(&known, run);
+        let asked_again = asked_again(&known, run, call, context);
         let mut denial = None;
         let answer = match known {
             Known::Granted { by } => {
@@ -323,7 +323,7 @@ impl Router {
         verdicts.push(GateVerdict::approval(GateDecision::Refused, rule));
         let refused = refusal(definition, &reason, requirements);
         let Some(pending) = pending else { return Err(refused) };
-        let mut waits = waiting(refused, &pending, requirements);
+        let mut waits = waiting(refused, &pending, definition, requirements);
         if let Some(why) = asked_again {
             let help = format!("{}; {why}", waits.help_of().unwrap_or_default());
             waits = waits.help(help);

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use tgp_contract::{
-    Code, GateDecision, GateVerdict, PendingApproval, RelativePath, ToolDefinition, ToolError,
+    CallContext, Code, GateDecision, GateVerdict, PendingApproval, RelativePath, ToolCall, ToolDefinition,
+    ToolError,
 };
 
 use super::ApprovalRequirement;
@@ -34,11 +35,22 @@ pub(super) fn refusal(
 }
 
 /// Why a run asks once more after a person has agreed to something.
-pub(super) fn asked_again(known: &Known, run: &ApprovalRun) -> Option<String> {
+pub(super) fn asked_again(
+    known: &Known,
+    run: &ApprovalRun,
+    call: &ToolCall,
+    context: &CallContext,
+) -> Option<String> {
     match known {
         Known::UsedUp { times } => Some(format!(
             "the run makes exactly this call more often than the {times} that were agreed to: `--times N` agrees to N of them"
         )),
+        // Tool and arguments are those of the run, so they are the same as before.
+        Known::Nothing if run.has_unused_grant() && run.is_outermost(call, context) => Some(
+            "a person has agreed to another question of this call: the arguments are the same, but another rule asks now \
+             (`--yes` leaves out the defaults), or what the call would change is different"
+                .to_owned(),
+        ),
         Known::Nothing if run.has_unused_grant() => Some(
             "this differs from what a person has agreed to: a run that uses times or random values asks anew each time, so \
              pass them as arguments"
@@ -66,6 +78,7 @@ pub(super) fn denied(
 pub(super) fn waiting(
     refused: ToolError,
     pending: &PendingApproval,
+    definition: &ToolDefinition,
     requirements: &[ApprovalRequirement],
 ) -> ToolError {
     let mut help = format!(
@@ -74,7 +87,7 @@ pub(super) fn waiting(
     );
     if let Some(path) = requirements.iter().flat_map(|requirement| &requirement.later).next() {
         help.push_str("; or ");
-        help.push_str(&runs_later::way_out(path));
+        help.push_str(&runs_later::way_out(&definition.name, path));
     }
     refused.detail("needs_approval", json!(pending)).help(help)
 }

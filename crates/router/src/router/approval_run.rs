@@ -138,6 +138,11 @@ impl ApprovalRun {
         self.identity.get().is_some_and(|run| matches!(run.actor, Actor::Person(_)))
     }
 
+    /// Whether a call is the run itself, and not one that the run makes.
+    pub(super) fn is_outermost(&self, call: &ToolCall, context: &CallContext) -> bool {
+        self.identity.get().is_some_and(|run| *run == RunIdentity::of(call, context))
+    }
+
     /// Whether a person has agreed to something that this attempt has not come to.
     pub(super) fn has_unused_grant(&self) -> bool {
         let state = self.state();

@@ -21,6 +21,7 @@ mod runs_later;
 mod schema;
 mod tool;
 mod typed;
+mod unknown_tool;
 mod usual_arguments;
 mod waiting;
 
@@ -35,7 +36,6 @@ use tgp_contract::{
     FileFilter, Gate, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Target, ToolCall,
     ToolDefinition, ToolError, ToolResult, Visibility, chronicled, is_chronicle_tree_directory,
 };
-use tgp_text::did_you_mean;
 use tracing::Instrument;
 
 use crate::Workspace;
@@ -519,11 +519,8 @@ impl Router {
     fn find(&self, name: &str) -> Result<&Registered, ToolError> {
         let name = self.aliases.get(name).map_or(name, String::as_str);
         self.tools.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
-            let help = did_you_mean(name, known.iter().copied())
-                .or_else(|| did_you_mean(name, self.aliases.keys().map(String::as_str)))
-                .unwrap_or_else(|| format!("the tools are: {}", known.join(", ")));
-            ToolError::new(Code::NotFound, format!("there is no tool `{name}`")).help(help)
+            let (tools, aliases) = (self.tools.keys(), self.aliases.keys());
+            unknown_tool::error(name, tools.map(String::as_str), aliases.map(String::as_str))
         })
     }
 }

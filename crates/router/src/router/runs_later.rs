@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tgp_contract::{
     Access, Actor, ApprovalOrigin, ApprovalReason, CallContext, Code, Consent, Effect, EntryKind, FileEffect,
     FsError, GateDecision, GateRequest, GateVerdict, RUNS_LATER, RelativePath, Root, Target, ToolDefinition,
-    ToolError, Verdict, canonical,
+    ToolError, ToolName, Verdict, canonical,
 };
 use tgp_policy::{always_runs_later, may_run_later, runs_later};
 
@@ -160,15 +160,15 @@ pub(super) fn refused(definition: &ToolDefinition, reason: &str, later: &[&Relat
         .detail("files", later.iter().take(MAX_NAMED).map(|path| path.as_str()).collect::<Vec<_>>())
         .help(format!(
             "nothing was changed, and `--yes` does not cover it; let a person approve the change at a terminal, or {}",
-            later.first().map(|path| way_out(path)).unwrap_or_default()
+            later.first().map(|path| way_out(&definition.name, path)).unwrap_or_default()
         ))
 }
 
-/// What lets a file change without a question.
-pub(super) fn way_out(path: &RelativePath) -> String {
+/// What lets a tool change a file without a question. The rule names the tool that asked: it opens nothing else.
+pub(super) fn way_out(tool: &ToolName, path: &RelativePath) -> String {
     format!(
-        "add a rule that names the file to `rules` in tgp.policy.yaml: - {{id: my-rule, effect: allow, tools: [\"fs_*\"], \
-         where: {{path: \"{}\"}}}}",
+        "add a rule that names the tool and the file to `rules` in tgp.policy.yaml: - {{id: my-rule, effect: allow, \
+         tools: [{tool}], where: {{path: \"{}\"}}}}",
         path.as_str().escape_default()
     )
 }

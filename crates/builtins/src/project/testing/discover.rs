@@ -2,7 +2,9 @@
 
 use super::node::{node, plain_node};
 use super::python::{plain_python, python};
-use super::runner::{Language, Manifests, Runner, RunnerKind, joined, manifest};
+use super::runner::{
+    Language, Manifests, Runner, RunnerKind, RunnerProblem, SET_THE_COMMAND, joined, manifest,
+};
 
 /// Runners of one project. Each runs on its own, so more of them take longer than a person waits.
 pub const MAX_RUNNERS: usize = 16;
@@ -165,7 +167,7 @@ fn runners_of(below: &Below<'_>, covered: &[Language]) -> Vec<Runner> {
 /// With what the folder says of it.
 fn checked(runner: Runner, below: &Below<'_>) -> Runner {
     let runner = match replaced(runner.kind, below) {
-        Some(why) => runner.distrusting(why),
+        Some(why) => runner.distrusting(RunnerProblem::new(why, SET_THE_COMMAND)),
         None => runner,
     };
     knowing(runner.within(&below.folder), below)

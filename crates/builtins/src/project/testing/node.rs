@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::discover::{Below, kind_of_line};
-use super::runner::{Manifests, Runner, RunnerKind, joined, manifest, quoted};
+use super::runner::{
+    Manifests, Runner, RunnerKind, RunnerProblem, SET_THE_COMMAND, joined, lacks_package, manifest, quoted,
+};
 
 /// Node's own runner with the reporter that is read.
 const NODE_TEST: &str = "node --test --test-reporter=tap";
@@ -68,13 +70,19 @@ pub(super) fn node(files: &Below<'_>) -> Option<Runner> {
     if !files.folder().is_empty() && needs_packages && !has_packages(files) {
         return None;
     }
-    let why = format!(
+    // Its output can be read, and decides nothing.
+    if let Some((package, _)) = package_call(kind, script)
+        && installed(package, files).is_none()
+    {
+        return Some(Runner::by_npm().distrusting(lacks_package(package, files.folder())));
+    }
+    let problem = format!(
         "the test script of {} (`{}`) is not a plain call of an installed runner, and its author can let it \
          print anything",
         joined(files.folder(), "package.json"),
         tgp_text::truncate_bytes(script, MAX_SHOWN_BYTES)
     );
-    Some(Runner::by_npm().distrusting(why))
+    Some(Runner::by_npm().distrusting(RunnerProblem::new(problem, SET_THE_COMMAND)))
 }
 
 /// Node's own runner, which is always there.
@@ -117,33 +125,44 @@ fn take_loaders(words: &mut Vec<&str>, files: &Below<'_>) -> String {
     taken
 }
 
-/// A script that is nothing but a call of an installed runner, for one run: vitest would wait for changes.
-fn plain_call(kind: RunnerKind, script: &str, files: &Below<'_>) -> Option<Runner> {
+/// A script that is nothing but a call of a runner that is a package: the package, and what follows its name.
+fn package_call(kind: RunnerKind, script: &str) -> Option<(&'static str, Vec<&str>)> {
     let mut words: Vec<&str> = script.split_whitespace().collect();
-    let loaders = if kind == RunnerKind::NodeTest { take_loaders(&mut words, files) } else { String::new() };
-    let is_plain = words.iter().all(|word| quoted(word) == *word && is_trusted(word));
-    if !is_plain {
-        return None;
-    }
     let program = match kind {
         RunnerKind::Vitest => "vitest",
         RunnerKind::Jest => "jest",
         RunnerKind::Mocha => "mocha",
-        RunnerKind::NodeTest => {
-            let rest = words.strip_prefix(&["node", "--test"])?;
-            let call = NODE_TEST.replacen("node", &format!("node{loaders}"), 1);
-            let line =
-                std::iter::once(call.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(" ");
-            return Some(Runner::new(kind, line));
-        }
         _ => return None,
     };
     let own = words.first()?.trim_start_matches("./").trim_start_matches("node_modules/.bin/");
-    if own != program {
+    if own != program || !are_plain(&words) {
         return None;
     }
-    let packages = installed(program, files)?;
     words.remove(0);
+    Some((program, words))
+}
+
+fn are_plain(words: &[&str]) -> bool {
+    words.iter().all(|word| quoted(word) == *word && is_trusted(word))
+}
+
+/// A script that is nothing but a call of Node's own runner.
+fn node_call(script: &str, files: &Below<'_>) -> Option<Runner> {
+    let mut words: Vec<&str> = script.split_whitespace().collect();
+    let loaders = take_loaders(&mut words, files);
+    let rest = words.strip_prefix(&["node", "--test"]).filter(|_| are_plain(&words))?;
+    let call = NODE_TEST.replacen("node", &format!("node{loaders}"), 1);
+    let line = std::iter::once(call.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(" ");
+    Some(Runner::new(RunnerKind::NodeTest, line))
+}
+
+/// A script that is nothing but a call of an installed runner, for one run: vitest would wait for changes.
+fn plain_call(kind: RunnerKind, script: &str, files: &Below<'_>) -> Option<Runner> {
+    if kind == RunnerKind::NodeTest {
+        return node_call(script, files);
+    }
+    let (program, mut words) = package_call(kind, script)?;
+    let packages = installed(program, files)?;
     if kind == RunnerKind::Vitest
         && !words.iter().any(|word| matches!(*word, "run" | "--run" | "--watch=false"))
     {

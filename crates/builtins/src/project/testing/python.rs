@@ -1,7 +1,7 @@
 //! Runners of Python: pytest or unittest, with the interpreter of the project's own environment.
 
 use super::discover::Below;
-use super::runner::{Manifests, Runner, RunnerKind, Unavailable, manifest};
+use super::runner::{Manifests, Runner, RunnerKind, RunnerProblem, manifest};
 
 /// Files that name what a project depends on.
 const SETTINGS: [&str; 7] = [
@@ -59,7 +59,7 @@ fn pytest(files: &Below<'_>) -> Runner {
 /// The Python that runs the tests.
 struct Interpreter {
     program: String,
-    unavailable: Option<Unavailable>,
+    unavailable: Option<RunnerProblem>,
 }
 
 impl Interpreter {
@@ -88,7 +88,7 @@ impl Interpreter {
         } else {
             return Self { program: "python3".to_owned(), unavailable: None };
         };
-        let unavailable = Unavailable {
+        let unavailable = RunnerProblem {
             problem: format!(
                 "the {manager} environment of this project is not in `.venv`, where test runs can see it"
             ),

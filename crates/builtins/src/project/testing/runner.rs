@@ -1,9 +1,15 @@
 //! A command that runs tests of a project: how it is called, where, and what it writes.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// A larger manifest is not read: it was not written by hand.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
+
+/// What helps where nothing that a manifest lets run can decide.
+pub(crate) const SET_THE_COMMAND: &str =
+    "set `tdd.command` in the configuration to the command that runs the tests";
 
 /// Where jest keeps transformed sources: the place of caches in the jail.
 const JEST_CACHE: &str = "--cacheDirectory=/tmp/cache/jest";
@@ -118,9 +124,9 @@ pub struct Runner {
     /// Whether a person has chosen the command; any other is in a manifest that an agent may write.
     is_configured: bool,
     /// Why nothing that the command prints may decide what a run means: what runs is not the runner itself.
-    distrusted: Option<String>,
-    /// Why it cannot run at all, and what the user does about it.
-    unavailable: Option<Unavailable>,
+    distrusted: Option<RunnerProblem>,
+    /// Why it cannot run at all.
+    unavailable: Option<RunnerProblem>,
     pub(super) root: Option<String>,
     /// The module's name in `go.mod`, which is needed to find a package's folder.
     pub(super) go_module: Option<String>,
@@ -128,11 +134,23 @@ pub struct Runner {
     pub(super) is_single_package: bool,
 }
 
-/// Why a runner that the manifests name cannot run.
+/// Why a runner cannot run, or why no run of it decides anything, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable {
+pub struct RunnerProblem {
     pub problem: String,
     pub help: String,
+}
+
+impl RunnerProblem {
+    pub(super) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { problem: problem.into(), help: help.into() }
+    }
+}
+
+impl fmt::Display for RunnerProblem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}; {}", self.problem, self.help)
+    }
 }
 
 impl Runner {
@@ -171,24 +189,29 @@ impl Runner {
     }
 
     /// The same, but what it prints is believed in nothing.
-    pub(super) fn distrusting(self, why: impl Into<String>) -> Self {
-        Self { distrusted: Some(why.into()), ..self }
+    pub(super) fn distrusting(self, why: RunnerProblem) -> Self {
+        Self { distrusted: Some(why), ..self }
     }
 
-    pub(super) fn lacking(self, unavailable: Option<Unavailable>) -> Self {
+    pub(super) fn lacking(self, unavailable: Option<RunnerProblem>) -> Self {
         Self { unavailable, ..self }
     }
 
     /// Why its output decides nothing, where it does not. A command that a person has chosen always decides.
     #[must_use]
-    pub fn distrusted(&self) -> Option<&str> {
-        self.distrusted.as_deref().filter(|_| !self.is_configured)
+    pub fn distrusted(&self) -> Option<&RunnerProblem> {
+        self.distrusted.as_ref().filter(|_| !self.is_configured)
     }
 
     /// Why it cannot run, where it cannot.
     #[must_use]
-    pub fn unavailable(&self) -> Option<&Unavailable> {
+    pub fn unavailable(&self) -> Option<&RunnerProblem> {
         self.unavailable.as_ref()
+    }
+
+    /// The program of its command, as the command names it.
+    pub(super) fn program(&self) -> &str {
+        self.line.split_whitespace().next().unwrap_or_default()
     }
 
     /// The folder it runs in, relative to the project; empty for its root.
@@ -324,20 +347,52 @@ impl Runner {
     /// What to do when the runner itself is not installed, by what it printed.
     #[must_use]
     pub fn not_installed(&self, stdout: &str, stderr: &str) -> Option<String> {
-        let module = match self.kind {
-            RunnerKind::Pytest => "pytest",
+        let has = |end: &str| stdout.lines().chain(stderr.lines()).any(|line| line.trim_end().ends_with(end));
+        let is_missing = |program: &str| {
+            // As dash and bash report it, with or without the path of the program.
+            ["not found", "command not found", "No such file or directory"]
+                .iter()
+                .any(|why| has(&format!("{program}: {why}")))
+        };
+        let problem = match self.kind {
+            RunnerKind::Pytest if has("No module named pytest") => self.lacks_pytest(),
+            RunnerKind::Vitest if is_missing("vitest") => lacks_package("vitest", self.folder()),
+            RunnerKind::Jest if is_missing("jest") => lacks_package("jest", self.folder()),
+            RunnerKind::Mocha if is_missing("mocha") => lacks_package("mocha", self.folder()),
+            _ if !self.program().is_empty() && is_missing(self.program()) => lacks_program(self.program()),
             _ => return None,
         };
-        let missing = format!("No module named {module}");
-        let has = |text: &str| text.lines().any(|line| line.trim_end().ends_with(&missing));
-        (has(stdout) || has(stderr)).then(|| {
-            format!(
-                "{module} is not installed for `{}`; install it in `.venv` of the project (`python3 -m venv .venv && \
-                 .venv/bin/pip install {module}`)",
-                self.line.split(' ').next().unwrap_or_default()
-            )
-        })
+        Some(problem.to_string())
     }
+
+    /// The interpreter of the project's environment has no pytest.
+    pub(super) fn lacks_pytest(&self) -> RunnerProblem {
+        RunnerProblem::new(
+            format!("pytest is not installed for `{}`", self.program()),
+            "install it in `.venv` of the project (`python3 -m venv .venv && .venv/bin/pip install pytest`)",
+        )
+    }
+}
+
+/// The packages of a folder are not installed, as in a fresh clone.
+pub(super) fn lacks_package(name: &str, folder: &str) -> RunnerProblem {
+    let place = joined(folder, "node_modules");
+    RunnerProblem::new(
+        format!("{name} is not installed in `{place}`"),
+        format!(
+            "install what `{}` names: call `package_install` without packages, or ask the user to run `npm install`",
+            joined(folder, "package.json")
+        ),
+    )
+}
+
+/// A program is not on this machine, or not where commands can see it.
+pub(super) fn lacks_program(program: &str) -> RunnerProblem {
+    RunnerProblem::new(
+        format!("`{program}` is not installed where commands can see it"),
+        "ask the user to install it for the whole system, or to add its directory to `jail.readable` in the \
+         configuration",
+    )
 }
 
 /// The package of Go that `only` names: `./pkg`, or the folder of a test file.

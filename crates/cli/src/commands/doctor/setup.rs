@@ -1,7 +1,7 @@
 //! What a session needs and a newcomer lacks: a provider, its key, a model, and a command that runs the tests.
 
 use tgp::Kernel;
-use tgp::agent::{KeySetup, ModelSetup};
+use tgp::agent::{KeySetup, ModelSetup, TestSetup};
 use tgp::contract::ToolError;
 
 use super::{Health, Row, explained};
@@ -12,8 +12,9 @@ const NO_PROVIDER: &str = "not known without a provider";
 
 pub(super) fn rows(kernel: &Kernel) -> Vec<Row> {
     let mut rows = model_rows(kernel.model_setup());
-    rows.push(match kernel.test_command() {
-        Some(command) => good("tests", single_line(&command)),
+    rows.push(match kernel.test_setup() {
+        Some(TestSetup { command, problem: None }) => good("tests", single_line(&command)),
+        Some(TestSetup { problem: Some(problem), .. }) => weak("tests", &single_line(&problem)),
         None => weak(
             "tests",
             "no test command was found (set tdd.command in tgp.config.ts to the command that runs them)",
