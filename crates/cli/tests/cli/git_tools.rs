@@ -63,7 +63,9 @@ fn bug_a_commit_went_to_a_name_that_is_read_as_another_branch() {
     let project = repository();
     project.shell("git remote add Upstream ../nowhere && git branch feature").expect_code(0);
     project.write("src/a.txt", "two\n");
-    for branch in ["upstream/main", "Upstream/x", "heads/main", "HEADS/main", "tags/v1", "remotes/x", "MAIN", "Feature"] {
+    for branch in
+        ["upstream/main", "Upstream/x", "heads/main", "HEADS/main", "tags/v1", "remotes/x", "MAIN", "Feature"]
+    {
         let call = json!({ "message": "X", "branch": branch }).to_string();
         let refused = project.run(&["call", "git_commit", &call, "--yes"]).expect_code(2);
         assert!(refused.stdout.contains("can be taken for another branch"), "{branch}: {refused:?}");
