@@ -72,7 +72,7 @@ fn bug_a_commit_went_to_a_name_that_is_read_as_another_branch() {
     }
     let call = json!({ "message": "X", "branch": "agent/main" }).to_string();
     project.run(&["call", "git_commit", &call, "--yes"]).expect_code(0);
-    assert_eq!(git(&project, "branch --format=%(refname)").lines().count(), 3);
+    assert_eq!(git(&project, "branch '--format=%(refname)'").lines().count(), 3);
 }
 
 #[test]

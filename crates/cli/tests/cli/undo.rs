@@ -50,7 +50,7 @@ fn assert_undone(project: &Project) {
 fn bug_an_undo_gave_others_rights_that_a_person_had_taken_from_them() {
     let (project, id) = worked();
     std::fs::set_permissions(project.file("docs/old.md"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    project.run(&["undo", &id, "--yes"]).expect_code(0);
+    project.run(&["undo", &id]).expect_code(0);
     assert_undone(&project);
     let mode = std::fs::metadata(project.file("docs/old.md")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
