@@ -1,4 +1,4 @@
-//! Whole trees of directories, by handles: no link is followed, whoever changes them meanwhile.
+//! Whole trees of directories, by handles: no link is followed, also when a process changes them meanwhile.
 
 use std::ffi::OsStr;
 use std::io;
@@ -111,7 +111,7 @@ fn special(inside: &Path) -> io::Error {
 
 impl Directory {
     /// Lets `name` in this directory and `other_name` in another one of the same file system change places, in one step:
-    /// whoever opens one of them finds one or the other.
+    /// a process that opens one of them finds one or the other.
     ///
     /// # Errors
     /// What the system says; both are where they were then.

@@ -19,7 +19,7 @@ use tgp_router::Invocation;
 /// Bytes of each stream of several runners together, as one command has by default.
 const MAX_OUTPUT_BYTES: usize = 256 * 1024;
 
-/// What a shell exits with when there is no program of the name.
+/// What a shell exits with when it does not find a program.
 const COMMAND_NOT_FOUND: i32 = 127;
 
 /// The result of one of several runners.

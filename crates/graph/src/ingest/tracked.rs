@@ -19,7 +19,7 @@ pub(crate) struct TrackedKey {
     pub(crate) repository: PathBuf,
     pub(crate) prefix: String,
     pub(crate) head: Option<Oid>,
-    /// None where there is no index.
+    /// `None` without an index.
     pub(crate) index: Option<Stamp>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct TrackedKey {
 pub(crate) struct TrackedFiles(Mutex<Option<(TrackedKey, Arc<BTreeSet<String>>)>>);
 
 impl TrackedFiles {
-    /// All files of the project that git knows; none where there is no repository.
+    /// All files of the project that git knows; empty without a repository.
     pub(crate) fn of(&self, repo: Option<&Repo>) -> Result<Arc<BTreeSet<String>>, GraphError> {
         let Some(repo) = repo else { return Ok(Arc::default()) };
         // Before the list is read: what changes while it is read makes the next one.

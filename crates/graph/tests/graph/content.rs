@@ -3,18 +3,7 @@
 use serde_json::{Value, json};
 use tgp_graph::GraphStore;
 
-use crate::support::{Project, arrows, file, ingest, rows};
-
-fn project(files: &[(&str, &str)]) -> (Project, GraphStore) {
-    let mut project = Project::new();
-    for (path, text) in files {
-        project.write(path, text);
-    }
-    project.commit("all");
-    let store = project.open();
-    ingest(&store, "HEAD");
-    (project, store)
-}
+use crate::support::{arrows, committed, file, ingest, rows};
 
 /// The public names of a file and what they mean.
 fn exports(store: &GraphStore, commit: &str, path: &str) -> Vec<String> {
@@ -29,7 +18,7 @@ fn exports(store: &GraphStore, commit: &str, path: &str) -> Vec<String> {
 
 #[test]
 fn an_index_file_has_its_public_names() {
-    let (mut project, store) = project(&[
+    let (mut project, store) = committed(&[
         (
             "lib/a.ts",
             "export function real() {}\nfunction inner() {}\nexport { inner as shown };\nexport const { one, two: zwei, ...rest } = real();\nexport default class Kind {}\nfunction hidden() {}\n",
@@ -89,7 +78,7 @@ fn an_index_file_has_its_public_names() {
 
 #[test]
 fn types_say_what_they_are_made_of() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "a.ts",
             "import { Base } from './b';\nimport * as b from './b';\ninterface Own extends b.Shape {}\nclass A extends Base<string> implements Own, b.Shape {}\n",
@@ -126,7 +115,7 @@ fn types_say_what_they_are_made_of() {
 
 #[test]
 fn imports_of_types_alone_are_marked() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "a.ts",
             "import type { A } from './b';\nimport { type B, type C } from './c';\nimport { type D, d } from './d';\nexport type { E } from './e';\nimport './f';\n",
@@ -143,7 +132,7 @@ fn imports_of_types_alone_are_marked() {
 
 #[test]
 fn functions_within_functions_are_symbols_and_variables_are_not() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "a.test.ts",
             "import { it } from 'vitest';\nit('works', () => {\n  const value = 1;\n  const helper = () => value;\n  function local() { helper(); }\n  local();\n});\nexport function outer() { function inner() {} inner(); }\n(function () { const top = 1; function once() {} })();\n",
@@ -182,7 +171,7 @@ fn functions_within_functions_are_symbols_and_variables_are_not() {
 
 #[test]
 fn bug_variance_does_not_break_a_file() {
-    let (_project, store) = project(&[(
+    let (_project, store) = committed(&[(
         "a.ts",
         "export interface Both<in T, out U> { f(a: T): U }\nexport type In<in out T extends object = {}> = T;\n",
     )]);
@@ -193,7 +182,7 @@ fn bug_variance_does_not_break_a_file() {
 
 #[test]
 fn bug_paths_of_rust_2015_begin_at_the_root_of_the_crate() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         ("Cargo.toml", "[package]\nname = \"old\"\nversion = \"0.1.0\"\n"),
         (
             "src/main.rs",

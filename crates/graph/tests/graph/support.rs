@@ -115,6 +115,18 @@ impl Project {
     }
 }
 
+/// A repository with these files in one commit, and a store that has read it.
+pub fn committed(files: &[(&str, &str)]) -> (Project, GraphStore) {
+    let mut project = Project::new();
+    for (path, text) in files {
+        project.write(path, text);
+    }
+    project.commit("all");
+    let store = project.open();
+    ingest(&store, "HEAD");
+    (project, store)
+}
+
 pub fn ingest(store: &GraphStore, commit: &str) -> IngestSummary {
     run(store.ingest(commit)).unwrap()
 }

@@ -2,18 +2,7 @@
 
 use tgp_graph::GraphStore;
 
-use crate::support::{Project, ingest, rows};
-
-fn project(files: &[(&str, &str)]) -> (Project, GraphStore) {
-    let mut project = Project::new();
-    for (path, text) in files {
-        project.write(path, text);
-    }
-    project.commit("all");
-    let store = project.open();
-    ingest(&store, "HEAD");
-    (project, store)
-}
+use crate::support::{committed, ingest, rows};
 
 fn lines(store: &GraphStore, query: &str) -> Vec<String> {
     let rows = rows(store, "HEAD", query);
@@ -39,7 +28,7 @@ fn calls(store: &GraphStore) -> Vec<String> {
 
 #[test]
 fn types_constants_and_passed_functions_are_referenced() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "lib.ts",
             "export interface Shape { area: number }\nexport type Shapes = Shape[];\nexport const LIMIT = 3;\nexport enum Kind { A, B }\nexport function order(a: Shape, b: Shape) { return a.area - b.area; }\nexport class Store {}\n",
@@ -72,7 +61,7 @@ fn types_constants_and_passed_functions_are_referenced() {
 
 #[test]
 fn python_rust_go_and_java_have_references() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         ("m.py", "LIMIT = 3\nclass Item:\n    pass\ndef wrap(f):\n    return f\n"),
         (
             "n.py",
@@ -127,7 +116,7 @@ fn python_rust_go_and_java_have_references() {
 /// Knowledge review, A8.
 #[test]
 fn bug_a_parameter_that_hides_an_import_was_taken_for_it() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         ("lib.ts", "export function parse(x: string) { return x; }\nexport const size = 1;\n"),
         (
             "app.ts",
@@ -156,7 +145,7 @@ fn bug_a_parameter_that_hides_an_import_was_taken_for_it() {
 /// `let verdict = verdict();` was no call: the name was taken for the variable that the call is assigned to.
 #[test]
 fn bug_a_call_was_hidden_by_the_variable_that_it_is_assigned_to() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "src/lib.rs",
             "mod k;\nuse k::{kind, list, Size, size};\nfn verdict() -> u8 { 1 }\n\
@@ -199,7 +188,7 @@ fn bug_a_call_was_hidden_by_the_variable_that_it_is_assigned_to() {
 
 #[test]
 fn what_is_asked_of_the_class_above_is_found_through_files() {
-    let (mut project, store) = project(&[
+    let (mut project, store) = committed(&[
         ("base.py", "class Root:\n    def save(self):\n        pass\n    def load(self):\n        pass\n"),
         ("mid.py", "from base import Root as R\nclass Mid(R):\n    pass\n"),
         (
@@ -239,7 +228,7 @@ fn what_is_asked_of_the_class_above_is_found_through_files() {
 
 #[test]
 fn a_receiver_has_the_type_of_its_declaration() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "lib.ts",
             "export class Store { get() {} }\nexport class Shop { get() {} includes() {} }\nexport interface Port { send(): void }\n",
@@ -313,7 +302,7 @@ fn a_receiver_has_the_type_of_its_declaration() {
 
 #[test]
 fn a_word_that_only_looks_like_a_symbol_is_no_use() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         ("lib.ts", "export const name = 1;\nexport const key = 2;\nexport type T = number;\n"),
         (
             "app.ts",
@@ -335,7 +324,7 @@ fn a_word_that_only_looks_like_a_symbol_is_no_use() {
 /// `super().save()` of a class that extends one of a package was found as the only `save` nearby.
 #[test]
 fn bug_a_member_of_a_class_from_elsewhere_was_found_by_its_name() {
-    let (_project, store) = project(&[
+    let (_project, store) = committed(&[
         (
             "n.py",
             "import other\nfrom lib import Base\nclass Leaf(Base):\n    def save(self):\n        super().save()\n        other.Disk()\n",

@@ -200,7 +200,7 @@ fn key_entry(owner: &str, variable: &Value) -> Result<String, String> {
     });
     if !is_address && !KEY_OWNERS.contains(&owner) {
         let expected = "must be for openai, anthropic, or a base URL without user, password and query";
-        // What is near to a name of a provider is no key, so it can be repeated.
+        // A name that is nearly that of a provider is not a secret, so it can be repeated.
         return Err(match did_you_mean(owner, KEY_OWNERS) {
             Some(hint) => format!("{expected}, and not for `{}`; {hint}", owner.escape_debug()),
             None => expected.to_owned(),

@@ -19,7 +19,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// None for another import, and for a pattern that is no path: an alias, or one that leads out of the project.
+    /// `None` for another import, and for a pattern that is not a path: an alias, or one that leads out of the project.
     pub(crate) fn of(file: &str, import: &Import) -> Option<Self> {
         if import.kind != ImportKind::Pattern {
             return None;
