@@ -168,7 +168,8 @@ impl WriteSession {
         if let Some(base) = base
             && repo.is_ancestor(id, base)?
         {
-            if scope == IngestScope::Head {
+            let is_checked_out = repo.head().is_some_and(|(_, head)| head == id);
+            if scope == IngestScope::Head && is_checked_out {
                 // An older commit was checked out while the history is being read: its files are what counts now.
                 self.transact(|connection, state, _| {
                     start_anew(connection)?;

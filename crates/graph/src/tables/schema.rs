@@ -90,7 +90,7 @@ DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
 ";
 
 /// The number of the tables' form; a store with another one is rebuilt.
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "

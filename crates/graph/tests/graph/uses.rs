@@ -334,3 +334,65 @@ fn bug_a_member_of_a_class_from_elsewhere_was_found_by_its_name() {
     let found: Vec<String> = calls(&store).into_iter().filter(|line| line.contains("other.py")).collect();
     assert_eq!(found, ["Leaf.save -> other.py Disk namespace"]);
 }
+
+#[test]
+fn bug_the_package_around_an_imported_module_of_python_was_not_known() {
+    let (_project, store) = committed(&[
+        ("shop/__init__.py", "def open_shop():\n    pass\n"),
+        ("shop/cart/__init__.py", ""),
+        ("shop/cart/items.py", "class Item:\n    @staticmethod\n    def make():\n        pass\ndef add():\n    pass\n"),
+        (
+            "app.py",
+            "import shop.cart.items\ndef run():\n    shop.open_shop()\n    shop.cart.items.add()\n    shop.cart.items.Item.make()\n",
+        ),
+    ]);
+    assert_eq!(
+        calls(&store),
+        [
+            "run -> shop/__init__.py open_shop namespace",
+            "run -> shop/cart/items.py Item.make namespace",
+            "run -> shop/cart/items.py add namespace",
+        ]
+    );
+}
+
+fn exports(store: &GraphStore, file: &str) -> Vec<String> {
+    lines(
+        store,
+        &format!(
+            "MATCH (:File {{path: '{file}'}})-[e:EXPORTS]->(t) \
+             RETURN e.name + ' ' + coalesce(t.path, t.name) AS line ORDER BY line"
+        ),
+    )
+}
+
+#[test]
+fn a_python_package_exports_what_it_imports_and_a_module_what_it_lists() {
+    let (_project, store) = committed(&[
+        (
+            "shop/__init__.py",
+            "from typing import Any\nfrom . import cart\nfrom .cart import Cart as Basket, _hidden\nfrom .rest import *\nVERSION = 1\n",
+        ),
+        ("shop/cart.py", "class Cart:\n    pass\ndef _hidden():\n    pass\n"),
+        ("shop/rest.py", "__all__ = ['one', \"two\"]\n__all__ += ('_three',)\ndef one(): pass\ndef two(): pass\ndef _three(): pass\ndef four(): pass\n"),
+        ("shop/listed.py", "import os\nfrom .cart import Cart\n__all__ = ['Cart', 'os']\n"),
+        ("shop/computed.py", "from . import rest\n__all__ = ['one']\n__all__ += rest.__all__\ndef one(): pass\n"),
+        ("shop/appended.py", "__all__ = ['one']\n__all__.append('two')\ndef one(): pass\ndef two(): pass\n"),
+    ]);
+    assert_eq!(
+        exports(&store, "shop/__init__.py"),
+        [
+            "Basket shop/cart.py",
+            "VERSION shop/__init__.py",
+            "_three shop/rest.py",
+            "cart shop/cart.py",
+            "one shop/rest.py",
+            "two shop/rest.py",
+        ]
+    );
+    assert_eq!(exports(&store, "shop/listed.py"), ["Cart shop/cart.py", "os os"]);
+    assert_eq!(exports(&store, "shop/rest.py").len(), 3);
+    // What is computed is not known, so the names are asked for as in a file without a list.
+    assert!(exports(&store, "shop/computed.py").is_empty());
+    assert!(exports(&store, "shop/appended.py").is_empty());
+}

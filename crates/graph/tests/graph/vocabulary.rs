@@ -70,6 +70,51 @@ fn a_misspelt_name_is_refused_with_its_place() {
     }
 }
 
+/// A newcomer asked such questions, and took the empty answer for one.
+#[test]
+fn bug_a_pattern_that_nothing_fits_was_answered_with_nothing() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let table = [
+        (
+            "MATCH (s:Symbol)-[:IMPORTS]->(f:File) RETURN f",
+            17,
+            "`IMPORTS` never leads from Symbol to File",
+            "`IMPORTS` leads from File to File, Package, Unresolved",
+        ),
+        ("MATCH (c:Commit)-[:CHANGED_IN]->(f:File) RETURN f", 17, "from Commit to File", "from File to Commit"),
+        ("MATCH (f:File)<-[:DEFINES]-(s:Symbol) RETURN s", 15, "from Symbol to File", "from File to Symbol"),
+        ("MATCH (f:File)-[:DEFINES]->(s)-[:IMPORTS]->(g) RETURN g", 31, "from Symbol to anything", "IMPORTS"),
+        ("MATCH (f:File)-[:CALLS|EXTENDS*1..]->(g:File) RETURN g", 15, "`CALLS|EXTENDS`", "; `CALLS`"),
+        ("MATCH (t:Tool)--(f:File) RETURN t", 15, "a relationship never leads from Tool to File", "graph.md"),
+        ("MATCH (f:File) WHERE NOT (f)-[:PARENT]->() RETURN f", 25, "from File to anything", "Commit"),
+        ("MATCH (p:Package)-[:CONTAINS]->(s:Symbol) RETURN s", 18, "from Package to Symbol", "CONTAINS"),
+        ("MATCH (f:File) MATCH (f)-[:EXTENDS]->(s) RETURN s", 25, "from File to anything", "Symbol"),
+    ];
+    for (query, column, message, help) in table {
+        let error = run(store.query(GraphQuery::new(query))).unwrap_err();
+        assert_eq!(
+            (error.code, &error.details["kind"]),
+            (Code::Validation, &json!("ImpossiblePattern")),
+            "{query}: {error}"
+        );
+        assert_eq!(error.place_of().unwrap().column, column, "{query}: {error}");
+        assert!(error.message.contains(message), "{query}: {error}");
+        assert!(error.help_of().unwrap().contains(help), "{query}: {:?}", error.help_of());
+    }
+    for possible in [
+        "MATCH (f:File)-[:IMPORTS*0..]->(g) RETURN g",
+        "MATCH (f:File)-[:IMPORTS]-(g:File) RETURN g",
+        "MATCH (p:Package)-[:CONTAINS]->(f:File)-[:DEFINES]->(s)-[:CALLS]->(t) RETURN t",
+        "MATCH (c:Commit)<-[:CHANGED_IN]-(f)-[:DEFINES|IMPORTS]->(x) RETURN x",
+        "MATCH (a)-[r]->(b) RETURN r",
+    ] {
+        run(store.query(GraphQuery::new(possible))).unwrap();
+    }
+    let facts = TestGraph::new().unwrap();
+    facts.query(&GraphQuery::new(table[0].0)).unwrap();
+}
+
 /// Everything that ingest writes can be asked for.
 #[test]
 fn what_is_there_is_known() {
@@ -94,7 +139,9 @@ fn what_is_there_is_known() {
         }
     }
     for edge in &export.relationships {
-        let query = format!("MATCH (a)-[r:{}]->(b) RETURN count(r)", edge.kind);
+        let label = |id: i64| export.nodes.iter().find(|node| node.id == id).unwrap().labels[0].as_str();
+        let (from, to) = (label(edge.from), label(edge.to));
+        let query = format!("MATCH (a:{from})-[r:{}]->(b:{to}) RETURN count(r)", edge.kind);
         assert!(rows(&store, "HEAD", &query)[0][0].as_u64() > Some(0), "{query}");
         for property in edge.properties.keys() {
             let query = format!("MATCH ()-[r:{}]->() WHERE r.{property} IS NOT NULL RETURN 1", edge.kind);

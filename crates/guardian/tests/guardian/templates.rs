@@ -20,7 +20,7 @@ struct Project {
     guardian: Guardian,
 }
 
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 9] = [
     ("src/web/page.ts", "import { serve } from '../service/serve';\nexport const page = serve;\n"),
     ("src/service/serve.ts", "import { rows } from '../db/rows';\nexport const serve = rows;\n"),
     ("src/db/rows.ts", "export const rows = 1;\nexport class Table { size() { return 1; } }\n"),
@@ -28,6 +28,8 @@ const FILES: [(&str, &str); 7] = [
     ("src/old/a.ts", "import './b';\n"),
     ("src/old/b.ts", "import './a';\n"),
     ("README.md", "one\ntwo\nthree\n"),
+    ("shop/__init__.py", "from .cart import Cart, add\nfrom typing import Any\n"),
+    ("shop/cart.py", "class Cart:\n    def total(self):\n        return 0\n\ndef add(item):\n    return item\n"),
 ];
 
 async fn project(rules: &str) -> Project {
@@ -111,6 +113,14 @@ async fn a_rule_without_a_query_refuses_what_it_says() {
     for (file, content, expected) in table {
         assert_eq!(project.broken_by(file, content).await, expected, "{file}: {content}");
     }
+    // An import of types alone is gone when the program runs.
+    let types = project
+        .judge(&[
+            write("src/web/a.ts", "import { b } from './b';\nexport type A = 1;\nexport const a = b;\n"),
+            write("src/web/b.ts", "import type { A } from './a';\nexport const b: A = 1;\n"),
+        ])
+        .await;
+    assert!(types.is_empty(), "{types:?}");
     let circle = project
         .judge(&[write("src/web/a.ts", "import './b';\n"), write("src/web/b.ts", "import './a';\n")])
         .await;
@@ -328,4 +338,20 @@ async fn bug_a_review_shows_invariants_also_where_a_step_has_a_finding() {
     // What is missing is said to be missing.
     let missing = said.iter().find(|line| line.contains("breaks `public-api`")).unwrap();
     assert!(missing.contains("missing {") && !missing.contains("found {"), "{missing}");
+}
+
+#[tokio::test]
+async fn bug_the_public_api_of_a_python_package_was_empty() {
+    let project =
+        project("invariants:\n  - name: public-api\n    publicApi: [shop/__init__.py, shop/cart.py]\n").await;
+    let table: [(&str, &str, &[&str]); 5] = [
+        ("shop/__init__.py", "from .cart import Cart\n", &["public-api"]),
+        ("shop/__init__.py", "from .cart import Cart, add\n", &[]),
+        ("shop/__init__.py", "from .cart import *\n", &[]),
+        ("shop/__init__.py", "from .cart import *\n__all__ = ['Cart']\n", &["public-api"]),
+        ("shop/cart.py", "class Cart:\n    pass\n\ndef add(item):\n    return item\n", &["public-api"]),
+    ];
+    for (file, content, expected) in table {
+        assert_eq!(project.broken_by(file, content).await, expected, "{file}: {content}");
+    }
 }

@@ -3,12 +3,11 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, DiffTag};
+use similar::DiffTag;
 use tgp_contract::canonical;
 
-/// Lines on both sides, excluding the common prefix and suffix, that are still compared one by one. The time for
-/// that grows with their product, so beyond it all old lines go and all new ones come.
-const MAX_COMPARED_LINES: usize = 5_000;
+use super::line_diff::operations;
+
 /// Bytes on both sides up to which a list of all lines is made. Such a list can be sixteen times as large as the text, so
 /// longer texts are compared without one: what is the same at both ends stays, and the rest is one change.
 const MAX_LISTED_BYTES: usize = 2 << 20;
@@ -171,23 +170,6 @@ fn write_hunks(text: &mut String, old: &[&str], new: &[&str]) {
             write_lines(text, '+', new.get(added).unwrap_or_default().iter().copied());
         }
     }
-}
-
-fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let same_head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let rest = old.len().min(new.len()) - same_head;
-    let same_tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
-    let compared = old.len() + new.len() - 2 * (same_head + same_tail);
-    if compared <= MAX_COMPARED_LINES {
-        return similar::capture_diff_slices(Algorithm::Myers, old, new);
-    }
-    let [old_len, new_len] = [old, new].map(|lines| lines.len() - same_tail - same_head);
-    let (old_index, new_index) = (same_head + old_len, same_head + new_len);
-    vec![
-        DiffOp::Equal { old_index: 0, new_index: 0, len: same_head },
-        DiffOp::Replace { old_index: same_head, old_len, new_index: same_head, new_len },
-        DiffOp::Equal { old_index, new_index, len: same_tail },
-    ]
 }
 
 /// An empty side names the line before it, and one line needs no count.

@@ -7,6 +7,7 @@ mod diff;
 mod directories;
 mod growth;
 mod guarded;
+mod line_diff;
 mod patch;
 mod project;
 mod protected;

@@ -6,6 +6,7 @@
 mod aggregates;
 mod anchors;
 mod calls;
+mod ends;
 mod explain;
 mod expression;
 mod graph_calls;

@@ -68,6 +68,7 @@ pub(super) enum Shortest {
 }
 
 pub(super) struct Link<'a> {
+    pub span: Span,
     pub key: String,
     pub bound: Option<Variable>,
     /// The types that it may have; any when there is nothing.
@@ -139,6 +140,7 @@ impl Compiler<'_> {
                 format!("the pattern has {} relationships, {MAX_LINKS} are allowed", graph.links.len());
             return Err(CypherError::too_much(message, "split it into several MATCH with WITH between them"));
         }
+        self.check_ends(&graph)?;
         Ok(graph)
     }
 
@@ -293,6 +295,7 @@ impl Compiler<'_> {
             self.check_labels(types, Sort::Relationship)?;
         }
         let link = Link {
+            span,
             key,
             bound,
             types: pattern.labels.as_ref().map(types).transpose()?,

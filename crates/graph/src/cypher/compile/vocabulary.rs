@@ -31,6 +31,11 @@ const NODES: [Entry; 6] = [
     ("Tool", &["path", "name", "description"]),
 ];
 
+/// Every label.
+pub(super) fn labels() -> impl Iterator<Item = &'static str> {
+    NODES.iter().map(|(label, _)| *label)
+}
+
 const RELATIONSHIPS: [Entry; 11] = [
     ("DEFINES", &[]),
     ("CONTAINS", &[]),

@@ -261,22 +261,34 @@ impl<'a, 'w> Finder<'a, 'w> {
         Ok(found.map_or(CallMatch::OfValue, |found| CallMatch::Found(found, How::ReceiverType)))
     }
 
+    /// The module with the longest name that a path begins with, and what follows it: `import a.b` in Python makes both `a`
+    /// and `a.b` modules.
+    fn module_of<'p>(&self, path: &'p str) -> Option<(&Module, &'p str)> {
+        let separator = self.separator();
+        let mut end = path.len();
+        loop {
+            let (name, inside) = path.split_at_checked(end)?;
+            if let Some(module) = self.imports.modules.get(name) {
+                return Some((module, inside.strip_prefix(separator).unwrap_or(inside)));
+            }
+            end = name.rfind(separator)?;
+        }
+    }
+
     /// `a.b.name`, where `a` is a module, something imported, or something of this file.
     fn through_path(&self, call: &Call, receiver: &str) -> Result<Option<(Found, How)>, GraphError> {
         let separator = self.separator();
         let name = &call.name;
-        if let Some(module) = self.imports.modules.get(receiver) {
-            return Ok(lookup::find(self.link, module, name)?.map(|found| (found, How::Namespace)));
-        }
         let (head, rest) = match receiver.split_once(separator) {
             Some((head, rest)) => (head, format!("{rest}{separator}{name}")),
             None => (receiver, name.clone()),
         };
-        if let Some(module) = self.imports.modules.get(head) {
-            let mut found = lookup::find(self.link, module, &rest)?;
+        if let Some((module, inside)) = self.module_of(receiver) {
+            let wanted = if inside.is_empty() { name.clone() } else { format!("{inside}{separator}{name}") };
+            let mut found = lookup::find(self.link, module, &wanted)?;
             // What follows the first name may be modules in their own files.
-            if found.is_none() && self.link.language(self.link.path) == Language::Rust {
-                let parts: Vec<&str> = receiver.split(separator).skip(1).collect();
+            if found.is_none() && !inside.is_empty() && self.link.language(self.link.path) == Language::Rust {
+                let parts: Vec<&str> = inside.split(separator).collect();
                 let module = rust::descend(self.link, module.clone(), &parts)?;
                 found = lookup::find(self.link, &module, name)?;
             }

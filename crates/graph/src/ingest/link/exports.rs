@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::imports::{Module, Resolved, resolve};
 use super::{Link, Occurrences, interface, lookup, symbol_id};
-use crate::ingest::parse::{Import, ImportKind, Name, Parse};
+use crate::ingest::language::Language;
+use crate::ingest::parse::{Import, Name, Parse};
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::write::Fact;
@@ -24,13 +25,14 @@ pub(super) fn exports(
     parse: &Parse,
     file: i64,
 ) -> Result<Vec<Fact>, GraphError> {
-    if !interface::has_exports(link.language(link.path)) {
+    let language = link.language(link.path);
+    if !interface::has_exports(link.path, language, parse) {
         return Ok(Vec::new());
     }
     let mut facts = Facts { file, occurrences: Occurrences::default(), made: Vec::new() };
     let mut given: BTreeSet<String> = BTreeSet::new();
     let own = Module::file(link.path.to_owned());
-    for name in interface::public_names(parse) {
+    for name in interface::public_names(language, parse) {
         let target = match symbol(link, ids, &own, name)? {
             Some(target) => Some(target),
             None => from_elsewhere(link, ids, parse, name)?,
@@ -40,9 +42,10 @@ pub(super) fn exports(
         }
         given.insert(name.to_owned());
     }
-    for import in stars(parse) {
+    for import in stars(language, parse) {
         let resolved = resolve(link, link.path, import)?;
         if resolved.module.files.is_empty()
+            && language != Language::Python
             && let Some(target) = outside(ids, import, &resolved)
         {
             facts.add(target, "*");
@@ -80,12 +83,13 @@ impl Facts {
     }
 }
 
-fn stars(parse: &Parse) -> impl Iterator<Item = &Import> {
+fn stars(language: Language, parse: &Parse) -> impl Iterator<Item = &Import> {
     let is_star = |name: &Name| name.there == "*" && name.here.is_empty();
-    parse
-        .imports
-        .iter()
-        .filter(move |import| import.kind == ImportKind::ReExport && import.names.iter().any(is_star))
+    // The list of a module of Python names what it passes on.
+    let is_listed = language == Language::Python && !parse.exports.is_empty();
+    parse.imports.iter().filter(move |import| {
+        !is_listed && interface::passes_on(language, import) && import.names.iter().any(is_star)
+    })
 }
 
 /// The symbol that a name of a module leads to.
@@ -105,15 +109,25 @@ fn from_elsewhere(
 ) -> Result<Option<i64>, GraphError> {
     let renamed = parse.exports.iter().find(|(theirs, _)| theirs == name).map(|(_, ours)| ours.as_str());
     let ours = renamed.unwrap_or(name);
+    let language = link.language(link.path);
     for import in &parse.imports {
-        let is_given = import.kind == ImportKind::ReExport || renamed.is_some();
+        let is_given = interface::passes_on(language, import) || renamed.is_some();
         let bound = import.names.iter().find(|bound| bound.here == ours);
         let is_module = import.module.as_deref() == Some(ours);
         if !is_given || (bound.is_none() && !is_module) {
             continue;
         }
         let resolved = resolve(link, link.path, import)?;
-        let Some(file) = resolved.module.files.first() else { return Ok(outside(ids, import, &resolved)) };
+        // `from . import part` names a module of its own.
+        let part = resolved.parts.iter().find(|(there, _)| bound.is_some_and(|bound| bound.there == *there));
+        if let Some(file) = part.and_then(|(_, module)| module.files.first()) {
+            return Ok(Some(ids.id("File", &[file])));
+        }
+        let Some(file) = resolved.module.files.first() else {
+            // What a module of Python imports for its own use is given on as well: no one means that, but for a list.
+            let is_meant = language != Language::Python || renamed.is_some();
+            return Ok(outside(ids, import, &resolved).filter(|_| is_meant));
+        };
         let is_whole = is_module || bound.is_some_and(|bound| bound.there == "*");
         return Ok(is_whole.then(|| ids.id("File", &[file])));
     }
@@ -135,8 +149,9 @@ fn names_of(link: &Link<'_>, file: &str) -> Result<BTreeSet<String>, GraphError>
             continue;
         }
         let Some(parse) = link.exports(&file)? else { continue };
-        names.extend(interface::public_names(&parse).into_iter().map(str::to_owned));
-        for import in stars(&parse) {
+        let language = link.language(&file);
+        names.extend(interface::public_names(language, &parse).into_iter().map(str::to_owned));
+        for import in stars(language, &parse) {
             open.extend(resolve(link, &file, import)?.module.files);
         }
     }

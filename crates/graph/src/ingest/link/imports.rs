@@ -12,6 +12,9 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::write::Fact;
 
+/// Packages around a module of Python that an import makes known.
+const MAX_PACKAGES: usize = 32;
+
 /// A module: the files that make it, and the container within them (`Outer` for an import of what is in a class).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Module {
@@ -131,6 +134,9 @@ pub(super) fn imports(link: &Link<'_>, parse: &Parse) -> Result<Imports, GraphEr
         let resolved = resolve(link, link.path, import)?;
         out.add_arrows(link.path, import, &resolved);
         out.bind(import, &resolved);
+        if link.language(link.path) == Language::Python {
+            out.bind_packages(link, import)?;
+        }
     }
     out.files = out
         .arrows
@@ -202,6 +208,22 @@ impl Imports {
         let Import { specifier, line, type_only, .. } = import;
         let (specifier, line, type_only) = (specifier.clone(), *line, *type_only);
         self.arrows.push(Arrow { target, specifier, names, line, type_only });
+    }
+
+    /// `import a.b.c` makes `a` and `a.b` known as well.
+    fn bind_packages(&mut self, link: &Link<'_>, import: &Import) -> Result<(), GraphError> {
+        if import.module.as_ref() != Some(&import.specifier) {
+            return Ok(());
+        }
+        let ends = import.specifier.match_indices('.').map(|(at, _)| at).take(MAX_PACKAGES);
+        for package in ends.filter_map(|end| import.specifier.get(..end)) {
+            let of_package = Import { specifier: package.to_owned(), ..import.clone() };
+            let Resolved { module, .. } = resolve(link, link.path, &of_package)?;
+            if !module.files.is_empty() {
+                self.modules.entry(package.to_owned()).or_insert(module);
+            }
+        }
+        Ok(())
     }
 
     fn bind(&mut self, import: &Import, resolved: &Resolved) {

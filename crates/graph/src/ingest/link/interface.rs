@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::ingest::language::Language;
-use crate::ingest::parse::{ImportKind, Kind, Name, Parse};
+use crate::ingest::parse::{Import, ImportKind, Kind, Name, Parse};
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
 
@@ -40,22 +40,41 @@ pub(crate) fn exports_key(path: &str) -> i64 {
     identity::key(&["exports", path])
 }
 
-/// The names that a file gives to others, but for those of `export *`.
-pub(crate) fn public_names(parse: &Parse) -> BTreeSet<&str> {
+/// The names that a file gives to others, but for those that it passes on as a whole.
+pub(crate) fn public_names(language: Language, parse: &Parse) -> BTreeSet<&str> {
     let mut names: BTreeSet<&str> = parse.exports.iter().map(|(theirs, _)| theirs.as_str()).collect();
+    // The list `__all__` is all of them.
+    if language == Language::Python && !names.is_empty() {
+        return names;
+    }
     let renamed: BTreeSet<&str> = parse.exports.iter().map(|(_, ours)| ours.as_str()).collect();
     let own = parse.symbols.iter().filter(|symbol| symbol.exported && symbol.container.is_none());
     names.extend(own.map(|symbol| symbol.name.as_str()).filter(|name| !renamed.contains(name)));
-    let given = parse.imports.iter().filter(|import| import.kind == ImportKind::ReExport);
-    names.extend(given.flat_map(|import| &import.names).map(|name| name.here.as_str()));
+    let given = parse.imports.iter().filter(|import| passes_on(language, import));
+    let is_public = |name: &&str| language != Language::Python || !name.starts_with('_');
+    names.extend(given.flat_map(|import| &import.names).map(|name| name.here.as_str()).filter(is_public));
     names.remove("");
     names
 }
 
-/// Whether files of a language say one by one what they give to others.
-pub(crate) fn has_exports(language: Language) -> bool {
-    use Language::{Component, JavaScript, Tsx, TypeScript};
-    matches!(language, TypeScript | Tsx | JavaScript | Component)
+/// Whether what an import names is given on to those who import the file. Python does so with everything.
+pub(crate) fn passes_on(language: Language, import: &Import) -> bool {
+    match import.kind {
+        ImportKind::ReExport => true,
+        ImportKind::Bind => language == Language::Python && !import.type_only,
+        ImportKind::Part | ImportKind::Computed | ImportKind::Pattern => false,
+    }
+}
+
+/// Whether a file says one by one what it gives to others. A module of Python does with its list, and a package with what it
+/// imports.
+pub(crate) fn has_exports(path: &str, language: Language, parse: &Parse) -> bool {
+    use Language::{Component, JavaScript, Python, Tsx, TypeScript};
+    match language {
+        TypeScript | Tsx | JavaScript | Component => true,
+        Python => !parse.exports.is_empty() || path.ends_with("__init__.py"),
+        _ => false,
+    }
 }
 
 /// What is between the parts of a qualified name.
@@ -133,9 +152,10 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
     if let Some(clause) = &parse.package {
         parts.insert(clause_key(path), hash(clause)?);
     }
-    if has_exports(language) {
+    // What a module of Python gives is asked of it by those who pass on all of it.
+    if language == Language::Python || has_exports(path, language, parse) {
         let all: (_, Vec<_>) =
-            (public_names(parse), stars.iter().map(|(_, specifier, ..)| specifier).collect());
+            (public_names(language, parse), stars.iter().map(|(_, specifier, ..)| specifier).collect());
         parts.insert(exports_key(path), hash(&all)?);
     }
     if language == Language::Rust {

@@ -7,6 +7,9 @@ pub(super) use super::python_loads::prepare;
 use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
+/// The list of the names that a module gives to others.
+const PUBLIC_LIST: &str = "__all__";
+
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
     match node.kind() {
         "class_definition" if scope.function.is_none() => {
@@ -28,6 +31,15 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "assignment" if scope.is_top() => {
             if let Some(left) = node.child_by_field_name("left").filter(|left| left.kind() == "identifier") {
                 define_variable(reader, left, node, scope);
+                if reader.text(left) == PUBLIC_LIST {
+                    public_list(reader, node);
+                }
+            }
+            Next::Descend(scope.clone())
+        }
+        "augmented_assignment" if scope.is_top() => {
+            if reader.field(node, "left").is_some_and(|left| left == PUBLIC_LIST) {
+                public_list(reader, node);
             }
             Next::Descend(scope.clone())
         }
@@ -52,12 +64,40 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "call" => {
             if let Some(target) = node.child_by_field_name("function") {
                 loads::call(reader, target, node);
+                if reader.field(target, "object").is_some_and(|object| object == PUBLIC_LIST) {
+                    computed_list(reader);
+                }
                 callee(reader, target, node, scope);
             }
             Next::Descend(scope.clone())
         }
         _ => Next::Descend(scope.clone()),
     }
+}
+
+/// The names that a module gives to others, where it lists all of them as texts. With anything else in it the list is
+/// unknown, as if it were not there.
+fn public_list(reader: &mut Reader<'_>, node: Node<'_>) {
+    let list = node.child_by_field_name("right").filter(|right| matches!(right.kind(), "list" | "tuple"));
+    let names = list.and_then(|list| {
+        let mut cursor = list.walk();
+        let items = list.named_children(&mut cursor).filter(|item| item.kind() != "comment");
+        items.map(|item| loads::constant(reader, item)).collect::<Option<Vec<String>>>()
+    });
+    if node.kind() == "assignment" {
+        reader.out.exports.clear();
+    }
+    match names {
+        Some(names) if !reader.has_computed_list => {
+            reader.out.exports.extend(names.into_iter().map(|name| (name.clone(), name)));
+        }
+        _ => computed_list(reader),
+    }
+}
+
+fn computed_list(reader: &mut Reader<'_>) {
+    reader.has_computed_list = true;
+    reader.out.exports.clear();
 }
 
 /// The classes that a class is made of.

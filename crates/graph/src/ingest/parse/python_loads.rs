@@ -111,7 +111,7 @@ fn argument<'t>(reader: &Reader<'_>, call: Node<'t>, place: usize, names: &[&str
 }
 
 /// The text that an expression is, where that is known before the code runs.
-fn constant(reader: &Reader<'_>, expression: Node<'_>) -> Option<String> {
+pub(super) fn constant(reader: &Reader<'_>, expression: Node<'_>) -> Option<String> {
     let mut known = String::new();
     let mut rest = vec![expression];
     let mut parts = 0;

@@ -101,6 +101,8 @@ pub(super) struct Reader<'s> {
     is_cut: Cell<bool>,
     /// What loads modules beside the statements of the language.
     pub(super) loaders: Loaders,
+    /// Whether the list of the names that a module of Python gives to others is only known when the code runs.
+    pub(super) has_computed_list: bool,
 }
 
 impl<'s> Reader<'s> {
@@ -113,6 +115,7 @@ impl<'s> Reader<'s> {
             seen: HashMap::new(),
             is_cut: Cell::new(false),
             loaders: Loaders::default(),
+            has_computed_list: false,
         }
     }
 
