@@ -157,8 +157,9 @@ pub mod guardian {
 pub mod project {
     pub use crate::clients::ClientClaim;
     pub use crate::knowledge::Knowledge;
-    pub use crate::project_place::find_project;
+    pub use crate::project_place::{find_project, shared_project};
     pub use crate::scaffold::{ScaffoldError, Scaffolded, initialise};
+    pub use tgp_fs::KERNEL_DIRECTORY;
     pub use tgp_git::RepositoryStatus;
 }
 

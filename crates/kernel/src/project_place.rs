@@ -64,13 +64,23 @@ fn main_project(directory: &Path, own: &Metadata) -> Option<PathBuf> {
     (tools.is_dir() && tools.uid() == own.uid()).then_some(main)
 }
 
+/// The project whose tools and records a directory uses, because it is another work tree of the same repository and has no
+/// tools of its own.
+#[must_use]
+pub fn shared_project(directory: &Path) -> Option<PathBuf> {
+    let directory = directory.canonicalize().ok()?;
+    if directory.join(KERNEL_DIRECTORY).exists() {
+        return None;
+    }
+    main_project(&directory, &directory.metadata().ok()?)
+}
+
 /// A work tree without a tool repository of its own uses the one of the main tree, with its audit, sessions and rules.
 pub(crate) fn use_main_tree(config: &mut Config, project: &Path) {
-    if config.root_dir != Config::default().root_dir || project.join(KERNEL_DIRECTORY).exists() {
+    if config.root_dir != Config::default().root_dir {
         return;
     }
-    let main = project.metadata().ok().and_then(|own| main_project(project, &own));
-    if let Some(main) = main
+    if let Some(main) = shared_project(project)
         && let Some(root) = main.join(KERNEL_DIRECTORY).to_str()
     {
         root.clone_into(&mut config.root_dir);

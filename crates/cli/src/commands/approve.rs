@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 use tgp::approvals::{ApprovalState, Approvals, KeptQuestion, MAX_TIMES};
-use tgp::contract::{Actor, ApprovalDecision, Code, ToolError};
+use tgp::contract::{Access, Actor, ApprovalDecision, Code, Target, ToolError};
 
 use super::{done, shown_time};
 use crate::approval;
@@ -108,6 +108,8 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
 
 /// Columns of what a call is about, in the list.
 const ABOUT_COLUMNS: usize = 40;
+/// Hosts and files that one line of the list names.
+const MAX_BEYOND: usize = 3;
 /// What becomes of an answer to a question whose host has gone.
 const LOST: &str =
     "the connection that asked this has ended: a host that has connected anew asks again under another id";
@@ -173,9 +175,10 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
             key_arguments(&asked.tool, &asked.arguments, ABOUT_COLUMNS, StandardError::new().manner());
         let by_rule = (!question.request().is_default()).then_some(asked.reasons.first()).flatten();
         let why = by_rule.map(|reason| format!(" ({})", single_line(&reason.reason))).unwrap_or_default();
+        let beyond = beyond(question);
         let lost = if question.has_lost_its_caller() { " (its connection has ended)" } else { "" };
         printer.line(&format!(
-            "{}  {:<8}  {}  {}  {}  by {}{why}{lost}",
+            "{}  {:<8}  {}  {}  {}{beyond}  by {}{why}{lost}",
             question.id,
             word(question.state()),
             shown_time(question.asked_ms),
@@ -201,6 +204,26 @@ fn list(approvals: &Approvals, printer: &Printer) -> Result<(), Failure> {
         printer.note(&format!("{waiting} in {project}: `tgp -C {} approve`", shell_word(&project)));
     }
     Ok(())
+}
+
+/// What a question is about beside the arguments of its call, by which questions of one call differ: hosts, and files that
+/// would be written.
+fn beyond(question: &KeptQuestion) -> String {
+    let request = question.request();
+    let arguments = request.call.arguments.to_string();
+    let about = request.targets.iter().filter_map(|target| match target {
+        Target::Host { host } => Some(("host ", host.clone())),
+        Target::File { path, access: Access::Write | Access::Delete, .. } => Some(("", path.to_string())),
+        _ => None,
+    });
+    let about: Vec<(&str, String)> =
+        about.filter(|(_, name)| !name.is_empty() && !arguments.contains(name.as_str())).collect();
+    let mut words: Vec<String> =
+        about.iter().take(MAX_BEYOND).map(|(kind, name)| format!("{kind}{}", single_line(name))).collect();
+    if about.len() > words.len() {
+        words.push(format!("{} more", about.len() - words.len()));
+    }
+    if words.is_empty() { String::new() } else { format!("  [{}]", words.join(", ")) }
 }
 
 /// A path as a shell takes it.

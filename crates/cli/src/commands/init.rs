@@ -29,7 +29,15 @@ pub struct InitArgs {}
 pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let directory = session::working_directory(global)?;
     let around = session::directory(global)?;
-    let made = tgp::project::initialise(&directory).map_err(ToolError::from)?;
+    let shared = tgp::project::shared_project(&directory);
+    let mut made = tgp::project::initialise(&directory).map_err(ToolError::from)?;
+    if let Some(shared) = shared {
+        let shared = visible(&shared.to_string_lossy());
+        made.warnings.push(format!(
+            "this work tree has used the tools, rules and records of {shared}; from now on it has its own. Remove `{}` to use those again",
+            tgp::project::KERNEL_DIRECTORY
+        ));
+    }
     if printer.json() {
         printer.document(&done(json!({
             "created": made.created,

@@ -118,3 +118,24 @@ fn an_agent_reads_the_repository_unasked_and_commits_when_it_is_approved() {
     assert_eq!(git(&project, "log --format=%s"), "Approved\nFirst");
     assert_eq!(git(&project, "show HEAD:src/b.txt"), "Approved");
 }
+
+/// Without `.gitignore` a commit of all changes had thousands of files that nobody has written.
+#[test]
+fn bug_a_commit_without_paths_took_installed_packages() {
+    let project = repository();
+    project.write("node_modules/left-pad/index.js", "module.exports = 1;\n");
+    project.write("tests/__pycache__/a.pyc", "x\n");
+    project.write("src/b.txt", "new\n");
+    let done = project.run(&["call", "git_commit", r#"{"message": "Add b"}"#, "--yes"]).expect_code(0).document();
+    assert_eq!(git(&project, "show --format= --name-only HEAD"), "src/b.txt");
+    let left_out = done["data"]["leftOut"].to_string();
+    assert!(left_out.contains("\"node_modules\"") && left_out.contains("tests/__pycache__"), "{left_out}");
+    // Who names them means them.
+    let named = r#"{"message": "Add packages", "paths": ["node_modules"]}"#;
+    project.run(&["call", "git_commit", named, "--yes"]).expect_code(0);
+    assert_eq!(git(&project, "show --format= --name-only HEAD"), "node_modules/left-pad/index.js");
+    // What is in the repository is followed.
+    project.write("node_modules/left-pad/index.js", "module.exports = 2;\n");
+    project.run(&["call", "git_commit", r#"{"message": "Change"}"#, "--yes"]).expect_code(0);
+    assert_eq!(git(&project, "show --format= --name-only HEAD"), "node_modules/left-pad/index.js");
+}

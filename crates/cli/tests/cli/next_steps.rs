@@ -242,3 +242,25 @@ fn bug_the_state_did_not_say_that_files_may_be_moved() {
     let shown = project.run(&["state", "show"]).expect_code(0);
     assert!(shown.stdout.contains("change code, delete code, move and split files"), "{shown:?}");
 }
+
+/// One installation asks about several hosts, whose questions looked alike.
+#[test]
+fn bug_a_question_about_a_host_did_not_name_it() {
+    if !can_jail() || std::process::Command::new("npm").arg("--version").output().is_err() {
+        println!("skipped: npm is not installed");
+        return;
+    }
+    let project = Project::initialised();
+    project.write("package.json", r#"{"name": "shop", "private": true}"#);
+    project.write(
+        "tgp.policy.yaml",
+        "version: 1\nrules:\n  - {id: hosts, effect: ask, tools: [package_install], where: {host: '*'}, reason: look at it}\n",
+    );
+    let wanted = json!({ "packages": ["left-pad"] }).to_string();
+    let refused = crate::packages::run(&project, &["call", "package_install", &wanted, "--yes"]).expect_code(3);
+    let answer: Value = serde_json::from_str(&refused.stdout).unwrap();
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("was not approved for the host `") && message.contains("look at it"), "{message}");
+    let listed = crate::packages::run(&project, &["approve"]).expect_code(0);
+    assert!(listed.stdout.contains("[host "), "{listed:?}");
+}

@@ -92,6 +92,13 @@ fn a_work_tree_shares_the_tools_and_records_and_has_its_own_state_of_tests() {
     run(&["call", "fs_read", r#"{"path": "src/a.py"}"#]).expect_code(0);
     let audit = project.run(&["audit", "tail"]).expect_code(0);
     assert!(audit.stdout.contains("fs_read"), "one audit for all trees: {}", audit.stdout);
+    // Once it has its own, what was shared is out of sight: it is said.
+    let mut init = project.command(&["init"]);
+    init.current_dir(&tree);
+    let made = project.finish(init).expect_code(0);
+    assert!(made.stderr.contains("this work tree has used the tools"), "{made:?}");
+    assert!(made.stderr.contains("Remove `.tgp`"), "{made:?}");
+    assert_eq!(run(&["list"]).expect_code(0).stdout, "");
 }
 
 #[test]

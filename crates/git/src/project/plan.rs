@@ -14,6 +14,10 @@ use crate::bounds;
 use crate::entry::Entry;
 use crate::rebase::{self, ToolEdit};
 
+/// Directories of installed packages and of caches: thousands of files that nobody has written.
+const GENERATED: [&str; 6] =
+    ["node_modules", ".venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
+
 /// Files of one commit: each of them is judged by the rules and shown to the person who is asked.
 pub(crate) const MAX_COMMIT_FILES: usize = 2_000;
 /// Bytes of all files of a commit together: they are held in memory.
@@ -95,7 +99,7 @@ impl ProjectRepo {
         files: &dyn WorkFiles,
     ) -> Result<Vec<RelativePath>, ToolError> {
         let scan = self.status(paths, files)?;
-        Ok(changed(&scan).into_iter().take(MAX_COMMIT_FILES + 1).collect())
+        Ok(changed(&scan, paths).into_iter().take(MAX_COMMIT_FILES + 1).collect())
     }
 
     /// Finds out what a commit would contain. Nothing is written.
@@ -130,8 +134,12 @@ impl ProjectRepo {
             .filter(|delta| delta.kind != DeltaKind::File)
             .map(|delta| &delta.path)
             .collect();
+        if request.paths.is_empty() {
+            let directories: BTreeSet<RelativePath> = scan.untracked.iter().filter_map(generated).collect();
+            plan.left_out.extend(directories.into_iter().map(|path| (path, "packages and caches are not committed unless `paths` names them")));
+        }
         let mut bytes = 0_usize;
-        for path in changed(&scan) {
+        for path in changed(&scan, &request.paths) {
             if links.contains(&path) {
                 plan.left_out.push((path, "links and submodules are committed with git itself"));
                 continue;
@@ -425,10 +433,24 @@ struct CommitPlace {
     is_current: bool,
 }
 
-/// The changed files of a scan, each once, in the order of their paths.
-fn changed(scan: &StatusScan) -> BTreeSet<RelativePath> {
+/// The changed files of a scan that a commit of these paths is about, each once, in the order of their paths. Who names
+/// no paths does not mean what package managers and runners have put there.
+fn changed(scan: &StatusScan, paths: &[RelativePath]) -> BTreeSet<RelativePath> {
     let deltas = scan.staged.iter().chain(&scan.unstaged).map(|delta| delta.path.clone());
-    deltas.chain(scan.untracked.iter().cloned()).collect()
+    let new = scan.untracked.iter().filter(|path| !paths.is_empty() || generated(path).is_none());
+    deltas.chain(new.cloned()).collect()
+}
+
+/// The directory of installed packages or of a cache that a path is in.
+fn generated(path: &RelativePath) -> Option<RelativePath> {
+    let mut directory = RelativePath::root();
+    for part in path.parent().parts() {
+        directory = directory.join(part).ok()?;
+        if GENERATED.contains(&part) {
+            return Some(directory);
+        }
+    }
+    None
 }
 
 fn refuse_unfinished(scan: &StatusScan) -> Result<(), ToolError> {

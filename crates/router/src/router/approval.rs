@@ -10,7 +10,7 @@ use tgp_contract::{
 };
 
 use super::approval_prompt::ApprovalPrompt;
-use super::approval_refusal::{asked_again, denied, refusal, waiting};
+use super::approval_refusal::{asked_again, denied, refusal, unnamed_hosts, waiting};
 use super::approval_run::Known;
 use super::authorized_call::{AuthorizedCall, MAX_ROUNDS, keeps_changing};
 use super::consent::{DryRunSafety, Subject, must_ask};
@@ -270,6 +270,7 @@ impl Router {
             reach: self.blast_radius(request).await,
             hash: shown.hash.clone(),
         };
+        let hosts = unnamed_hosts(call, &shown.targets);
         let run = lifecycle.run();
         run.check()?;
         run.identify(call, context);
@@ -282,7 +283,7 @@ impl Router {
                 ApprovalAnswer::Approved { by, hash: shown.hash.clone() }
             }
             Known::Denied { by, reason } if !run.is_of_person() => {
-                return Err(denied(&by, &reason, definition, requirements, verdicts));
+                return Err(denied(&by, &reason, definition, requirements, &hosts, verdicts));
             }
             Known::Denied { .. } | Known::UsedUp { .. } | Known::Nothing => {
                 if let Known::Denied { by, reason } = known {
@@ -296,7 +297,7 @@ impl Router {
         };
         match (&answer, denial) {
             (ApprovalAnswer::Later { .. }, Some((by, reason))) => {
-                return Err(denied(&by, &reason, definition, requirements, verdicts));
+                return Err(denied(&by, &reason, definition, requirements, &hosts, verdicts));
             }
             (ApprovalAnswer::Approved { .. }, Some(_)) => run.lift(&shown.hash)?,
             _ => {}
@@ -321,7 +322,7 @@ impl Router {
             None => reason.clone(),
         };
         verdicts.push(GateVerdict::approval(GateDecision::Refused, rule));
-        let refused = refusal(definition, &reason, requirements);
+        let refused = refusal(definition, &reason, requirements, &hosts);
         let Some(pending) = pending else { return Err(refused) };
         let mut waits = waiting(refused, &pending, definition, requirements);
         if let Some(why) = asked_again {

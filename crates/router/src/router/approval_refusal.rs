@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use tgp_contract::{
-    CallContext, Code, GateDecision, GateVerdict, PendingApproval, RelativePath, ToolCall, ToolDefinition,
-    ToolError,
+    CallContext, Code, GateDecision, GateVerdict, PendingApproval, RelativePath, Target, ToolCall,
+    ToolDefinition, ToolError,
 };
 
 use super::ApprovalRequirement;
@@ -15,6 +15,7 @@ pub(super) fn refusal(
     definition: &ToolDefinition,
     reason: &str,
     requirements: &[ApprovalRequirement],
+    hosts: &[&str],
 ) -> ToolError {
     let later: Vec<&RelativePath> = requirements.iter().flat_map(|requirement| &requirement.later).collect();
     if !later.is_empty() {
@@ -29,9 +30,23 @@ pub(super) fn refusal(
         because if because.is_empty() => String::new(),
         because => format!(" (a rule asks: {because})"),
     };
-    let message = format!("`{}` was not approved: {reason}{because}", definition.name);
+    let about = match hosts {
+        [] => String::new(),
+        hosts => format!(" for the host `{}`", hosts.join("`, `")),
+    };
+    let message = format!("`{}` was not approved{about}: {reason}{because}", definition.name);
     ToolError::new(Code::Approval, message)
         .help("nothing was changed; do without it, or say why it is needed and ask again")
+}
+
+/// Hosts that a question is about and that the arguments of the call do not show: the caller could not tell which.
+pub(super) fn unnamed_hosts<'t>(call: &ToolCall, targets: &'t [Target]) -> Vec<&'t str> {
+    let arguments = call.arguments.to_string();
+    let hosts = targets.iter().filter_map(|target| match target {
+        Target::Host { host } => Some(host.as_str()),
+        _ => None,
+    });
+    hosts.filter(|host| !arguments.contains(host)).collect()
 }
 
 /// Why a run asks once more after a person has agreed to something.
@@ -66,10 +81,11 @@ pub(super) fn denied(
     reason: &str,
     definition: &ToolDefinition,
     requirements: &[ApprovalRequirement],
+    hosts: &[&str],
     verdicts: &mut Vec<GateVerdict>,
 ) -> ToolError {
     verdicts.push(GateVerdict::approval(GateDecision::Refused, reason));
-    refusal(definition, &format!("{by} has denied it: {reason}"), requirements)
+    refusal(definition, &format!("{by} has denied it: {reason}"), requirements, hosts)
         .detail("denied_by", by)
         .help("nothing was changed; a person has decided: do without it")
 }
