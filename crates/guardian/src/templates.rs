@@ -147,7 +147,8 @@ fn rule_of_ownership(ownership: &Ownership) -> Checked<Rule> {
     let folder = prefix(&ownership.folder)?;
     let mut users = Vec::new();
     for user in &ownership.users {
-        users.extend([path(user)?, prefix(user)?]);
+        let file = path(user.strip_suffix('/').unwrap_or(user))?;
+        users.extend([file, prefix(user)?]);
     }
     let public = if ownership.public.is_empty() { Vec::new() } else { paths("public", &ownership.public)? };
     let outside = |target: &str| {
@@ -227,9 +228,9 @@ fn path(text: &str) -> Checked<String> {
     }
 }
 
-/// What the paths in a folder begin with.
+/// What the paths in a folder begin with; `src/` is the folder `src`.
 fn prefix(folder: &str) -> Checked<String> {
-    Ok(format!("{}/", path(folder)?))
+    Ok(format!("{}/", path(folder.strip_suffix('/').unwrap_or(folder))?))
 }
 
 fn paths(field: &str, all: &[String]) -> Checked<Vec<String>> {

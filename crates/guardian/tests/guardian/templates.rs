@@ -70,7 +70,7 @@ impl Project {
 const RULES: &str = "
 invariants:
   - name: layers
-    layers: [src/web, src/service, src/db]
+    layers: [src/web/, src/service, src/db]
   - name: no-cycles
     cycles: src
   - name: public-api
@@ -177,7 +177,7 @@ fn a_rule_without_a_query_is_checked_strictly() {
         (rule("layers: [src/web]"), 4, "has 1 folders"),
         (rule("layers: [src, src/web]"), 4, "are in each other"),
         (rule("layers: [/src, web]"), 4, "not a path of the project"),
-        (rule("layers: [src/, web]"), 4, "not a path of the project"),
+        (rule("layers: [src//, web]"), 4, "not a path of the project"),
         (rule("layers: [src/../lib, web]"), 4, "not a path of the project"),
         (rule("cycles: ''"), 4, "not a path of the project"),
         (rule("publicApi: []"), 4, "has 0 files"),
