@@ -7,7 +7,7 @@ use globset::GlobSet;
 
 use super::blobs::ParseCache;
 use super::language::{Language, parent};
-use super::link::{self, LinkContext, Linked, interface};
+use super::link::{self, LinkContext, Linked, Memo, interface};
 use super::repository::Changed;
 use super::state::{FileState, State};
 use crate::tables::failure::GraphError;
@@ -109,7 +109,8 @@ fn relink(
 ) -> Result<(), GraphError> {
     // The links share the reader's memory; it comes back when all are made.
     let shared = RefCell::new(std::mem::take(parses));
-    let world = LinkContext { connection: writer.connection, state, parses: &shared, tests };
+    let memo = RefCell::new(Memo::default());
+    let world = LinkContext { connection: writer.connection, state, parses: &shared, tests, memo };
     let done = paths.iter().try_for_each(|path| {
         let Some(file) = state.file(path) else { return Ok(()) };
         let Linked { facts, keys, packages: named } = link::link(&world, writer.ids, path, file)?;

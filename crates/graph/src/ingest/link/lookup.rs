@@ -1,6 +1,7 @@
 //! Names in modules: what a file defines, and what it gives on from others.
 
 use super::imports::{Module, resolve};
+use super::memo::Question;
 use super::{Link, interface};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{ImportKind, Kind, Parse};
@@ -17,13 +18,30 @@ pub(super) type Found = (String, u32);
 
 /// Finds `name` (with its containers) in a module.
 pub(super) fn find(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Found>, GraphError> {
-    let mut visits = Vec::new();
-    find_in_module(link, module, name, 0, &mut visits)
+    for file in &module.files {
+        let question = (file.clone(), wanted(link, module, file, name), false);
+        if let Some(found) = ask(link, question)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// Finds what `name` means inside of a file: what is defined there, or was imported.
 pub(super) fn find_inside(link: &Link<'_>, file: &str, name: &str) -> Result<Option<Found>, GraphError> {
-    find_in_file(link, file, name, View::Inside, 0, &mut Vec::new())
+    ask(link, (file.to_owned(), name.to_owned(), true))
+}
+
+fn ask(link: &Link<'_>, question: Question) -> Result<Option<Found>, GraphError> {
+    link.answer(question, |(file, name, is_inside)| {
+        let view = if *is_inside { View::Inside } else { View::Outside };
+        find_in_file(link, file, name, view, 0, &mut Vec::new())
+    })
+}
+
+/// A name of a module as its file has it.
+fn wanted(link: &Link<'_>, module: &Module, file: &str, name: &str) -> String {
+    if module.inner.is_empty() { name.to_owned() } else { format!("{}{}{name}", module.inner, separator(link, file)) }
 }
 
 /// Who asks for a name of a file.
@@ -43,12 +61,7 @@ fn find_in_module(
     visits: &mut Vec<(String, String)>,
 ) -> Result<Option<Found>, GraphError> {
     for file in &module.files {
-        let separator = separator(link, file);
-        let wanted = if module.inner.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}{separator}{name}", module.inner)
-        };
+        let wanted = wanted(link, module, file, name);
         if let Some(found) = find_in_file(link, file, &wanted, View::Outside, hops, visits)? {
             return Ok(Some(found));
         }

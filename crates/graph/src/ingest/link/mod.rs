@@ -15,13 +15,14 @@ mod java;
 mod javascript;
 mod lookup;
 mod members;
+mod memo;
 mod outside;
 pub(crate) mod pattern;
 mod python;
 mod references;
 mod rust;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -40,7 +41,10 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity::{self, Identities};
 use crate::tables::write::Fact;
 
+pub(crate) use memo::Memo;
 pub(crate) use outside::Outside;
+
+use memo::{Answer, Question};
 
 /// Everything a link may read.
 pub(crate) struct LinkContext<'w> {
@@ -48,6 +52,8 @@ pub(crate) struct LinkContext<'w> {
     pub(crate) state: &'w State,
     pub(crate) parses: &'w RefCell<ParseCache>,
     pub(crate) tests: &'w GlobSet,
+    /// What was looked up for other files, as long as the state is the same.
+    pub(crate) memo: RefCell<Memo>,
 }
 
 /// What a file says.
@@ -87,6 +93,8 @@ pub(super) struct Link<'w> {
     world: &'w LinkContext<'w>,
     path: &'w str,
     keys: RefCell<HashSet<i64>>,
+    /// How many answers are being found that other links take over.
+    shared: Cell<u32>,
 }
 
 impl<'w> Link<'w> {
@@ -95,8 +103,32 @@ impl<'w> Link<'w> {
     }
 
     fn exists(&self, path: &str) -> bool {
-        self.keys.borrow_mut().insert(existence_key(path));
-        self.world.state.file(path).is_some()
+        let look = || (existence_key(path), self.world.state.file(path).is_some());
+        let (key, is_there) = self.world.memo.borrow_mut().path(path, look);
+        self.keys.borrow_mut().insert(key);
+        is_there
+    }
+
+    /// The answer to a question that other links may have asked before. What it stands on is noted for each of them.
+    fn answer(
+        &self,
+        question: Question,
+        find: impl FnOnce(&Question) -> Result<Option<lookup::Found>, GraphError>,
+    ) -> Result<Option<lookup::Found>, GraphError> {
+        if let Some(Answer { found, keys }) = self.world.memo.borrow().answer(&question) {
+            self.keys.borrow_mut().extend(keys.iter());
+            return Ok(found);
+        }
+        // The keys of this question alone; what the link has noted so far waits.
+        let before = self.keys.replace(HashSet::new());
+        self.shared.set(self.shared.get() + 1);
+        let found = find(&question);
+        self.shared.set(self.shared.get() - 1);
+        let keys: Vec<i64> = self.keys.replace(before).into_iter().collect();
+        self.keys.borrow_mut().extend(&keys);
+        let found = found?;
+        self.world.memo.borrow_mut().keep(question, Answer { found: found.clone(), keys: keys.into() });
+        Ok(found)
     }
 
     fn list(&self, directory: &str) -> Vec<String> {
@@ -146,9 +178,9 @@ impl<'w> Link<'w> {
         Ok(self.parse(path)?.and_then(|parse| parse.package.clone()))
     }
 
-    /// A file is linked again anyway when it changes itself.
+    /// A file is linked again anyway when it changes itself. Other links that take the answer over are not.
     fn keep(&self, path: &str, key: i64) {
-        if path != self.path {
+        if path != self.path || self.shared.get() > 0 {
             self.keys.borrow_mut().insert(key);
         }
     }
@@ -214,7 +246,7 @@ pub(crate) fn link(
     path: &str,
     file: &FileState,
 ) -> Result<Linked, GraphError> {
-    let link = Link { world, path, keys: RefCell::new(HashSet::new()) };
+    let link = Link { world, path, keys: RefCell::new(HashSet::new()), shared: Cell::new(0) };
     let parse = world.parses.borrow_mut().get(world.connection, file.blob, file.language)?;
     let file_id = ids.id("File", &[path]);
     let mut facts = vec![Fact::Node { id: file_id, props: file_props(world, path, file, &parse) }];
