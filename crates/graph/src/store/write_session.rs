@@ -18,7 +18,7 @@ use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::shallow;
 use crate::ingest::state::State;
 use crate::ingest::tracked::TrackedFiles;
-use crate::tables::connect::{REBUILT, forget_meta, meta, set_meta, start_anew};
+use crate::tables::connect::{REBUILT, forget_meta, give_back, meta, set_meta, start_anew};
 use crate::tables::failure::GraphError;
 use crate::tables::write::{Frontier, take_back};
 
@@ -331,6 +331,10 @@ impl WriteSession {
         }
         set_meta(&transaction, "generation", &(number + 1).to_string())?;
         transaction.commit()?;
+        if is_done {
+            // What had to be known of the oldest moment is not needed any more. It is a lot.
+            give_back(connection)?;
+        }
         parses.confirm();
         *state = held.map(|(_, state)| (number + 1, state));
         let (read, total) = reading.counts();

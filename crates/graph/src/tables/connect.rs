@@ -12,6 +12,9 @@ use super::schema::{FORMAT, INDEXES, LEDGER, SCHEMA, VERSION};
 /// Another process may be writing a batch of commits.
 const BUSY: Duration = Duration::from_secs(60);
 
+/// What stays of the log of writes on the disk when all of it is in the store.
+const MAX_LOG_BYTES: i64 = 16 << 20;
+
 /// A statement is compiled once; the writer has some forty of them.
 const STATEMENTS: usize = 128;
 
@@ -36,7 +39,10 @@ pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError>
     let mut connection = Connection::open(file)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Only a store without any tables takes it: pages that are not needed any more can be given back.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // Pages of the store in memory, in kibibytes.
     connection.pragma_update(None, "cache_size", -64_000)?;
@@ -86,6 +92,14 @@ fn prepare(connection: &Connection, about: &str) -> Result<(), GraphError> {
     }
     set_meta(connection, "format", &format)?;
     set_meta(connection, "about", about)
+}
+
+/// Gives pages that hold nothing back to the disk.
+pub(crate) fn give_back(connection: &Connection) -> Result<(), GraphError> {
+    let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
 }
 
 /// Forgets everything but what was read from blobs.

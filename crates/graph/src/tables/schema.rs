@@ -11,7 +11,7 @@
 //! is written once, whatever is read first: at both ends a row is open until the moment is read at which it is not true.
 
 /// The form of what parsing writes into the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 6;
+pub(crate) const FORMAT: i64 = 7;
 
 /// The number of the first moment that is ingested: more commits than that are in no history.
 pub(crate) const BASE: i64 = 1 << 24;
@@ -90,7 +90,7 @@ DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
 ";
 
 /// The number of the tables' form; a store with another one is rebuilt.
-pub(crate) const VERSION: i64 = 4;
+pub(crate) const VERSION: i64 = 3;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "
