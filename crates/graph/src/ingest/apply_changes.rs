@@ -87,6 +87,7 @@ pub(crate) fn apply_changes(
         again.extend(sources.map(|(path, _)| path.clone()));
     }
     relink(writer, state, parses, tests, &again, &mut packages)?;
+    writer.write_keys()?;
     settle_packages(writer, &packages)
 }
 

@@ -52,6 +52,8 @@ pub(crate) fn edge_id(kind: &str, source: i64, target: i64, occurrence: usize) -
 pub(crate) struct Identities {
     bits: u32,
     aliases: HashMap<[u8; 32], i64>,
+    /// The ids that are taken, each with the rest of its node's hash, where all of them are known: in a store that had none.
+    taken: Option<HashMap<i64, i64>>,
 }
 
 impl Identities {
@@ -59,11 +61,17 @@ impl Identities {
         Self::with_bits(connection, ID_BITS)
     }
 
+    /// For a store that may have no nodes yet: then no id has to be looked up in it.
+    pub(crate) fn of_new_store(connection: &Connection) -> Result<Self, GraphError> {
+        let is_empty = !connection.prepare_cached("SELECT 1 FROM label LIMIT 1")?.exists([])?;
+        Ok(Self { taken: is_empty.then(HashMap::new), ..Self::load(connection)? })
+    }
+
     /// With fewer bits collisions can be had on purpose.
     pub(crate) fn with_bits(connection: &Connection, bits: u32) -> Result<Self, GraphError> {
         let mut statement = connection.prepare_cached("SELECT digest, id FROM alias")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, [u8; 32]>(0)?, row.get(1)?)))?;
-        Ok(Self { bits, aliases: rows.collect::<Result<_, _>>()? })
+        Ok(Self { bits, aliases: rows.collect::<Result<_, _>>()?, taken: None })
     }
 
     /// The id of the node with this label and key.
@@ -81,12 +89,13 @@ impl Identities {
     ) -> Result<i64, GraphError> {
         let digest = node_digest(label, key);
         if let Some(id) = self.aliases.get(&digest) {
-            take(connection, label, *id, &digest)?;
-            return Ok(*id);
+            let id = *id;
+            self.take(connection, label, id, &digest)?;
+            return Ok(id);
         }
         let mut id = id_of(&digest, self.bits);
         for attempt in 1..=MAX_TRIES {
-            if take(connection, label, id, &digest)? {
+            if self.take(connection, label, id, &digest)? {
                 break;
             }
             let retry = Sha256::new().chain_update(digest).chain_update(attempt.to_le_bytes()).finalize();
@@ -100,29 +109,41 @@ impl Identities {
         }
         Ok(id)
     }
+
+    /// Whether the id is this node's, or unused until now.
+    fn take(
+        &mut self,
+        connection: &Connection,
+        label: &str,
+        id: i64,
+        digest: &[u8; 32],
+    ) -> Result<bool, GraphError> {
+        let rest = digest.iter().skip(8).take(8).fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
+        let rest = rest.cast_signed();
+        let held: Option<i64> = match &self.taken {
+            Some(taken) => taken.get(&id).copied(),
+            None => connection
+                .prepare_cached("SELECT digest FROM label WHERE node = ?1 LIMIT 1")?
+                .query_row([id], |row| row.get(0))
+                .optional()?,
+        };
+        if let Some(held) = held {
+            return Ok(held == rest);
+        }
+        connection
+            .prepare_cached("INSERT INTO label (name, node, digest) VALUES (?1, ?2, ?3)")?
+            .execute(params![label, id, rest])?;
+        if let Some(taken) = &mut self.taken {
+            taken.insert(id, rest);
+        }
+        Ok(true)
+    }
 }
 
 fn node_digest(label: &str, key: &[&str]) -> [u8; 32] {
     let mut parts = vec![label];
     parts.extend_from_slice(key);
     digest(&parts)
-}
-
-/// Whether the id is this node's, or unused until now.
-fn take(connection: &Connection, label: &str, id: i64, digest: &[u8; 32]) -> Result<bool, GraphError> {
-    let rest = digest.iter().skip(8).take(8).fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
-    let rest = rest.cast_signed();
-    let held: Option<i64> = connection
-        .prepare_cached("SELECT digest FROM label WHERE node = ?1 LIMIT 1")?
-        .query_row([id], |row| row.get(0))
-        .optional()?;
-    if let Some(held) = held {
-        return Ok(held == rest);
-    }
-    connection
-        .prepare_cached("INSERT INTO label (name, node, digest) VALUES (?1, ?2, ?3)")?
-        .execute(params![label, id, rest])?;
-    Ok(true)
 }
 
 #[cfg(test)]

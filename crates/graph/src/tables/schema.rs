@@ -59,7 +59,6 @@ CREATE TABLE label (
     digest INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, node)
 ) WITHOUT ROWID;
-CREATE INDEX label_of ON label (node);
 -- One row for each stretch in which a relationship has the same properties. A row whose ends are not both visible is not.
 CREATE TABLE edge (
     row_id INTEGER PRIMARY KEY,
@@ -73,8 +72,9 @@ CREATE TABLE edge (
 );
 ";
 
-/// The indexes of nodes and relationships, which are made faster at once than row by row.
+/// The indexes of labels, nodes and relationships, which are made faster at once than row by row.
 pub(crate) const INDEXES: &str = "
+CREATE INDEX label_of ON label (node);
 CREATE INDEX node_stretch ON node (id, since, until);
 CREATE INDEX node_path ON node (json_extract(props, '$.path'));
 CREATE INDEX node_name ON node (json_extract(props, '$.name'));
@@ -85,7 +85,7 @@ CREATE INDEX edge_stretch ON edge (id, since, until);
 
 /// Removes them, within the transaction that makes them again.
 pub(crate) const WITHOUT_INDEXES: &str = "
-DROP INDEX node_stretch; DROP INDEX node_path; DROP INDEX node_name;
+DROP INDEX label_of; DROP INDEX node_stretch; DROP INDEX node_path; DROP INDEX node_name;
 DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
 ";
 
