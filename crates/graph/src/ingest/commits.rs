@@ -98,7 +98,7 @@ pub(crate) fn ingest_first(
     tests: &GlobSet,
     id: Oid,
 ) -> Result<(), GraphError> {
-    let mut ids = Identities::of_new_store(connection)?;
+    let mut ids = Identities::load_whole(connection)?;
     let new = repo.tree(id)?;
     let changes = repo.changed(None, new.as_ref())?;
     let mut writer = Writer::base(connection, &mut ids);

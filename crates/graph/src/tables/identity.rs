@@ -52,7 +52,7 @@ pub(crate) fn edge_id(kind: &str, source: i64, target: i64, occurrence: usize) -
 pub(crate) struct Identities {
     bits: u32,
     aliases: HashMap<[u8; 32], i64>,
-    /// The ids that are taken, each with the rest of its node's hash, where all of them are known: in a store that had none.
+    /// The ids that are taken, each with the rest of its node's hash, where all of them are known.
     taken: Option<HashMap<i64, i64>>,
 }
 
@@ -61,10 +61,12 @@ impl Identities {
         Self::with_bits(connection, ID_BITS)
     }
 
-    /// For a store that may have no nodes yet: then no id has to be looked up in it.
-    pub(crate) fn of_new_store(connection: &Connection) -> Result<Self, GraphError> {
-        let is_empty = !connection.prepare_cached("SELECT 1 FROM label LIMIT 1")?.exists([])?;
-        Ok(Self { taken: is_empty.then(HashMap::new), ..Self::load(connection)? })
+    /// With all ids that are taken, so that none has to be looked up: for the first commit of a store, which has few of them
+    /// before and many afterwards.
+    pub(crate) fn load_whole(connection: &Connection) -> Result<Self, GraphError> {
+        let mut statement = connection.prepare("SELECT node, digest FROM label")?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Self { taken: Some(rows.collect::<Result<_, _>>()?), ..Self::load(connection)? })
     }
 
     /// With fewer bits collisions can be had on purpose.
