@@ -22,6 +22,9 @@ const HALT_LIFTED: &str = "HALT_LIFTED";
 /// chronicle bounds the bytes, and a read that is refused denies.
 const MAX_OWN_EVENTS: usize = 1_000_000;
 
+/// Files that the message of a halt names.
+const MAX_NAMED: usize = 3;
+
 /// Something that a caller wants to hold now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -125,14 +128,17 @@ pub(super) struct BrokenInvariant {
 
 impl BrokenInvariant {
     fn of_invariant(broken: &Broken, assertion: Option<Assertion>) -> Self {
-        let file = broken.rows.iter().find_map(|row| {
-            let fields = row.value.as_object()?;
-            fields.values().filter_map(path_of).next()
-        });
+        let mut files: Vec<String> = Vec::new();
+        for row in &broken.rows {
+            let fields = row.value.as_object().into_iter().flat_map(Map::values);
+            if let Some(file) = fields.filter_map(path_of).next().filter(|file| !files.contains(file)) {
+                files.push(file);
+            }
+        }
         let (name, expected, actual) = (&broken.invariant.name, broken.expected(), broken.actual());
         let mut said = format!("`{name}` does not hold: expected {expected}, found {actual}");
-        if let Some(file) = &file {
-            said = format!("{said} ({file})");
+        if !files.is_empty() {
+            said = format!("{said} ({})", named(&files));
         }
         if !broken.invariant.message.is_empty() {
             said = format!("{said}. {}", broken.invariant.message);
@@ -143,7 +149,7 @@ impl BrokenInvariant {
             invariant: name.clone(),
             expected,
             actual,
-            file,
+            file: files.into_iter().next(),
             said,
             evidence: canonical::hash_exact(evidence),
             rows: broken.shown(),
@@ -171,6 +177,15 @@ impl BrokenInvariant {
         let error =
             halted(self.said.clone(), &self.invariant, &self.expected, &self.actual, self.file.as_deref());
         if self.rows.is_empty() { error } else { error.detail("rows", self.rows.clone()) }
+    }
+}
+
+/// The first files of a message, and how many more there are.
+fn named(files: &[String]) -> String {
+    let shown: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
+    match files.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
