@@ -61,7 +61,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_next_step() {
         (with("expect: none", "expect: row"), 5, 13, "`row` is not one of", "did you mean `rows`?"),
         (with("    message: No.\n", ""), 3, 11, "`message` is missing", "add `message:`"),
         (with("version: 1", "version: 2"), 1, 10, "version 2 is not known", "version: 1"),
-        (with("version: 1\n", ""), 1, 1, "`version` is missing", "add `version:`"),
+        (with("version: 1\n", ""), 1, 1, "`version` is missing", "begin the file with `version: 1`"),
         (with("name: a", "name: a b"), 3, 11, "`a b` is not a name", "use letters"),
         (with("name: a", "name: ''"), 3, 11, "`name` is empty", "say what"),
         (
@@ -83,7 +83,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_next_step() {
         ),
         (many, 1, 1, "there are 201 invariants", "several rules"),
         (with("message: No.", "message: &x No."), 6, 17, "anchors", "write the value out"),
-        (with("message: No.", "message: [No"), 6, 14, "expected string", "correct the YAML"),
+        (with("message: No.", "message: [No"), 6, 14, "one text is expected", "a single value"),
         (format!("{RULE}#{}", "x".repeat(1 << 20)), 1, 1, "more than the", "fewer"),
     ];
     for (text, line, column, message, help) in cases {

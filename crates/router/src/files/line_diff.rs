@@ -115,12 +115,12 @@ fn anchors(old: &[&str], new: &[&str], old_part: &Range<usize>, new_part: &Range
     let pairs = (old_part.start..).zip(old.get(part(old_part)).unwrap_or_default()).filter_map(|(at, line)| {
         seen.get(line).filter(|seen| seen.old == 1 && seen.new == 1).map(|seen| (at, seen.new_at))
     });
-    longest_chain(pairs.collect())
+    longest_chain(&pairs.collect::<Vec<_>>())
 }
 
 /// The longest part of pairs, ordered by their first number, in which the second one grows too: by the lowest possible end of
 /// a chain of each length.
-fn longest_chain(pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+fn longest_chain(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // Of each length: the pair with the lowest end. Of each pair: the one before it in its chain.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
