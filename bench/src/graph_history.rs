@@ -94,8 +94,8 @@ async fn one(section: &mut Section, size: &Size, package: Installed, commits: us
 /// Bytes of the pages that hold something, those among them that are still in the log.
 fn used(file: &Path) -> Result<u64> {
     let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
-    Ok((number("page_count")? - number("freelist_count")?) * number("page_size")?)
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok(u64::try_from((number("page_count")? - number("freelist_count")?) * number("page_size")?)?)
 }
 
 fn milliseconds(since: Instant) -> f64 {
