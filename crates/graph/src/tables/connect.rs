@@ -39,8 +39,10 @@ pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError>
     let mut connection = Connection::open(file)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Only a store without any tables takes it: pages that are not needed any more can be given back.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Only a new store takes it, and an old one would be locked for it: pages that are not needed any more can be given back.
+    if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;

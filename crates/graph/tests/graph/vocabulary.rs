@@ -87,7 +87,7 @@ fn bug_a_pattern_that_nothing_fits_was_answered_with_nothing() {
         ("MATCH (f:File)-[:DEFINES]->(s)-[:IMPORTS]->(g) RETURN g", 31, "from Symbol to anything", "IMPORTS"),
         ("MATCH (f:File)-[:CALLS|EXTENDS*1..]->(g:File) RETURN g", 15, "`CALLS|EXTENDS`", "; `CALLS`"),
         ("MATCH (t:Tool)--(f:File) RETURN t", 15, "a relationship never leads from Tool to File", "graph.md"),
-        ("MATCH (f:File) WHERE NOT (f)-[:PARENT]->() RETURN f", 25, "from File to anything", "Commit"),
+        ("MATCH (f:File) WHERE NOT (f)-[:PARENT]->() RETURN f", 29, "from File to anything", "Commit"),
         ("MATCH (p:Package)-[:CONTAINS]->(s:Symbol) RETURN s", 18, "from Package to Symbol", "CONTAINS"),
         ("MATCH (f:File) MATCH (f)-[:EXTENDS]->(s) RETURN s", 25, "from File to anything", "Symbol"),
     ];
