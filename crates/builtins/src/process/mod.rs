@@ -2,6 +2,7 @@
 
 mod apply;
 mod command_runner;
+mod installed;
 mod packages;
 mod protected_paths;
 mod shell_exec;

@@ -231,7 +231,7 @@ impl ShellExec {
                 result.changes = Some(changes.summary());
                 result.applied = Some(counts);
                 if counts {
-                    let applied = changes.apply(invocation, &self.0, started).await;
+                    let applied = changes.apply(invocation, &self.0, started, || Ok(())).await;
                     effects = applied.map_err(|error| with_output(error, &result.output))?;
                 }
             }
