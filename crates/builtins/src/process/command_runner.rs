@@ -168,6 +168,11 @@ impl CommandRunner {
         order.arguments = vec!["-c".into(), wanted.command.into()];
         order.directory = PathBuf::from(wanted.directory.as_str());
         order.environment.clone_from(&options.environment);
+        // An installation may have made it since the kernel started.
+        let has_home = options.environment.iter().any(|(name, _)| name == "CARGO_HOME");
+        if let Some(home) = options.cargo_home.as_ref().filter(|home| !has_home && home.is_dir()) {
+            order.environment.push(("CARGO_HOME".to_owned(), home.display().to_string()));
+        }
         order.environment.extend(wanted.environment);
         order.hidden = protected.hidden;
         order.read_only = protected.read_only;

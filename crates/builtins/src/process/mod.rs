@@ -52,6 +52,8 @@ pub struct ProcessOptions {
     pub test_caches: Option<PathBuf>,
     /// Where an installation of packages keeps what it downloads until it ends, outside the project; without it none is made.
     pub package_downloads: Option<PathBuf>,
+    /// Where the user's cargo keeps its registry, whether or not it is there yet.
+    pub cargo_home: Option<PathBuf>,
     /// Variables that name the certificates of this machine's own authorities, for programs with the network.
     pub certificates: Vec<(String, String)>,
     /// How the project's tests are run, instead of what its manifests say.
@@ -83,4 +85,30 @@ pub fn process_tools(
         typed(packages::PackageInstall(Arc::clone(&yard)))?,
         typed(test_run::TestRunTool { yard, state: Arc::clone(state) })?,
     ])
+}
+
+/// Options for a test that runs no command.
+#[cfg(test)]
+fn test_options(
+    project: &std::path::Path,
+    cargo_home: &std::path::Path,
+    readable: Vec<PathBuf>,
+) -> ProcessOptions {
+    ProcessOptions {
+        project: project.to_owned(),
+        tool_root: project.join(".tgp"),
+        scratch: project.with_extension("scratch"),
+        protections: Protections::new(&tgp_policy::PolicySettings::default()),
+        direct: Vec::new(),
+        readable,
+        secrets: Vec::new(),
+        environment: Vec::new(),
+        caps: ProcessCaps::default(),
+        entries: 1_000,
+        test_caches: None,
+        package_downloads: None,
+        cargo_home: Some(cargo_home.to_owned()),
+        certificates: Vec::new(),
+        test_command: None,
+    }
 }

@@ -112,7 +112,7 @@ pub(super) struct Run {
 
 /// What a finished run comes to. Nothing of it is in place.
 pub(super) struct Installation {
-    /// Manifests and lock files: of the layer, or made by the kernel with [`super::tree::kernel_made`].
+    /// Manifests and lock files: of the layer, or made by the kernel, with their contents in [`Site::workshop`].
     pub(super) manifests: Vec<LayerChange>,
     /// The new directory of packages, when it changes.
     pub(super) tree: Option<PackageTree>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tgp_contract::{Code, FsError, RelativePath, ToolError};
 use tgp_fs::{Directory, HardLinks, link_tree};
-use tgp_jail::{Before, LayerChange, LayerChangeKind};
+use tgp_jail::{LayerChange, LayerChangeKind};
 
 use crate::process::ProcessOptions;
 
@@ -26,11 +26,6 @@ pub(super) struct PackageTree {
     /// Paths are relative to the project, as those of a layer are, and come in the same order: sorted, a removal before what
     /// takes its place.
     changes: Vec<LayerChange>,
-}
-
-/// A change that the kernel makes itself. The content is a plain file below [`super::managers::Site::workshop`].
-pub(super) fn kernel_made(path: PathBuf, kind: LayerChangeKind, before: Before) -> LayerChange {
-    LayerChange { path, kind, before }
 }
 
 pub(super) fn open_project(options: &ProcessOptions) -> Result<Directory, ToolError> {
