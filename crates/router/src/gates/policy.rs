@@ -245,6 +245,7 @@ impl PolicyGate {
     async fn decide_packages(&self, request: &GateRequest<'_>) -> Result<Option<PolicyDecision>, ToolError> {
         let rules = self.rules.current().await?;
         let before = self.past_before(&rules, request).await?;
+        let unnamed = PolicyDecision::unnamed();
         let mut strictest: Option<PolicyDecision> = None;
         for target in request.targets {
             let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
@@ -253,8 +254,8 @@ impl PolicyGate {
             let file_call = self.file_tools.call_for(target);
             let of_file = file_call.question(judged.question(&one));
             let found = [&of_caller, &of_file].map(|call| rules.policy.restriction_by_path(call, &before));
-            let allowed = PolicyDecision::by_default(RuleEffect::Allow, "none", "no rule names it");
-            let decision = found.into_iter().flatten().fold(allowed, PolicyDecision::stricter);
+            let decision =
+                found.into_iter().flatten().reduce(PolicyDecision::stricter).unwrap_or(unnamed.clone());
             let decision = named(self.ask_extensions(&rules, &of_file, decision).await, target);
             strictest = Some(match strictest {
                 Some(before) => before.stricter(decision),
