@@ -31,6 +31,7 @@ mod mcp_hosts;
 mod memory;
 mod next_steps;
 mod packages;
+mod packages_cargo;
 mod pipes;
 mod processes;
 mod project;

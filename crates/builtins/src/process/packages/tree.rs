@@ -257,3 +257,90 @@ fn remove_old(path: &Path) -> io::Result<()> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixture {
+        root: tempfile::TempDir,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            for folder in ["project/web", "one", "two", "three"] {
+                fs::create_dir_all(root.path().join(folder)).unwrap();
+            }
+            Self { root }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.root.path().join(name)
+        }
+
+        fn project(&self) -> Directory {
+            Directory::open(&self.path("project")).unwrap()
+        }
+
+        fn original(&self) -> OriginalTree {
+            let web = RelativePath::new("web").unwrap();
+            OriginalTree::open(&self.project(), &web, "packages").unwrap()
+        }
+
+        /// A tree with one more file, made in a directory of its own.
+        fn prepared(&self, name: &str, original: &OriginalTree) -> PreparedTree {
+            fs::write(self.path(name).join("content"), name).unwrap();
+            let kind = LayerChangeKind::Write {
+                content: self.path(name).join("content"),
+                bytes: name.len() as u64,
+                executable: false,
+            };
+            let path = PathBuf::from(format!("web/packages/{name}"));
+            let change = LayerChange { path, kind, before: tgp_jail::Before::Nothing };
+            let web = RelativePath::new("web").unwrap();
+            let tree = PackageTree::new(&web, "packages", vec![change]).unwrap();
+            tree.prepare(&self.project(), &self.path(name), &[], original).unwrap()
+        }
+
+        fn installed(&self) -> Vec<String> {
+            let entries = fs::read_dir(self.path("project/web/packages")).unwrap();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    #[test]
+    fn bug_two_installations_at_a_time_lost_the_packages_of_one() {
+        let fixture = Fixture::new();
+        // Both find no packages.
+        let (first, second) = (fixture.original(), fixture.original());
+        let one = fixture.prepared("one", &first);
+        let two = fixture.prepared("two", &second);
+        one.require(&first).unwrap();
+        one.put(&first).unwrap();
+        assert_eq!(two.require(&second).unwrap_err().code, Code::Conflict);
+        assert!(two.put(&second).is_err());
+        assert_eq!(fixture.installed(), ["one"]);
+        // Both find the packages of the first.
+        let (first, second) = (fixture.original(), fixture.original());
+        let two = fixture.prepared("two", &first);
+        let three = fixture.prepared("three", &second);
+        three.require(&second).unwrap();
+        three.put(&second).unwrap();
+        assert_eq!(two.require(&first).unwrap_err().code, Code::Conflict);
+        assert!(two.put(&first).is_err());
+        assert_eq!(fixture.installed(), ["one", "three"]);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_packages_is_refused() {
+        let fixture = Fixture::new();
+        symlink("/", fixture.path("project/web/packages")).unwrap();
+        let web = RelativePath::new("web").unwrap();
+        let refused = OriginalTree::open(&fixture.project(), &web, "packages").err().unwrap();
+        assert_eq!(refused.code, Code::Security);
+    }
+}
