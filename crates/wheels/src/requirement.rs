@@ -74,6 +74,12 @@ impl Requirement {
         &self.versions
     }
 
+    /// Whether it holds on some machines only.
+    #[must_use]
+    pub fn has_marker(&self) -> bool {
+        self.marker.is_some()
+    }
+
     /// The same with a lowest version, where it names none.
     #[must_use]
     pub fn at_least(mut self, version: Version) -> Self {

@@ -56,6 +56,8 @@ pub struct ProcessOptions {
     pub cargo_home: Option<PathBuf>,
     /// Variables that name the certificates of this machine's own authorities, for programs with the network.
     pub certificates: Vec<(String, String)>,
+    /// Variables that name the index of Python packages that the user has chosen.
+    pub package_index: Vec<(String, String)>,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,
 }
@@ -109,6 +111,7 @@ fn test_options(
         package_downloads: None,
         cargo_home: Some(cargo_home.to_owned()),
         certificates: Vec::new(),
+        package_index: Vec::new(),
         test_command: None,
     }
 }

@@ -8,7 +8,7 @@ use tgp_policy::Protections;
 use tgp_router::Workspace;
 
 use super::policy::policy_settings;
-use super::{credentials, usable_cache};
+use super::{credentials, package_index, usable_cache};
 use crate::boot::{BootContext, BootOptions, Environment};
 
 /// What commands get.
@@ -44,6 +44,7 @@ pub(crate) fn process_options(
         package_downloads: downloads,
         cargo_home,
         certificates: certificates(&options.environment),
+        package_index: package_index::variables(&options.environment, &ground.project),
         readable,
         caps: ProcessCaps {
             memory_bytes: config.memory_bytes,
