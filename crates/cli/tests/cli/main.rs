@@ -32,6 +32,7 @@ mod memory;
 mod next_steps;
 mod packages;
 mod packages_cargo;
+mod packages_python;
 mod pipes;
 mod processes;
 mod project;
