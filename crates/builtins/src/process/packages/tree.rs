@@ -269,7 +269,7 @@ mod tests {
     impl Fixture {
         fn new() -> Self {
             let root = tempfile::tempdir().unwrap();
-            for folder in ["project/web", "one", "two", "three"] {
+            for folder in ["project/web", "one", "two", "three", "four"] {
                 fs::create_dir_all(root.path().join(folder)).unwrap();
             }
             Self { root }
@@ -326,12 +326,12 @@ mod tests {
         assert_eq!(fixture.installed(), ["one"]);
         // Both find the packages of the first.
         let (first, second) = (fixture.original(), fixture.original());
-        let two = fixture.prepared("two", &first);
+        let four = fixture.prepared("four", &first);
         let three = fixture.prepared("three", &second);
         three.require(&second).unwrap();
         three.put(&second).unwrap();
-        assert_eq!(two.require(&first).unwrap_err().code, Code::Conflict);
-        assert!(two.put(&first).is_err());
+        assert_eq!(four.require(&first).unwrap_err().code, Code::Conflict);
+        assert!(four.put(&first).is_err());
         assert_eq!(fixture.installed(), ["one", "three"]);
     }
 
