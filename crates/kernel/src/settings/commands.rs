@@ -22,8 +22,9 @@ pub(crate) fn process_options(
     let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
     let cargo_home = cargo_home(&options.environment, home.as_deref());
     // An installation of packages makes the registry where there is none, for the next command to see.
-    let registry = cargo_home.as_ref().map(|home| real_place(&home.join("registry")));
-    readable.retain(|path| path.exists() || registry.as_ref() == Some(path));
+    let is_registry =
+        |path: &Path| cargo_home.as_ref().is_some_and(|home| real_place(&home.join("registry")) == path);
+    readable.retain(|path| path.exists() || is_registry(path));
     let cache = usable_cache(options.cache_directory.clone(), &ground.project);
     let (caches, downloads) =
         (cache.as_ref().map(|cache| cache.join("tests")), cache.map(|cache| cache.join("packages")));
