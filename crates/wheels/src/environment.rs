@@ -19,6 +19,8 @@ const MAX_SETTINGS_BYTES: u64 = 64 << 10;
 const MAX_ENTRIES: usize = 20_000;
 /// Bytes of the lists of files of all distributions.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
+/// Rows of these lists: each takes much more memory than its bytes.
+const MAX_RECORD_ROWS: usize = 500_000;
 const MAX_DISTRIBUTIONS: usize = 2000;
 
 /// An existing environment. Nothing in it is executed, and no link in it is followed.
@@ -79,7 +81,7 @@ impl Environment {
     fn read_distributions(&mut self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let site_packages =
             self.root.descend(&RelativePath::new(self.layout.site_packages()).map_err(FsError::from)?)?;
-        let mut bytes = 0;
+        let (mut bytes, mut rows) = (0, 0);
         for entry in site_packages.entries(MAX_ENTRIES)? {
             if stop() {
                 return Err(EnvironmentError::Stopped);
@@ -100,6 +102,11 @@ impl Environment {
                 return Err(EnvironmentError::Limit { what, limit: MAX_RECORD_BYTES });
             }
             let record = record::parse(&record).unwrap_or_default();
+            rows += record.len();
+            if rows > MAX_RECORD_ROWS {
+                let what = "the number of installed files";
+                return Err(EnvironmentError::Limit { what, limit: MAX_RECORD_ROWS as u64 });
+            }
             let site_packages = self.layout.site_packages();
             let inside =
                 |(path, checksum): (String, _)| Some((in_environment(&path, site_packages)?, checksum));

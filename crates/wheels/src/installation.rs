@@ -11,6 +11,8 @@ use crate::layout::Layout;
 use crate::removal::{self, Removal};
 use crate::{EnvironmentError, InstallError, InstalledDistribution, Name, Wheel};
 
+/// Longest line of the list of packages that is taken over.
+const MAX_LINE: usize = 1000;
 /// Longest first line that every system reads.
 const MAX_FIRST_LINE: usize = 120;
 
@@ -166,7 +168,12 @@ fn list_of(
     let old = environment.map(|environment| environment.list.as_str()).unwrap_or_default();
     let line = |one: &&InstalledDistribution| {
         let start = format!("{}=={}", one.name, one.version);
-        let is_same = |line: &&str| line.split(' ').next() == Some(start.as_str());
+        // The list may be a file of a repository that was cloned: only what the kernel may have written is shown.
+        let is_same = |line: &&str| {
+            line.split(' ').next() == Some(start.as_str())
+                && line.len() <= MAX_LINE
+                && line.chars().all(|letter| matches!(letter, ' '..='~'))
+        };
         let text = old.lines().find(is_same).unwrap_or(&start);
         (one.name.to_string(), format!("{text}\n"))
     };

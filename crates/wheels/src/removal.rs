@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tgp_contract::{EntryKind, FsError, RelativePath};
 use tgp_fs::Directory;
 
+use crate::archive::MAX_ENTRY_BYTES;
 use crate::environment::open;
 use crate::layout::{LIST, SETTINGS, is_of_environment};
 use crate::wheel::copy;
@@ -13,6 +14,8 @@ use crate::{Environment, EnvironmentError, InstalledDistribution, WheelError};
 /// Files and directories of one `.dist-info`.
 const MAX_ENTRIES: usize = 5000;
 const MAX_DEPTH: usize = 8;
+/// Files that are removed.
+const MAX_FILES: usize = 500_000;
 
 /// Paths that are removed, relative to the environment.
 #[derive(Default)]
@@ -92,6 +95,10 @@ fn has_content(
         Err(EnvironmentError::Files(FsError::Security { .. } | FsError::IsDirectory(_))) => return Ok(false),
         Err(error) => return Err(error),
     };
+    // No package brings a larger file, so it is not one of a package, whatever the list says.
+    if file.metadata().is_ok_and(|metadata| metadata.len() > MAX_ENTRY_BYTES) {
+        return Ok(false);
+    }
     match copy(file, &mut std::io::sink(), stop) {
         Ok((found, _)) => Ok(found == *checksum),
         Err(WheelError::Stopped) => Err(EnvironmentError::Stopped),
@@ -173,6 +180,10 @@ fn whole(
         }
     }
     removal.directories.insert(place.to_owned());
+    if removal.files.len() > MAX_FILES {
+        let what = "the number of files that are removed";
+        return Err(EnvironmentError::Limit { what, limit: MAX_FILES as u64 });
+    }
     Ok(())
 }
 

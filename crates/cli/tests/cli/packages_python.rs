@@ -156,6 +156,14 @@ fn lists_of_requirements_are_followed_and_made() {
         return;
     }
     let Some(project) = python_project() else { return };
+    // Python and pip read nothing of the project.
+    for name in ["pip.py", "json.py", "sitecustomize.py", "usercustomize.py", "pip/__init__.py"] {
+        project.write(name, "raise SystemExit(9)\n");
+    }
+    for name in ["pip.conf", "pip.ini", ".config/pip/pip.conf"] {
+        project.write(name, "[global]\nindex-url = https://packages.example.com/simple\n");
+    }
+    project.write(".python-version", "2.0.0\n");
     // Extras are named with spaces as people write them.
     let done = install(&project, &json!({ "packages": ["idna[all, flake8]==3.7"] }), &["--yes", "--dry-run"]);
     assert!(done.stdout.contains("idna[all,flake8]==3.7"), "{done:?}");
@@ -190,6 +198,21 @@ fn bug_a_package_with_sources_only_was_built() {
     let refused = install(&project, &json!({ "packages": ["six"] }), &["--yes"]);
     assert!(refused.stdout.contains("the project needs Python >=99"), "{refused:?}");
     assert!(!project.file(".venv").exists() && !project.file("requirements.txt").exists());
+}
+
+#[test]
+fn bug_a_package_took_the_name_of_the_project() {
+    if !has_index() {
+        return;
+    }
+    let Some(project) = python_project() else { return };
+    let manifest =
+        MANIFEST.replace("\"shop\"", "\"Six\"").replace("[]", "[\"python-dateutil==2.9.0.post0\"]");
+    project.write("pyproject.toml", &manifest);
+    let refused = install(&project, &json!({}), &["--yes"]);
+    assert!(refused.stdout.contains("ESECURITY"), "{refused:?}");
+    assert!(refused.stdout.contains("has the name of this project"), "{refused:?}");
+    assert!(!project.file(".venv").exists() && project.read("pyproject.toml") == manifest);
 }
 
 #[test]

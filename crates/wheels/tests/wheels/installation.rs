@@ -439,3 +439,35 @@ fn programs_start_also_in_a_directory_with_spaces() {
         assert!(plan(bad).is_err(), "{bad}");
     }
 }
+
+/// An environment may be a part of a repository that was cloned.
+#[test]
+fn bug_an_environment_of_a_stranger_took_gigabytes() {
+    let place = Place::new();
+    place.install(&[shop("1.0")]);
+    // A file with holes is as long as the list says, and takes no room.
+    let large = place.path(SITE).join("shop/large.bin");
+    fs::File::create(&large).unwrap().set_len(1 << 40).unwrap();
+    let record = place.path(SITE).join("shop-1.0.dist-info/RECORD");
+    let rows = fs::read_to_string(&record).unwrap();
+    fs::write(&record, format!("{rows}shop/large.bin,sha256={},1\n", "A".repeat(43))).unwrap();
+    // Of the list of packages only what the kernel may have written is shown again.
+    let list = place.read("packages.txt");
+    fs::write(place.path("packages.txt"), format!("other==1.0 \u{1b}[2J\n{list}")).unwrap();
+    place.install(&[Builder::new("other", "1.0").file("other.py", "")]);
+    let plan = place.install(&[shop("2.0")]);
+    assert!(large.exists() && !plan.after.contains('\u{1b}'), "{}", plan.after);
+    for at in 0..20 {
+        let folder = place.path(SITE).join(format!("many{at}-1.0.dist-info"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("METADATA"), format!("Name: many{at}\nVersion: 1.0\n\n")).unwrap();
+        fs::write(
+            folder.join("RECORD"),
+            (0..39_000).map(|row| format!("m{at}/{row},,\n")).collect::<String>(),
+        )
+        .unwrap();
+    }
+    let root = Directory::open(&place.root()).unwrap();
+    let error = Environment::read(root, &|| false).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("number of installed files"), "{error}");
+}

@@ -8,7 +8,11 @@ import json
 import os
 import re
 import runpy
+import signal
 import sys
+
+# Seconds for the attempt to keep installed packages: pip tries version after version of a package that does not fit to them.
+PATIENCE = 240
 
 WRONG_PYTHON = 65
 NO_PIP = 66
@@ -132,6 +136,7 @@ def main():
         "--requirement=" + os.path.join(place, "requirements.txt"),
     ]
     if mode == "constrained":
+        signal.alarm(PATIENCE)
         sys.argv.append("--constraint=" + os.path.join(place, "constraints.txt"))
     try:
         runpy.run_module("pip", run_name="__main__", alter_sys=True)
