@@ -15,6 +15,7 @@ pub const RULES: &str = "version: 1
 rules:
   - {id: npm, effect: allow, tools: [package_install], where: {path: package.json}}
   - {id: cargo, effect: allow, tools: [package_install], where: {path: \"**/Cargo.toml\"}}
+  - {id: python, effect: allow, tools: [package_install], where: {path: \"**/pyproject.toml\"}}
 ";
 
 /// The longest that the index is waited for.

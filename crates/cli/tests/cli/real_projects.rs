@@ -239,7 +239,11 @@ fn pytest_in_an_environment_of_the_project() {
         ),
         moved: ("shop/util.py", "shop/money.py"),
         names_it: Some(("shop/slug.py", "shop.util", "shop.money")),
-        dependency: None,
+        dependency: Some((
+            "python3",
+            &["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "six==1.17.0"],
+            r#"{"manager": "pip", "packages": ["six==1.17.0"]}"#,
+        )),
         packages: Some(("venv", ".venv")),
     });
 }
