@@ -110,7 +110,7 @@ fn read(directory: &RelativePath, files: &ProjectFiles) -> Result<Manifest, Tool
     let parsed = std::str::from_utf8(&text).map_err(|_| "is not text".to_owned());
     let parsed = parsed.and_then(|text| toml::from_str(text).map_err(|error| error.message().to_owned()));
     parsed.map_err(|why| {
-        ToolError::new(Code::Validation, format!("`{path}` is no manifest of cargo: {why}"))
+        ToolError::new(Code::Validation, format!("`{path}` cannot be read as a manifest of cargo: {why}"))
             .detail("path", path.as_str())
             .help("correct the manifest first; nothing was installed")
     })

@@ -187,8 +187,9 @@ impl Registry {
         }
         let stem = package.file_stem();
         let name = format!("{stem}.crate");
-        let refused =
-            |error: io::Error| unusable(Path::new(&name), &format!("is no archive of the index: {error}"));
+        let refused = |error: io::Error| {
+            unusable(Path::new(&name), &format!("is not an archive of the index: {error}"))
+        };
         let opened = if has_archive {
             open_plain(&self.part("cache", &index).join(&name)).ok()
         } else {

@@ -1,3 +1,5 @@
+//! cargo: its arguments and errors, and what comes into the registry of a user.
+
 use std::fs;
 
 use tgp_contract::canonical;
