@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::sources::{parsed, rust_files};
 
 /// Each crate's folder and layer. A crate imports only from layers below its own.
-const LAYERS: [(&str, u32); 31] = [
+const LAYERS: [(&str, u32); 32] = [
     ("contract", 0),
     ("fs", 0),
     ("text", 0),
@@ -36,6 +36,7 @@ const LAYERS: [(&str, u32); 31] = [
     ("chronicle", 1),
     ("graph", 1),
     ("graph-bolt", 1),
+    ("wheels", 1),
     ("router", 2),
     ("tool-runtime", 2),
     ("builtins", 2),

@@ -62,6 +62,13 @@ pub trait Gate: Send + Sync {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
+    /// Judges the files of packages that a running call puts in place. They are the targets of the request, and the directory
+    /// that they are in was judged by [`Gate::judge_changes`]. Packages come from an index, so what a name usually means in a
+    /// project does not count: a gate asks only what people have said of such paths.
+    async fn judge_packages(&self, request: GateRequest<'_>) -> Verdict {
+        self.judge_changes(request).await
+    }
+
     /// Judges changes of files that run later, outside of any jail: hooks, pipelines, task lists, the next agent's
     /// instructions. They are the targets of the request. Where the verdict is to ask, a person has to see the change
     /// itself, whatever was agreed to beforehand.

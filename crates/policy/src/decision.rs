@@ -61,6 +61,12 @@ impl PolicyDecision {
         Self { is_default: true, ..Self::new(effect, rule, reason) }
     }
 
+    /// Of a file of a package that no rule names: its directory was judged.
+    #[must_use]
+    pub fn unnamed() -> Self {
+        Self::by_default(RuleEffect::Allow, "none", "no rule names it")
+    }
+
     /// The stricter of two; of two equals the first.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {

@@ -385,9 +385,10 @@ pub fn runs_later(path: &RelativePath, before: Option<&[u8]>, after: Option<&[u8
 }
 
 /// Whether a glob of a rule names the file: a part of the glob without any wildcard is, letter by letter, the part of the
-/// path by which the file is known.
+/// path by which the file is known. A file that no table lists is known by its own name.
 pub(crate) fn names(glob: &str, path: &RelativePath) -> bool {
-    let Some((at, _)) = counted(path) else { return false };
+    let last = path.parts().count().saturating_sub(1);
+    let at = counted(path).map_or(last, |(at, _)| at);
     path.parts().nth(at).is_some_and(|known| glob.split('/').any(|part| part == known))
 }
 

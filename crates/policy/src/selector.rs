@@ -172,11 +172,11 @@ impl Selector {
         }
     }
 
-    /// Whether it means the call and names every file of it that runs later: a glob such as `**` fits them all, and
-    /// its author did not think of these.
+    /// Whether it means the call and names every file of it, all of which run later: a glob such as `**` fits them all, and
+    /// its author did not think of these. Whether a file runs later is the caller's knowledge: what a manager of packages
+    /// installs from is such a file by the call, and not by its name.
     pub(crate) fn names_what_runs_later(&self, call: &Prepared<'_>) -> bool {
-        let files = call.question.targets.iter().filter_map(Target::file).zip(&call.files);
-        let mut later = files.filter(|((_, path, _), _)| runs_later::may_run_later(path)).peekable();
+        let mut later = call.question.targets.iter().filter_map(Target::file).zip(&call.files).peekable();
         later.peek().is_some()
             && matches!(self.test(call, MatchBias::Permitting), Test::Match { .. })
             && later.all(|((_, path, _), file)| self.paths.iter().any(|matcher| matcher.names(file, path)))

@@ -16,6 +16,7 @@ use tgp_contract::{
 use tgp_jail::{LayerChange, LayerChangeKind, OverlayLayer};
 
 use super::command_runner::CommandRunner;
+use super::installed::Installed;
 use super::protected_paths::CHRONICLE_RULE;
 use tgp_router::Workspace;
 use tgp_router::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
@@ -36,33 +37,6 @@ pub(super) struct Changes {
     left_out: Vec<RelativePath>,
     /// Packages, which are put in place by themselves.
     installed: Option<Installed>,
-}
-
-/// What an installation puts in place beside the changes of files: a person sees it, whatever was agreed to beforehand.
-#[derive(Clone)]
-pub(super) struct Installed {
-    /// The file that a rule names to allow it.
-    pub(super) manifest: RelativePath,
-    /// The list of installed packages, before and after.
-    pub(super) list: RelativePath,
-    pub(super) before: Option<Vec<u8>>,
-    pub(super) after: Option<Vec<u8>>,
-}
-
-impl Installed {
-    fn target(path: &RelativePath) -> Target {
-        Target::File { root: Root::Project, path: path.clone(), access: Access::Write }
-    }
-
-    fn shown(&self) -> FileDiff {
-        FileDiff {
-            root: Root::Project,
-            path: self.list.clone(),
-            before: self.before.as_deref().map(Arc::from),
-            after: self.after.as_deref().map(Arc::from),
-            executable: None,
-        }
-    }
 }
 
 /// One changed file. Copies share the contents.
@@ -113,10 +87,6 @@ impl Changes {
     /// Has a person see what is installed together with the changes.
     pub(super) fn install(&mut self, installed: Installed) {
         self.installed = Some(installed);
-    }
-
-    pub(super) fn installed(&self) -> Option<&Installed> {
-        self.installed.as_ref()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -265,12 +235,14 @@ impl Changes {
         workspace.grow(context, added, removed as u64)
     }
 
-    /// Has every change judged, and applies them together.
+    /// Has every change judged, and applies them together. `last_look` can refuse that when everything is judged, right before
+    /// the first file is written.
     pub(super) async fn apply(
         self,
         invocation: Invocation<'_>,
         yard: &CommandRunner,
         started: SystemTime,
+        last_look: impl FnOnce() -> Result<(), ToolError> + Send + 'static,
     ) -> Result<Vec<FileEffect>, ToolError> {
         let agreement = self.judge(invocation).await?;
         let files = invocation.workspace.project_files();
@@ -290,6 +262,7 @@ impl Changes {
                     })?;
                 }
                 growth = Some(self.grow(&workspace, &context, &files)?);
+                last_look()?;
                 point.commit()
             })?;
             if let Some(growth) = growth {
@@ -349,7 +322,7 @@ impl Changes {
                 ..CommandChange::default()
             }
         };
-        self.files.iter().map(preview).collect()
+        self.files.iter().map(preview).chain(self.installed.iter().map(Installed::preview)).collect()
     }
 }
 

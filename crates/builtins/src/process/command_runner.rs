@@ -168,6 +168,11 @@ impl CommandRunner {
         order.arguments = vec!["-c".into(), wanted.command.into()];
         order.directory = PathBuf::from(wanted.directory.as_str());
         order.environment.clone_from(&options.environment);
+        // An installation may have made it since the kernel started.
+        let has_home = options.environment.iter().any(|(name, _)| name == "CARGO_HOME");
+        if let Some(home) = options.cargo_home.as_ref().filter(|home| !has_home && home.is_dir()) {
+            order.environment.push(("CARGO_HOME".to_owned(), home.display().to_string()));
+        }
         order.environment.extend(wanted.environment);
         order.hidden = protected.hidden;
         order.read_only = protected.read_only;
@@ -203,25 +208,52 @@ impl CommandRunner {
     }
 }
 
-/// What a tool prints of itself when it needs the network to install or download something.
-const NEEDS_NETWORK: [(&str, &str); 8] = [
-    ("code ENOTCACHED", "npm or npx wants a package that is not installed"),
-    ("ERR_PNPM_NO_OFFLINE_", "pnpm wants a package that is not installed"),
-    ("No matching distribution found for", "pip wants a package that is not installed"),
-    ("network was disabled", "uv wants a package that is not installed"),
-    ("but --offline was specified", "cargo wants a crate that was not downloaded"),
-    ("because --offline was specified", "cargo wants a crate that was not downloaded"),
-    ("you may want to run without the --offline flag", "cargo wants a crate that was not downloaded"),
-    ("module lookup disabled by GOPROXY=off", "go wants a module that was not downloaded"),
+/// What a tool prints of itself when it needs the network to install or download something, and how `package_install` names its
+/// manager.
+const NEEDS_NETWORK: [(&str, &str, Option<&str>); 8] = [
+    ("code ENOTCACHED", "npm or npx wants a package that is not installed", Some("npm")),
+    ("ERR_PNPM_NO_OFFLINE_", "pnpm wants a package that is not installed", None),
+    ("No matching distribution found for", "pip wants a package that is not installed", Some("pip")),
+    ("network was disabled", "uv wants a package that is not installed", None),
+    ("but --offline was specified", "cargo wants a crate that was not downloaded", Some("cargo")),
+    ("because --offline was specified", "cargo wants a crate that was not downloaded", Some("cargo")),
+    (
+        "you may want to run without the --offline flag",
+        "cargo wants a crate that was not downloaded",
+        Some("cargo"),
+    ),
+    ("module lookup disabled by GOPROXY=off", "go wants a module that was not downloaded", None),
 ];
 
-/// What a command without network that failed lacks, by what it printed.
-pub(super) fn missing_tool(exit_code: Option<i32>, stdout: &str, stderr: &str) -> Option<&'static str> {
-    if exit_code.is_none_or(|code| code == 0) {
-        return None;
+/// What a command without network lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MissingPackage {
+    pub(super) what: &'static str,
+    manager: Option<&'static str>,
+}
+
+impl MissingPackage {
+    /// What a command without network that failed lacks, by what it printed.
+    pub(super) fn of(exit_code: Option<i32>, stdout: &str, stderr: &str) -> Option<Self> {
+        if exit_code.is_none_or(|code| code == 0) {
+            return None;
+        }
+        let printed = |text: &str| stderr.contains(text) || stdout.contains(text);
+        let found = NEEDS_NETWORK.iter().find(|(text, ..)| printed(text));
+        found.map(|(_, what, manager)| Self { what, manager: *manager })
     }
-    let what = NEEDS_NETWORK.iter().find(|(text, _)| stderr.contains(text) || stdout.contains(text));
-    what.map(|(_, what)| *what)
+
+    /// How it comes to be there.
+    pub(super) fn advice(self) -> String {
+        match self.manager {
+            Some(manager) => {
+                format!(
+                    "install it with `package_install` (`manager`: `{manager}`), or ask the user to install it"
+                )
+            }
+            None => "ask the user to install it".to_owned(),
+        }
+    }
 }
 
 /// A directory on the way to which nothing is a link.

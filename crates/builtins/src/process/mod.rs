@@ -2,6 +2,7 @@
 
 mod apply;
 mod command_runner;
+mod installed;
 mod packages;
 mod protected_paths;
 mod shell_exec;
@@ -51,8 +52,12 @@ pub struct ProcessOptions {
     pub test_caches: Option<PathBuf>,
     /// Where an installation of packages keeps what it downloads until it ends, outside the project; without it none is made.
     pub package_downloads: Option<PathBuf>,
+    /// Where the user's cargo keeps its registry, whether or not it is there yet.
+    pub cargo_home: Option<PathBuf>,
     /// Variables that name the certificates of this machine's own authorities, for programs with the network.
     pub certificates: Vec<(String, String)>,
+    /// Variables that name the index of Python packages that the user has chosen.
+    pub package_index: Vec<(String, String)>,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,
 }
@@ -82,4 +87,31 @@ pub fn process_tools(
         typed(packages::PackageInstall(Arc::clone(&yard)))?,
         typed(test_run::TestRunTool { yard, state: Arc::clone(state) })?,
     ])
+}
+
+/// Options for a test that runs no command.
+#[cfg(test)]
+fn test_options(
+    project: &std::path::Path,
+    cargo_home: &std::path::Path,
+    readable: Vec<PathBuf>,
+) -> ProcessOptions {
+    ProcessOptions {
+        project: project.to_owned(),
+        tool_root: project.join(".tgp"),
+        scratch: project.with_extension("scratch"),
+        protections: Protections::new(&tgp_policy::PolicySettings::default()),
+        direct: Vec::new(),
+        readable,
+        secrets: Vec::new(),
+        environment: Vec::new(),
+        caps: ProcessCaps::default(),
+        entries: 1_000,
+        test_caches: None,
+        package_downloads: None,
+        cargo_home: Some(cargo_home.to_owned()),
+        certificates: Vec::new(),
+        package_index: Vec::new(),
+        test_command: None,
+    }
 }

@@ -10,7 +10,7 @@ use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Targ
 use tgp_jail::{Captured, CommandExit, Exit, Template};
 
 use super::apply::{Changes, CommandChange};
-use super::command_runner::{CommandRequest, CommandRunner, Network, missing_tool};
+use super::command_runner::{CommandRequest, CommandRunner, MissingPackage, Network};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 /// The longest command line; longer ones are scripts, and belong into a file.
@@ -196,11 +196,10 @@ impl ShellExec {
         let finished = self.0.run(wanted).await?;
         let mut output = command_output(&finished);
         if !args.network {
-            let missing = missing_tool(output.exit_code, &output.stdout, &output.stderr);
-            output.help = missing.map(|what| {
-                format!(
-                    "{what}, and this command has no network; ask the user to install it, or set `network`"
-                )
+            let missing = MissingPackage::of(output.exit_code, &output.stdout, &output.stderr);
+            output.help = missing.map(|missing| {
+                let (what, advice) = (missing.what, missing.advice());
+                format!("{what}, and this command has no network; {advice}, or set `network`")
             });
         }
         output.help = output.help.take().or_else(|| git_write_help(&output));
@@ -231,7 +230,7 @@ impl ShellExec {
                 result.changes = Some(changes.summary());
                 result.applied = Some(counts);
                 if counts {
-                    let applied = changes.apply(invocation, &self.0, started).await;
+                    let applied = changes.apply(invocation, &self.0, started, || Ok(())).await;
                     effects = applied.map_err(|error| with_output(error, &result.output))?;
                 }
             }

@@ -9,7 +9,7 @@ use tgp_contract::{Code, FileFilter, RelativePath, ToolError, background};
 use tgp_jail::{CacheAccess, CacheMount, CommandExit, Template};
 use tgp_text::{head, tail};
 
-use super::command_runner::{CommandRequest, Network, missing_tool};
+use super::command_runner::{CommandRequest, MissingPackage, Network};
 use super::shell_exec::{CommandEnd, CommandOutput, StreamBytes, command_output, exit_code};
 use super::test_cache::{self, OpenCache};
 use super::test_run::TestRunTool;
@@ -203,8 +203,8 @@ fn ran(selected: &SelectedRunner, command: String, finished: &CommandExit, time:
     let mut output = command_output(finished);
     let code = exit_code(finished);
     let counts = read_counts(runner, code, &output.stdout, &output.stderr);
-    let missing = missing_tool(output.exit_code, &output.stdout, &output.stderr)
-        .map(|what| format!("{what}, and test runs have no network; ask the user to install it"))
+    let missing = MissingPackage::of(output.exit_code, &output.stdout, &output.stderr)
+        .map(|missing| format!("{}, and test runs have no network; {}", missing.what, missing.advice()))
         .or_else(|| runner.not_installed(&output.stdout, &output.stderr).filter(|_| code != Some(0)));
     let distrusted = runner.distrusted().map(ToString::to_string);
     output.help = missing.clone().or_else(|| distrusted.clone().filter(|_| code == Some(COMMAND_NOT_FOUND)));

@@ -68,16 +68,52 @@ fn show(result: &UndoResult, printer: &Printer) {
     }
     for effect in &result.not_undone {
         let calls = count(usize::try_from(effect.calls).unwrap_or(usize::MAX), "call");
-        let help = next_step(&effect.kind).map(|step| format!("; {step}")).unwrap_or_default();
+        let help =
+            next_step(&effect.kind, &result.changes).map(|step| format!("; {step}")).unwrap_or_default();
         printer.warn(&format!("not undone: {} ({calls} of the session){help}", visible(&effect.kind)));
     }
 }
 
 /// How a person brings an effect in line with the files that were put back.
-fn next_step(kind: &str) -> Option<&'static str> {
-    (kind == "installed packages").then_some(
-        "run `tgp call package_install '{}' --yes` to install what the manifest names now (package_install without packages)",
-    )
+fn next_step(kind: &str, changes: &[UndoneFile]) -> Option<String> {
+    if kind != "installed packages" {
+        return None;
+    }
+    let mut calls: Vec<String> = changes.iter().filter_map(installation).collect();
+    calls.sort();
+    calls.dedup();
+    if calls.is_empty() {
+        calls.push(json!({}).to_string());
+    }
+    let lines: Vec<String> =
+        calls.iter().map(|call| format!("`tgp call package_install '{call}' --yes`")).collect();
+    Some(format!(
+        "run {} to install what the manifest names now (package_install without packages)",
+        lines.join(" and ")
+    ))
+}
+
+/// The arguments that install what a manifest lists; none for another file.
+fn installation(file: &UndoneFile) -> Option<String> {
+    let manager = match file.path.name()? {
+        "package.json" | "package-lock.json" => None,
+        "pyproject.toml" | "requirements.txt" | "requirements-dev.txt" => Some("pip"),
+        "Cargo.toml" => Some("cargo"),
+        _ => return None,
+    };
+    let mut arguments = serde_json::Map::new();
+    if let Some(manager) = manager {
+        arguments.insert("manager".to_owned(), json!(manager));
+    }
+    let directory = file.path.parent();
+    // In a line for a shell: a name with a quote is left to the person.
+    if directory.as_str().contains(['\'', '\\']) || visible(directory.as_str()) != directory.as_str() {
+        return None;
+    }
+    if !directory.is_root() {
+        arguments.insert("directory".to_owned(), json!(directory.as_str()));
+    }
+    Some(serde_json::Value::Object(arguments).to_string())
 }
 
 fn words(file: &UndoneFile, dry_run: bool) -> &'static str {

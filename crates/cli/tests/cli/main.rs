@@ -31,6 +31,8 @@ mod mcp_hosts;
 mod memory;
 mod next_steps;
 mod packages;
+mod packages_cargo;
+mod packages_python;
 mod pipes;
 mod processes;
 mod project;

@@ -7,18 +7,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::packages_cargo::with_home;
 use crate::project::{Project, Ran};
 
 /// A person's rule for packages. `--yes` does not cover them, so the rule names the manifest.
 pub const RULES: &str = "version: 1
 rules:
   - {id: npm, effect: allow, tools: [package_install], where: {path: package.json}}
+  - {id: cargo, effect: allow, tools: [package_install], where: {path: \"**/Cargo.toml\"}}
+  - {id: python, effect: allow, tools: [package_install], where: {path: \"**/pyproject.toml\"}}
 ";
 
 /// The longest that the index is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn can_jail() -> bool {
+pub fn can_jail() -> bool {
     let complete = tgp::sandbox::process_support().complete();
     if !complete {
         println!("skipped: commands cannot be jailed here");
@@ -56,8 +59,12 @@ pub fn reaches(manager: &str, arguments: &[&str]) -> bool {
     false
 }
 
-/// Toolchains live in the home of the user who runs the tests, and the certificates of its network are named by variables.
+/// Toolchains live in the home of the user who runs the tests, and the certificates of its network are named by variables. A project
+/// whose user has a home of cargo keeps to that.
 pub fn run(project: &Project, arguments: &[&str]) -> Ran {
+    if project.path("home/.cargo").exists() {
+        return with_home(project, project.command(arguments));
+    }
     let mut command = project.command(arguments);
     if let Some(home) = std::env::var_os("HOME") {
         command.env("HOME", home);
@@ -98,7 +105,10 @@ fn a_package_is_installed_after_the_change_of_the_manifest_was_agreed_to() {
     project.write("tgp.policy.yaml", RULES);
     let shown = install(&project, &wanted, &["--yes", "--dry-run"]).expect_code(0).document();
     assert_eq!(shown["data"]["installed"], json!(["left-pad@1.3.0"]));
+    let changes = shown["data"]["changes"].as_array().unwrap();
     assert!(shown["data"]["changes"].to_string().contains("+    \\\"left-pad\\\""), "{shown}");
+    let list = changes.iter().find(|change| change["path"] == "node_modules/.package-lock.json");
+    assert!(list.is_some_and(|list| list["diff"].as_str().unwrap().contains("left-pad")), "{shown}");
     assert!(!project.file("node_modules").exists());
 
     let done = install(&project, &wanted, &["--yes"]).expect_code(0).document();
@@ -309,6 +319,71 @@ fn bug_a_tree_that_waits_for_its_place_locked_the_project() {
     std::os::unix::fs::symlink("..", project.file(".tgp/.state/packages")).unwrap();
     let refused = run(&project, &["call", "fs_read", r#"{"path": "package.json"}"#]);
     assert!(refused.stdout.contains("ESECURITY") || refused.stderr.contains("ESECURITY"), "{refused:?}");
+}
+
+/// A rule about something else made every file of the packages be judged by the built-in rules, and the certificates of a
+/// package were refused as secrets.
+#[test]
+fn bug_a_package_with_certificates_was_refused_because_of_an_unrelated_rule() {
+    if !can_jail() || !reaches("npm", &["view", "public-encrypt@4.0.3", "version"]) {
+        return;
+    }
+    let project = npm_project();
+    let unrelated = "  - {id: docs, effect: deny, tools: '*', where: {path: '**/secret-plans.md'}}\n";
+    project.write("tgp.policy.yaml", &format!("{RULES}{unrelated}"));
+    let wanted = json!({ "packages": ["public-encrypt@4.0.3"] });
+    install(&project, &wanted, &["--yes"]).expect_code(0);
+    let shipped = "node_modules/public-encrypt/test/test_cert.pem";
+    assert!(project.file(shipped).is_file());
+    // Reading it stays what it was.
+    let read = json!({ "path": shipped }).to_string();
+    let refused = run(&project, &["call", "fs_read", &read]).expect_code(3);
+    assert!(refused.stdout.contains("builtin/credentials"), "{refused:?}");
+    // A person's own rule about such files is theirs.
+    std::fs::remove_dir_all(project.file("node_modules")).unwrap();
+    let own = "  - {id: no-keys, effect: deny, tools: '*', where: {path: 'node_modules/**/*.pem'}}\n";
+    project.write("tgp.policy.yaml", &format!("{RULES}{own}"));
+    let refused = install(&project, &json!({}), &["--yes"]).expect_code(3);
+    assert!(refused.stdout.contains("no-keys"), "{refused:?}");
+    assert!(!project.file("node_modules").exists());
+}
+
+/// Entries of `PATH` that mean the project by another name decided which npm runs, with the network.
+#[test]
+fn bug_a_program_of_the_project_was_run_as_the_manager() {
+    if !can_jail() {
+        return;
+    }
+    let project = npm_project();
+    let deny =
+        "  - {id: no-hosts, effect: deny, tools: [package_install], where: {host: '*'}, reason: none}\n";
+    project.write("tgp.policy.yaml", &format!("{RULES}{deny}"));
+    project.write("bin/npm", "#!/bin/sh\necho ran > ran.mark; exit 0\n");
+    project.write("bin/cargo", "#!/bin/sh\necho ran > ran.mark; exit 0\n");
+    project.write("Cargo.toml", "[package]\nname = \"shop\"\nversion = \"0.1.0\"\n");
+    project.shell("chmod +x bin/*").expect_code(0);
+    let path = std::env::var("PATH").unwrap();
+    let here = project.file("").display().to_string();
+    for entry in [
+        format!("{here}/bin"),
+        format!("{here}/../here/bin"),
+        "/proc/self/cwd/bin".to_owned(),
+        "bin".to_owned(),
+    ] {
+        for arguments in
+            [json!({ "packages": ["left-pad"] }), json!({ "manager": "cargo", "packages": ["itoa"] })]
+        {
+            let arguments = arguments.to_string();
+            let mut command = project.command(&["call", "package_install", &arguments, "--yes"]);
+            command.env("PATH", format!("{entry}:{path}"));
+            let ran: Ran = command.output().unwrap().into();
+            assert_ne!(ran.code, Some(0), "{entry}: {ran:?}");
+            assert!(
+                !project.file("ran.mark").exists() && !ran.stdout.contains("ran.mark"),
+                "{entry}: {ran:?}"
+            );
+        }
+    }
 }
 
 #[test]

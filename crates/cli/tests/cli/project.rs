@@ -149,7 +149,7 @@ impl Project {
                 name.starts_with("tmp/")
                     || name.contains(".tgp-tmp-")
                     // The kernel's own lock is a file that stays; who holds it is the system's knowledge.
-                    || (name.ends_with(".lock") && !name.contains("/.state/") && !name.starts_with("here/target/") && !name.starts_with("cache/tests/"))
+                    || (name.ends_with(".lock") && !name.contains("/.state/") && !name.starts_with("here/target/") && !name.starts_with("cache/tests/") && !name.ends_with("/Cargo.lock"))
                     || name.ends_with(".tmp")
             })
             .collect();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::agent::{call, events, results, say, script, state};
 use crate::packages::{RULES, reaches, run};
+use crate::packages_cargo::{cargo_home, reaches_index};
 use crate::project::Project;
 
 /// Names the folder with the runners that `cargo xtask test` installs.
@@ -90,6 +91,10 @@ fn every_day(sample: &Sample) {
         };
         copied(&runners.join(from), &project.file(to));
     }
+    let uses_cargo = sample.dependency.is_some_and(|(manager, ..)| manager == "cargo");
+    if uses_cargo && !cargo_home(&project) {
+        return;
+    }
     project.run(&["init"]).expect_code(0);
     // A person has answered for the lists of packages, which `--yes` does not cover.
     project.write("tgp.policy.yaml", RULES);
@@ -132,7 +137,10 @@ fn every_day(sample: &Sample) {
     assert_eq!(state(&project), "green", "{name}: renamed");
     assert!(project.file(to).is_file() && !project.file(from).exists(), "{name}");
 
-    let with_index = sample.dependency.filter(|(manager, arguments, _)| reaches(manager, arguments));
+    let with_index = sample.dependency.filter(|(manager, arguments, _)| match *manager {
+        "cargo" => reaches_index(),
+        manager => reaches(manager, arguments),
+    });
     let dependency = with_index.map(|(_, _, wanted)| {
         let wanted: Value = serde_json::from_str(wanted).unwrap();
         let install = vec![call("package_install", wanted)];
@@ -231,7 +239,11 @@ fn pytest_in_an_environment_of_the_project() {
         ),
         moved: ("shop/util.py", "shop/money.py"),
         names_it: Some(("shop/slug.py", "shop.util", "shop.money")),
-        dependency: None,
+        dependency: Some((
+            "python3",
+            &["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "six==1.17.0"],
+            r#"{"manager": "pip", "packages": ["six==1.17.0"]}"#,
+        )),
         packages: Some(("venv", ".venv")),
     });
 }
@@ -251,7 +263,11 @@ fn cargo_workspace() {
         ),
         moved: ("crates/core/src/util.rs", "crates/core/src/money.rs"),
         names_it: Some(("crates/core/src/lib.rs", "mod util;", "mod money;\nuse money as util;")),
-        dependency: None,
+        dependency: Some((
+            "cargo",
+            &[],
+            r#"{"manager": "cargo", "packages": ["itoa@=1.0.15"], "directory": "crates/core"}"#,
+        )),
         packages: None,
     });
 }
@@ -295,7 +311,11 @@ fn rust_and_javascript_together() {
         ),
         moved: ("web/src/util.js", "web/src/money/cents.js"),
         names_it: Some(("web/src/slug.js", "'./util.js'", "'./money/cents.js'")),
-        dependency: None,
+        dependency: Some((
+            "cargo",
+            &[],
+            r#"{"manager": "cargo", "packages": ["itoa@=1.0.15"], "dev": true}"#,
+        )),
         packages: None,
     });
 }

@@ -8,7 +8,7 @@ use tgp_policy::Protections;
 use tgp_router::Workspace;
 
 use super::policy::policy_settings;
-use super::{credentials, usable_cache};
+use super::{credentials, package_index, usable_cache};
 use crate::boot::{BootContext, BootOptions, Environment};
 
 /// What commands get.
@@ -20,7 +20,11 @@ pub(crate) fn process_options(
     let config = &ground.config.jail;
     let home = (options.environment)("HOME").map(PathBuf::from);
     let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
-    readable.retain(|path| path.exists());
+    let cargo_home = cargo_home(&options.environment, home.as_deref());
+    // An installation of packages makes the registry where there is none, for the next command to see.
+    let is_registry =
+        |path: &Path| cargo_home.as_ref().is_some_and(|home| real_place(&home.join("registry")) == path);
+    readable.retain(|path| path.exists() || is_registry(path));
     let cache = usable_cache(options.cache_directory.clone(), &ground.project);
     let (caches, downloads) =
         (cache.as_ref().map(|cache| cache.join("tests")), cache.map(|cache| cache.join("packages")));
@@ -39,7 +43,9 @@ pub(crate) fn process_options(
             .collect(),
         test_caches: caches,
         package_downloads: downloads,
+        cargo_home,
         certificates: certificates(&options.environment),
+        package_index: package_index::variables(&options.environment, &ground.project),
         readable,
         caps: ProcessCaps {
             memory_bytes: config.memory_bytes,
@@ -69,6 +75,12 @@ pub(crate) fn readable_place(path: &str, project: &Path, home: Option<&Path>) ->
         Some(rest) => home.map(|home| home.join(rest)),
         None => Some(project.join(path)),
     }
+}
+
+/// Where the user's cargo keeps what it downloads.
+fn cargo_home(of_caller: &Environment, home: Option<&Path>) -> Option<PathBuf> {
+    let named = of_caller("CARGO_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".cargo")));
+    named.filter(|path| path.is_absolute())
 }
 
 /// Layers must not be inside the project they cover.

@@ -3,6 +3,7 @@
 mod commands;
 mod credentials;
 mod memory;
+mod package_index;
 mod policy;
 mod runtime;
 mod secret_command;

@@ -141,6 +141,31 @@ fn only_a_rule_that_names_the_file_lifts_it() {
     assert_eq!(policy.judge_runs_later(&one.as_question()).rule, "default/runs-later");
 }
 
+/// What a manager of packages installs from runs later by the call, and not by a name that a table lists: the rule that the
+/// message advises did not lift the question.
+#[test]
+fn bug_a_rule_could_not_name_a_manifest_that_no_table_lists() {
+    for (rule, name, lifted) in [
+        ("where: {path: \"**/requirements.txt\"}", "requirements.txt", true),
+        ("where: {path: \"**/requirements.txt\"}", "api/requirements.txt", true),
+        ("where: {path: \"api/requirements-dev.txt\"}", "api/requirements-dev.txt", true),
+        ("where: {path: \"**/Cargo.toml\"}", "Cargo.toml", true),
+        ("where: {path: \"**/pyproject.toml\"}", "api/pyproject.toml", true),
+        ("where: {path: \"**\"}", "requirements.txt", false),
+        ("where: {path: \"**/*.txt\"}", "requirements.txt", false),
+        ("where: {path: \"api/**\"}", "api/requirements.txt", false),
+        ("where: {path: \"**/Cargo.toml\"}", "requirements.txt", false),
+    ] {
+        let policy = rules(&format!("  - {{id: r, effect: allow, tools: [package_install], {rule}}}"));
+        let asked = call("package_install", Effect::Execute, vec![written(name)]);
+        let decision = policy.judge_runs_later(&asked.as_question());
+        let expected = if lifted { RuleEffect::Allow } else { RuleEffect::Ask };
+        assert_eq!(decision.effect, expected, "{rule} for {name}");
+    }
+    // A file that runs later by nothing but a call is no such file when a tool writes it.
+    assert!(!may_run_later(&path("requirements.txt")));
+}
+
 #[test]
 fn an_explanation_names_the_default() {
     let policy = rules("  - {id: all, effect: allow, tools: \"*\"}");

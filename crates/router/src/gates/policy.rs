@@ -240,6 +240,31 @@ impl PolicyGate {
         })
     }
 
+    /// The strictest of what people's rules and extensions say of the paths of packages. The built-in rules are about files
+    /// that a project makes by itself; they have judged the directory.
+    async fn decide_packages(&self, request: &GateRequest<'_>) -> Result<Option<PolicyDecision>, ToolError> {
+        let rules = self.rules.current().await?;
+        let before = self.past_before(&rules, request).await?;
+        let unnamed = PolicyDecision::unnamed();
+        let mut strictest: Option<PolicyDecision> = None;
+        for target in request.targets {
+            let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
+            let judged = PolicyContext::for_rules(&rules, self.tdd.as_ref(), &one);
+            let of_caller = judged.question(&one);
+            let file_call = self.file_tools.call_for(target);
+            let of_file = file_call.question(judged.question(&one));
+            let found = [&of_caller, &of_file].map(|call| rules.policy.restriction_by_path(call, &before));
+            let decision =
+                found.into_iter().flatten().reduce(PolicyDecision::stricter).unwrap_or(unnamed.clone());
+            let decision = named(self.ask_extensions(&rules, &of_file, decision).await, target);
+            strictest = Some(match strictest {
+                Some(before) => before.stricter(decision),
+                None => decision,
+            });
+        }
+        Ok(strictest)
+    }
+
     /// What the session had done before this call, as it is now: the call does not count for the files it comes across,
     /// because it was judged without itself, too.
     async fn past_before(
@@ -279,6 +304,12 @@ impl Gate for PolicyGate {
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
         self.decide_changes(&request).await.map_or_else(unreadable, |decision| {
+            decision.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, PolicyDecision::into_verdict)
+        })
+    }
+
+    async fn judge_packages(&self, request: GateRequest<'_>) -> Verdict {
+        self.decide_packages(&request).await.map_or_else(unreadable, |decision| {
             decision.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, PolicyDecision::into_verdict)
         })
     }

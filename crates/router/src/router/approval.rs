@@ -430,6 +430,22 @@ impl Router {
         self.judge_found(invocation, invocation.call, directories, question, Covered::Nothing).await
     }
 
+    /// Takes the files of packages that a running call puts below a judged directory past the gates that judge by names. Only
+    /// what people have said of such paths counts: a package may bring files that usually hold secrets, such as `cacert.pem`.
+    ///
+    /// # Errors
+    /// What a gate has against one of them, or `EAPPROVAL`.
+    pub async fn judge_packages(
+        &self,
+        invocation: Invocation<'_>,
+        files: &[Target],
+    ) -> Result<(), ToolError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.judge_found(invocation, invocation.call, files, GatePhase::Packages, Covered::Nothing).await
+    }
+
     /// Asks again, before what a run has done takes effect, whether its sources may be executed: a person may have halted
     /// the project or the tool since it began.
     ///

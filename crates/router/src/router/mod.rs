@@ -81,6 +81,8 @@ enum GatePhase {
     /// Whether a call that runs may make or remove these directories. They have no contents, so only gates that judge by
     /// names are asked.
     Directories,
+    /// Whether a call that runs may put these files of packages in place. As for directories, only names are judged.
+    Packages,
     /// Whether a call that runs may continue with these targets.
     Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.

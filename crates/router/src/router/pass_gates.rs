@@ -74,10 +74,11 @@ async fn ask_gate(gate: &dyn Gate, request: GateRequest<'_>, phase: GatePhase) -
         GatePhase::Call => gate.judge(request).await,
         GatePhase::Changes => gate.judge_changes(request).await,
         GatePhase::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
+        GatePhase::Packages if gate.stage() == Stage::Policy => gate.judge_packages(request).await,
         GatePhase::Further => gate.judge_further(request).await,
         GatePhase::Contents if gate.needs_proposed_files(request).await => gate.judge_changes(request).await,
         GatePhase::Commit => gate.judge_commit(request).await,
-        GatePhase::Contents | GatePhase::Directories => return None,
+        GatePhase::Contents | GatePhase::Directories | GatePhase::Packages => return None,
     })
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = '3bc98a8a7dfb10f746ff12bba760da43f390d44d5dd0e6658e9a3faefc6a376a'
+DEFINITIONS_HASH = '4adc9a7b8533e10be49bf6dee7aa57b5f71babe2991986150ce28d208492525e'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
@@ -475,19 +475,27 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
   'dryRun': True},
  {'name': 'package_install',
   'aliases': ['package.install'],
-  'description': 'Add packages with npm, or install what package.json lists. Install scripts do not run. A person '
-                 'sees what changes.',
+  'description': 'Add packages with npm, pip or cargo, or install what the manifest lists. Scripts of packages do '
+                 'not run. A person sees what changes.',
   'inputSchema': {'type': 'object',
                   'additionalProperties': False,
-                  'properties': {'packages': {'type': 'array',
+                  'properties': {'manager': {'type': 'string',
+                                             'enum': ['npm', 'pip', 'cargo'],
+                                             'description': 'npm when it is left out.'},
+                                 'packages': {'type': 'array',
                                               'items': {'type': 'string'},
-                                              'description': 'Such as `zod` or `zod@4.1.0`. Without them, what the '
-                                                             'manifest lists.',
+                                              'description': 'Such as `zod@4.1.0` (npm), `httpx>=0.27` (pip), '
+                                                             '`serde@1` (cargo). Without them, what the manifest '
+                                                             'lists.',
                                               'maxItems': 50},
                                  'dev': {'type': 'boolean',
                                          'description': 'For development only.',
                                          'default': False},
-                                 'directory': {'type': 'string', 'description': 'Directory with package.json.'}}},
+                                 'features': {'type': 'array',
+                                              'items': {'type': 'string'},
+                                              'description': 'Features of the packages; cargo only.',
+                                              'maxItems': 50},
+                                 'directory': {'type': 'string', 'description': 'Directory with the manifest.'}}},
   'effect': 'execute',
   'dryRun': True},
  {'name': 'patch_file',

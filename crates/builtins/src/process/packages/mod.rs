@@ -1,9 +1,15 @@
-//! `package_install`: packages of the npm index, installed in a jail whose only network is a proxy of the kernel. Nothing of a
-//! package is executed, and a person sees what changes before anything is put in place.
+//! `package_install`: packages of an index, installed by a manager in a jail whose only network is a proxy of the kernel. Nothing
+//! of a package is executed, and a person sees what changes before anything is put in place.
+//!
+//! What is the same for all managers is here; what one of them needs is in its folder ([`npm`], [`pip`], [`cargo`]).
 
+mod cargo;
 mod install;
+mod managers;
 mod network;
 mod npm;
+mod pip;
+mod programs;
 mod staging;
 mod tree;
 
@@ -12,12 +18,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolError};
-use tgp_router::files::ProjectFiles;
+use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolError};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
 
 pub use staging::PACKAGE_STAGING;
 
+use self::managers::{Manager, PackageManager};
 use super::apply::CommandChange;
 use super::command_runner::CommandRunner;
 use super::protected_paths;
@@ -26,19 +32,29 @@ use super::shell_exec::CommandOutput;
 /// Packages that one call names.
 const MAX_PACKAGES: usize = 50;
 
+/// Features that one call names.
+const MAX_FEATURES: usize = 50;
+
 pub(super) struct PackageInstall(pub(super) Arc<CommandRunner>);
 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PackageInstallArgs {
-    /// Such as `zod` or `zod@4.1.0`. Without them, what the manifest lists.
+    /// npm when it is left out.
+    #[serde(default)]
+    manager: Manager,
+    /// Such as `zod@4.1.0` (npm), `httpx>=0.27` (pip), `serde@1` (cargo). Without them, what the manifest lists.
     #[serde(default)]
     #[schemars(length(max = MAX_PACKAGES))]
     packages: Vec<String>,
     /// For development only.
     #[serde(default)]
     dev: bool,
-    /// Directory with package.json.
+    /// Features of the packages; cargo only.
+    #[serde(default)]
+    #[schemars(length(max = MAX_FEATURES))]
+    features: Vec<String>,
+    /// Directory with the manifest.
     #[serde(default)]
     directory: String,
 }
@@ -56,49 +72,60 @@ pub struct PackageInstallResult {
     pub dry_run: bool,
     /// Whether the packages are in place now.
     pub applied: bool,
-    /// The changed manifests and lock files.
+    /// The changed manifests and lock files. In a dry run also the list of installed packages.
     pub changes: Vec<CommandChange>,
     /// New packages and new versions of packages, as `name@version`; the first of them.
     pub installed: Vec<String>,
     /// How many there are.
     pub installed_count: u64,
-    /// Bytes that were written to the directory of packages.
+    /// Bytes of the packages that are put in place.
     pub bytes: u64,
 }
 
 /// What a call comes to.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Plan {
+    manager: Manager,
     directory: RelativePath,
     packages: Vec<String>,
+    features: Vec<String>,
     dev: bool,
 }
 
 impl Plan {
     fn new(args: &PackageInstallArgs) -> Result<Self, ToolError> {
-        args.packages.iter().try_for_each(|package| npm::check(package))?;
-        let directory = RelativePath::new(&args.directory)?;
-        Ok(Self { directory, packages: args.packages.clone(), dev: args.dev })
+        if !args.features.is_empty() && args.manager != Manager::Cargo {
+            return Err(ToolError::new(Code::Validation, "only packages of cargo have `features`")
+                .detail("field", "features")
+                .help("leave `features` out; extras of Python are named as `uvicorn[standard]`"));
+        }
+        let plan = Self {
+            manager: args.manager,
+            directory: RelativePath::new(&args.directory)?,
+            packages: args.packages.clone(),
+            features: args.features.clone(),
+            dev: args.dev,
+        };
+        plan.manager().check(&plan)?;
+        Ok(plan)
     }
 
-    fn require_npm(&self, files: &ProjectFiles) -> Result<(), ToolError> {
-        npm::require(&self.directory, |name| {
-            let entry = self.directory.join(name).ok().and_then(|path| files.entry(&path).ok().flatten());
-            entry.is_some_and(|entry| entry.kind == EntryKind::File)
-        })
+    fn manager(&self) -> &'static dyn PackageManager {
+        self.manager.get()
     }
 
     fn command(&self) -> String {
-        npm::command(&self.packages, self.dev)
+        self.manager().command(self)
     }
 }
 
 impl PackageInstall {
-    /// Refuses a directory of build output: commands write there without being judged, so what npm reads there, and what
-    /// stands in for the directory by the time the packages are put in place, may be anything.
-    fn require_own_directory(&self, directory: &RelativePath) -> Result<(), ToolError> {
+    /// Refuses a directory of build output: commands write there without being judged, so what a manager reads there, and what
+    /// is in the place of the directory by the time the packages are put there, may be anything.
+    fn require_own_directory(&self, plan: &Plan) -> Result<(), ToolError> {
+        let directory = &plan.directory;
         let path = std::path::Path::new(directory.as_str());
-        let packages = path.join(npm::PACKAGES);
+        let packages = plan.manager().tree_name().map_or_else(|| path.to_owned(), |name| path.join(name));
         let direct = &self.0.options.direct;
         let is_output = direct.iter().any(|output| packages.starts_with(output))
             || path.components().any(|part| protected_paths::is_skipped(part.as_os_str()));
@@ -107,7 +134,9 @@ impl PackageInstall {
         }
         Err(ToolError::new(Code::Security, format!("`{directory}` is a directory of build output"))
             .detail("directory", directory.as_str())
-            .help("packages are installed for the sources of the project; name the directory of their package.json"))
+            .help(
+                "packages are installed for the sources of the project; name the directory of their manifest",
+            ))
     }
 }
 
@@ -119,7 +148,7 @@ impl Tool for PackageInstall {
     const INFO: ToolSpec = ToolSpec {
         name: "package_install",
         aliases: &["package.install"],
-        description: "Add packages with npm, or install what package.json lists. Install scripts do not run. A person sees what changes.",
+        description: "Add packages with npm, pip or cargo, or install what the manifest lists. Scripts of packages do not run. A person sees what changes.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: true,
@@ -140,9 +169,10 @@ impl Tool for PackageInstall {
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<PackageInstallResult>, ToolError> {
         let plan = Plan::new(&args)?;
-        self.require_own_directory(&plan.directory)?;
+        self.require_own_directory(&plan)?;
         // A file that the caller may not see is as if it were not there.
-        plan.require_npm(&invocation.filtered_workspace().await.project_files())?;
-        self.install(plan, invocation).await
+        let files = invocation.filtered_workspace().await.project_files();
+        plan.manager().require(&plan, &files)?;
+        self.install(plan, files, invocation).await
     }
 }

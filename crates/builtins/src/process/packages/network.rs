@@ -11,7 +11,7 @@ use tgp_fetch::{ConnectProxy, ProxyEvent, ProxyOutcome, ProxyQuestion};
 use tgp_router::Invocation;
 use tokio::sync::mpsc;
 
-/// Where npm finds the proxy. Its network is its own, so the port is free.
+/// Where a manager finds the proxy. Its network is its own, so the port is free.
 pub(super) const PROXY_PORT: u16 = 3128;
 
 /// The port of an index of packages.
@@ -51,6 +51,7 @@ pub(super) async fn serve(
     invocation: Invocation<'_>,
     unreached: &Unreached,
     downloads: PathBuf,
+    manager: &'static str,
 ) -> ToolError {
     let opened = listener.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(listener));
     let listener = match opened {
@@ -76,19 +77,19 @@ pub(super) async fn serve(
     tokio::select! {
         never = proxy.serve(listener) => match never {},
         error = answers => error,
-        error = too_much(downloads) => error,
+        error = too_much(downloads, manager) => error,
     }
 }
 
 /// Ends when a directory has more bytes than one installation may download.
-async fn too_much(downloads: PathBuf) -> ToolError {
+async fn too_much(downloads: PathBuf, manager: &str) -> ToolError {
     loop {
         tokio::time::sleep(COUNT_PAUSE).await;
         let directory = downloads.clone();
         let counted = background::run(move || Ok(tgp_jail::exceeds(&directory, MAX_DOWNLOAD_BYTES))).await;
         // What cannot be counted is too much.
         if counted.unwrap_or(true) {
-            let message = format!("npm downloaded more than {} MB", MAX_DOWNLOAD_BYTES >> 20);
+            let message = format!("{manager} downloaded more than {} MB", MAX_DOWNLOAD_BYTES >> 20);
             return ToolError::new(Code::Runtime, message)
                 .detail("limit", MAX_DOWNLOAD_BYTES)
                 .help("nothing was installed; install fewer packages, or ask the user to install them");

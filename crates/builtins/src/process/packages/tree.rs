@@ -1,22 +1,16 @@
-//! A directory of installed packages: what an installation changed in it, and how it takes the place of the old one.
+//! A directory of installed packages in the project: what an installation changes in it, and how it takes the place of the old
+//! one. It knows no manager.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use tgp_contract::{Code, FsError, RelativePath, ToolError};
-use tgp_fs::{Directory, HardLinks, link_tree, read_plain};
+use tgp_fs::{Directory, HardLinks, link_tree};
 use tgp_jail::{LayerChange, LayerChangeKind};
 
-use super::npm;
-
-/// Largest list of installed packages; a larger one is refused.
-const MAX_LIST_BYTES: u64 = 64 << 20;
-
-/// Largest manifest of a package.
-const MAX_MANIFEST_BYTES: u64 = 4 << 20;
+use crate::process::ProcessOptions;
 
 /// The new tree in its staging directory, and afterwards the old one.
 const STAGED: &str = "tree";
@@ -25,49 +19,71 @@ const STAGED: &str = "tree";
 pub(super) struct PackageTree {
     /// The directory that it is in.
     directory: RelativePath,
+    /// Its name in there.
+    name: &'static str,
     /// Relative to the project.
-    pub(super) place: PathBuf,
+    place: PathBuf,
+    /// Paths are relative to the project, as those of a layer are, and come in the same order: sorted, a removal before what
+    /// takes its place.
     changes: Vec<LayerChange>,
 }
 
-/// What an installation changed.
-pub(super) struct Split {
-    /// `package.json` and the lock file.
-    pub(super) manifests: Vec<LayerChange>,
-    pub(super) tree: Option<PackageTree>,
+pub(super) fn open_project(options: &ProcessOptions) -> Result<Directory, ToolError> {
+    Directory::open(&options.project)
+        .map_err(|error| ToolError::new(Code::Internal, format!("the project cannot be opened: {error}")))
 }
 
-/// Sorts the changes of an installation in a directory of the project. npm changes its own files there, and nothing else.
-/// What it may have written to directories of build output stays on its layer.
-pub(super) fn split(
-    found: Vec<LayerChange>,
-    directory: &RelativePath,
-    direct: &[PathBuf],
-) -> Result<Split, ToolError> {
-    let place = Path::new(directory.as_str()).join(npm::PACKAGES);
-    let is_manifest = |change: &LayerChange| {
-        let name = change.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_there = change.path.parent().is_some_and(|parent| parent == Path::new(directory.as_str()));
-        let is_file =
-            !matches!(change.kind, LayerChangeKind::MakeDirectory | LayerChangeKind::RemoveDirectory);
-        is_there && is_file && (name == npm::MANIFEST || npm::LOCK_FILES.contains(&name))
+/// What a file of the project holds; none where it is not there.
+///
+/// # Errors
+/// `ESECURITY` for what is not a plain file, and for one that is larger.
+pub(super) fn read_project_file(
+    project: &Directory,
+    path: &RelativePath,
+    most: u64,
+) -> Result<Option<Vec<u8>>, ToolError> {
+    let unreadable = || unusable(Path::new(path.as_str()), "cannot be read as a plain file");
+    let parent = match project.descend(&path.parent()) {
+        Err(FsError::NotFound(_)) => return Ok(None),
+        parent => parent.map_err(|_| unreadable())?,
     };
-    let (in_tree, others): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|change| change.path.starts_with(&place));
-    let is_output = |change: &LayerChange| direct.iter().any(|output| change.path.starts_with(output));
-    let in_tree: Vec<_> = in_tree.into_iter().filter(|change| !is_output(change)).collect();
-    if let Some(other) = others.iter().find(|change| !is_manifest(change)) {
-        let path = other.path.display().to_string();
-        return Err(ToolError::new(Code::Security, format!("npm changed `{path}`, which is not a file of this installation"))
-            .detail("path", path)
-            .help("nothing was installed; the members of a workspace and packages in other directories are installed by the user"));
-    }
-    let tree = PackageTree { directory: directory.clone(), place, changes: in_tree };
-    let tree = Some(tree).filter(|tree| !tree.changes.is_empty());
-    Ok(Split { manifests: others, tree })
+    let file = match parent.open_file(path.name().unwrap_or_default(), HardLinks::Read) {
+        Err(FsError::NotFound(_)) => return Ok(None),
+        file => file.map_err(|_| unreadable())?,
+    };
+    let mut content = Vec::new();
+    let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
+    if read.is_ok() && content.len() as u64 <= most { Ok(Some(content)) } else { Err(unreadable()) }
+}
+
+/// The error for something that no package of an index brings.
+pub(super) fn unusable(path: &Path, why: &str) -> ToolError {
+    let path = path.display().to_string();
+    ToolError::new(Code::Security, format!("`{path}` {why}"))
+        .detail("path", path)
+        .help("nothing was installed; depend on a package of an index, or ask the user to install this one")
 }
 
 impl PackageTree {
+    /// A tree with changes; none when there are none.
+    pub(super) fn new(
+        directory: &RelativePath,
+        name: &'static str,
+        changes: Vec<LayerChange>,
+    ) -> Option<Self> {
+        let place = Path::new(directory.as_str()).join(name);
+        (!changes.is_empty()).then(|| Self { directory: directory.clone(), name, place, changes })
+    }
+
+    /// Relative to the project.
+    pub(super) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    pub(super) fn changes(&self) -> &[LayerChange] {
+        &self.changes
+    }
+
     /// Every path that was written or removed, relative to the project, with whether it is still there.
     pub(super) fn paths(&self) -> impl Iterator<Item = (&Path, bool)> {
         let is_there = |change: &LayerChange| {
@@ -85,102 +101,6 @@ impl PackageTree {
         sizes.sum()
     }
 
-    /// What is installed before and after, as npm lists it.
-    ///
-    /// # Errors
-    /// For a list that cannot be read.
-    #[expect(clippy::type_complexity, reason = "two contents of one file")]
-    pub(super) fn lists(&self, project: &Directory) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), ToolError> {
-        let path = self.place.join(npm::INSTALLED);
-        let before = self.now(project, &path, MAX_LIST_BYTES)?;
-        let change = self.changes.iter().rev().find(|change| change.path == path);
-        let after = match change {
-            Some(change) => self.written(change, MAX_LIST_BYTES)?,
-            None => before.clone(),
-        };
-        Ok((before, after))
-    }
-
-    /// What a file of the project holds; none where it is not there.
-    fn now(&self, project: &Directory, path: &Path, most: u64) -> Result<Option<Vec<u8>>, ToolError> {
-        let unreadable = || self.refused(path, "cannot be read");
-        let at = RelativePath::new(&path.to_string_lossy())?;
-        let parent = match project.descend(&at.parent()) {
-            Err(FsError::NotFound(_)) => return Ok(None),
-            parent => parent.map_err(|_| unreadable())?,
-        };
-        let file = match parent.open_file(at.name().unwrap_or_default(), HardLinks::Read) {
-            Err(FsError::NotFound(_)) => return Ok(None),
-            file => file.map_err(|_| unreadable())?,
-        };
-        let mut content = Vec::new();
-        let read = file.take(most + 1).read_to_end(&mut content);
-        if read.is_ok() && content.len() as u64 <= most { Ok(Some(content)) } else { Err(unreadable()) }
-    }
-
-    /// What a change leaves in its file; none where it is gone.
-    fn written(&self, change: &LayerChange, most: u64) -> Result<Option<Vec<u8>>, ToolError> {
-        let LayerChangeKind::Write { content, .. } = &change.kind else { return Ok(None) };
-        let content = read_plain(content, most);
-        content.map(Some).ok_or_else(|| self.refused(&change.path, "cannot be read"))
-    }
-
-    /// Refuses what a package of an index does not have: special files, links out of the tree, and files of the project
-    /// that would be taken for a published package. Runners of tests are among packages, and what they report is believed.
-    ///
-    /// # Errors
-    /// `ESECURITY`.
-    pub(super) fn check(&self, project: &Directory) -> Result<(), ToolError> {
-        for change in &self.changes {
-            match &change.kind {
-                LayerChangeKind::Special => {
-                    return Err(self.refused(&change.path, "is neither a file nor a directory"));
-                }
-                LayerChangeKind::Link { target } if !self.stays_inside(&change.path, target) => {
-                    return Err(self.refused(
-                        &change.path,
-                        "is a link out of the packages, as to a member of a workspace",
-                    ));
-                }
-                _ => {}
-            }
-        }
-        let (_, after) = self.lists(project)?;
-        // npm writes it whenever it installs something; without it nobody could say what is there.
-        let after = after.ok_or_else(|| self.refused(&self.place.join(npm::INSTALLED), "is missing"))?;
-        let listed =
-            npm::check_installed(&after).map_err(|(package, why)| self.refused(Path::new(&package), why))?;
-        self.check_manifests(project, &listed)
-    }
-
-    /// Refuses a list that says something else than the packages themselves: a person decides by it.
-    fn check_manifests(&self, project: &Directory, listed: &[npm::Listed]) -> Result<(), ToolError> {
-        let changes: HashMap<&Path, &LayerChange> =
-            self.changes.iter().map(|change| (change.path.as_path(), change)).collect();
-        for package in listed {
-            let folder = Path::new(self.directory.as_str()).join(&package.place);
-            let path = folder.join(npm::MANIFEST);
-            let text = match changes.get(path.as_path()) {
-                Some(change) => self.written(change, MAX_MANIFEST_BYTES)?,
-                None => self.now(project, &path, MAX_MANIFEST_BYTES)?,
-            };
-            let text = text.ok_or_else(|| self.refused(&path, "is missing"))?;
-            package.check(&text).map_err(|why| self.refused(&folder, why))?;
-        }
-        Ok(())
-    }
-
-    fn stays_inside(&self, path: &Path, target: &Path) -> bool {
-        resolved(path, target).is_some_and(|leads| leads.starts_with(&self.place))
-    }
-
-    fn refused(&self, path: &Path, why: &str) -> ToolError {
-        let path = path.display().to_string();
-        ToolError::new(Code::Security, format!("`{path}` {why}")).detail("path", path).help(
-            "nothing was installed; depend on a package of an index, or ask the user to install this one",
-        )
-    }
-
     /// Makes the tree as it will be: a copy of the old one, whose files are linked and not copied, with the changes.
     /// Directories of build output are empty in it: commands write to them without being judged, also now.
     pub(super) fn prepare(
@@ -188,12 +108,12 @@ impl PackageTree {
         project: &Directory,
         staging: &Path,
         direct: &[PathBuf],
+        original: &OriginalTree,
     ) -> io::Result<PreparedTree> {
         let parent = project.descend(&self.directory).map_err(io::Error::other)?;
-        let replaced = parent.step(npm::PACKAGES).map_err(io::Error::other)?;
         let staged = Directory::open(staging)?;
         let fresh = staging.join(STAGED);
-        match &replaced {
+        match &original.0 {
             Some(old) => {
                 let is_output = |inside: &Path| direct.contains(&self.place.join(inside));
                 link_tree(old, &staged, STAGED, &is_output)?;
@@ -201,13 +121,13 @@ impl PackageTree {
             None => fs::DirBuilder::new().mode(0o755).create(&fresh)?,
         }
         self.change(&fresh)?;
-        Ok(PreparedTree { staged, parent, replaced })
+        Ok(PreparedTree { staged, parent, name: self.name, place: self.place.clone() })
     }
 
     fn change(&self, fresh: &Path) -> io::Result<()> {
-        let inside = |path: &Path| path.strip_prefix(&self.place).map(Path::to_owned).unwrap_or_default();
+        let inside = |path: &Path| path.strip_prefix(&self.place).map(Path::to_owned);
         for change in self.changes.iter().rev() {
-            let path = inside(&change.path);
+            let path = inside(&change.path).map_err(io::Error::other)?;
             let is_directory = match change.kind {
                 LayerChangeKind::Remove => false,
                 LayerChangeKind::RemoveDirectory => true,
@@ -222,7 +142,7 @@ impl PackageTree {
             if is_directory { fs::remove_dir(gone)? } else { fs::remove_file(gone)? }
         }
         for change in &self.changes {
-            let path = inside(&change.path);
+            let path = inside(&change.path).map_err(io::Error::other)?;
             if path.as_os_str().is_empty() {
                 continue;
             }
@@ -255,43 +175,65 @@ impl PackageTree {
     }
 }
 
+/// The directory of packages as an installation has found it, held open. What another installation puts in its place
+/// meanwhile has another identity.
+pub(super) struct OriginalTree(Option<Directory>);
+
+impl OriginalTree {
+    /// # Errors
+    /// `ESECURITY` for a link or a file in its place.
+    pub(super) fn open(project: &Directory, directory: &RelativePath, name: &str) -> Result<Self, ToolError> {
+        let parent = project.descend(directory)?;
+        let found = parent.step(name).map_err(|error| {
+            ToolError::from(error)
+                .help(format!("nothing was installed; remove `{name}`, which is not a directory"))
+        })?;
+        Ok(Self(found))
+    }
+}
+
 /// A tree that waits to take its place. The directories are held open: what a command puts in the place of one of them
 /// meanwhile is not touched.
 pub(super) struct PreparedTree {
     staged: Directory,
     parent: Directory,
-    replaced: Option<Directory>,
+    name: &'static str,
+    place: PathBuf,
 }
 
 impl PreparedTree {
-    /// Puts the tree in the place of the old one, in one step.
-    pub(super) fn put(&self) -> io::Result<()> {
-        let Some(replaced) = &self.replaced else {
-            return self.staged.move_into(STAGED, &self.parent, npm::PACKAGES);
+    /// Refuses to go on when the place has another directory than the one the tree was made from.
+    ///
+    /// # Errors
+    /// `ECONFLICT`.
+    pub(super) fn require(&self, original: &OriginalTree) -> Result<(), ToolError> {
+        let is_same = match &original.0 {
+            Some(old) => self.parent.is_at(self.name, old),
+            None => self.parent.entry(self.name).map(|entry| entry.is_none()).map_err(io::Error::other),
         };
-        if !self.parent.is_at(npm::PACKAGES, replaced)? {
-            return Err(io::Error::other(format!("`{}` was replaced meanwhile", npm::PACKAGES)));
+        if is_same.is_ok_and(|is_same| is_same) {
+            return Ok(());
         }
-        self.staged.exchange(STAGED, &self.parent, npm::PACKAGES)
+        let place = self.place.display().to_string();
+        Err(ToolError::new(
+            Code::Conflict,
+            format!("`{place}` was replaced while the packages were installed"),
+        )
+        .detail("path", place)
+        .help("nothing was installed; call package_install again"))
     }
-}
 
-/// Where a relative link of the project leads, by names alone; none when it leaves the project.
-fn resolved(path: &Path, target: &Path) -> Option<PathBuf> {
-    let mut leads = path.parent()?.to_owned();
-    for part in target.components() {
-        match part {
-            Component::Normal(name) => leads.push(name),
-            Component::ParentDir => {
-                if !leads.pop() {
-                    return None;
-                }
+    /// Puts the tree in the place of the original, in one step. Whoever calls it holds the lock of installations and has
+    /// called [`Self::require`] under it.
+    pub(super) fn put(&self, original: &OriginalTree) -> io::Result<()> {
+        match &original.0 {
+            None => self.staged.move_into(STAGED, &self.parent, self.name),
+            Some(old) if self.parent.is_at(self.name, old)? => {
+                self.staged.exchange(STAGED, &self.parent, self.name)
             }
-            Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return None,
+            Some(_) => Err(io::Error::other(format!("`{}` was replaced meanwhile", self.place.display()))),
         }
     }
-    Some(leads)
 }
 
 /// Fails when a directory on the way to a path is a link.
@@ -313,5 +255,92 @@ fn remove_old(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixture {
+        root: tempfile::TempDir,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            for folder in ["project/web", "one", "two", "three", "four"] {
+                fs::create_dir_all(root.path().join(folder)).unwrap();
+            }
+            Self { root }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.root.path().join(name)
+        }
+
+        fn project(&self) -> Directory {
+            Directory::open(&self.path("project")).unwrap()
+        }
+
+        fn original(&self) -> OriginalTree {
+            let web = RelativePath::new("web").unwrap();
+            OriginalTree::open(&self.project(), &web, "packages").unwrap()
+        }
+
+        /// A tree with one more file, made in a directory of its own.
+        fn prepared(&self, name: &str, original: &OriginalTree) -> PreparedTree {
+            fs::write(self.path(name).join("content"), name).unwrap();
+            let kind = LayerChangeKind::Write {
+                content: self.path(name).join("content"),
+                bytes: name.len() as u64,
+                executable: false,
+            };
+            let path = PathBuf::from(format!("web/packages/{name}"));
+            let change = LayerChange { path, kind, before: tgp_jail::Before::Nothing };
+            let web = RelativePath::new("web").unwrap();
+            let tree = PackageTree::new(&web, "packages", vec![change]).unwrap();
+            tree.prepare(&self.project(), &self.path(name), &[], original).unwrap()
+        }
+
+        fn installed(&self) -> Vec<String> {
+            let entries = fs::read_dir(self.path("project/web/packages")).unwrap();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    #[test]
+    fn bug_two_installations_at_a_time_lost_the_packages_of_one() {
+        let fixture = Fixture::new();
+        // Both find no packages.
+        let (first, second) = (fixture.original(), fixture.original());
+        let one = fixture.prepared("one", &first);
+        let two = fixture.prepared("two", &second);
+        one.require(&first).unwrap();
+        one.put(&first).unwrap();
+        assert_eq!(two.require(&second).unwrap_err().code, Code::Conflict);
+        assert!(two.put(&second).is_err());
+        assert_eq!(fixture.installed(), ["one"]);
+        // Both find the packages of the first.
+        let (first, second) = (fixture.original(), fixture.original());
+        let four = fixture.prepared("four", &first);
+        let three = fixture.prepared("three", &second);
+        three.require(&second).unwrap();
+        three.put(&second).unwrap();
+        assert_eq!(four.require(&first).unwrap_err().code, Code::Conflict);
+        assert!(four.put(&first).is_err());
+        assert_eq!(fixture.installed(), ["one", "three"]);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_packages_is_refused() {
+        let fixture = Fixture::new();
+        symlink("/", fixture.path("project/web/packages")).unwrap();
+        let web = RelativePath::new("web").unwrap();
+        let refused = OriginalTree::open(&fixture.project(), &web, "packages").err().unwrap();
+        assert_eq!(refused.code, Code::Security);
     }
 }

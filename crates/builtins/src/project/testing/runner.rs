@@ -369,7 +369,8 @@ impl Runner {
     pub(super) fn lacks_pytest(&self) -> RunnerProblem {
         RunnerProblem::new(
             format!("pytest is not installed for `{}`", self.program()),
-            "install it in `.venv` of the project (`python3 -m venv .venv && .venv/bin/pip install pytest`)",
+            "call `package_install` with {\"manager\": \"pip\", \"packages\": [\"pytest\"], \"dev\": true}, or ask the user to \
+             install it in `.venv` of the project",
         )
     }
 }

@@ -1,0 +1,19 @@
+//! Tests of the public API: what is read, what is refused, and what an installation changes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod installation;
+mod manifests;
+mod requirement;
+mod support;
+mod wheel;
+
+#[test]
+fn every_file_of_this_folder_is_a_module() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wheels");
+    let this = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").expect("only Rust files belong here");
+        assert!(module == "main" || this.contains(&format!("\nmod {module};")), "{name} is not compiled");
+    }
+}
