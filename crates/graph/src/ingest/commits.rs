@@ -136,13 +136,13 @@ pub(crate) fn changes(
 }
 
 /// Reads the blobs that were never read. Returns how many there were.
-pub(crate) fn read(
+pub(crate) fn read<'c>(
     connection: &Connection,
     repo: &Repo,
     parses: &mut ParseCache,
     keep: Keep,
-    changes: &[Changed],
+    changes: impl IntoIterator<Item = &'c Changed>,
 ) -> Result<u64, GraphError> {
-    let wanted = changes.iter().filter_map(|change| Some((change.blob?, Language::of(&change.path))));
+    let wanted = changes.into_iter().filter_map(|change| Some((change.blob?, Language::of(&change.path))));
     parses.read(connection, wanted, keep, |blob| repo.content(blob))
 }

@@ -14,7 +14,7 @@ use super::apply_changes::apply_changes;
 use super::blobs::{Keep, ParseCache};
 use super::commits;
 use super::history;
-use super::repository::Repo;
+use super::repository::{Changed, Repo};
 use super::shallow;
 use super::state::State;
 use crate::tables::connect::{meta, set_meta};
@@ -22,6 +22,9 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::schema::OPEN;
 use crate::tables::write::{Frontier, Stretches, Writer};
+
+/// Changed files of commits whose blobs are read together.
+const MAX_FILES: usize = 2_000;
 
 /// Where it is kept that there is history to read.
 const RECORD: &str = "history";
@@ -158,19 +161,21 @@ impl Past {
             None => State::load(connection, Frontier::Oldest, parses)?,
         };
         let mut ids = Identities::load(connection)?;
-        let (mut count, mut parsed) = (0, 0);
         let mut first = first(connection)?;
-        while count < limit as u64
-            && let Some(id) = self.open.pop()
-        {
-            let new = repo.tree(id)?;
-            let changes = commits::changes(repo, &state, &first.1, new.as_ref())?;
-            parsed += commits::read(connection, repo, parses, Keep::InMemory, &changes)?;
+        let open = self.open.len().saturating_sub(limit)..;
+        let mut next: Vec<Oid> = self.open.get(open).unwrap_or_default().to_vec();
+        next.reverse();
+        let planned = plan(repo, &state, &first.1, &next)?;
+        let count = planned.len() as u64;
+        self.open.truncate(self.open.len().saturating_sub(planned.len()));
+        // The blobs of all of them are read together, on all cores.
+        let changes = planned.iter().flat_map(|planned| &planned.changes);
+        let parsed = commits::read(connection, repo, parses, Keep::InMemory, changes)?;
+        for Planned { id, tree, changes } in planned {
             let number = first.0 - 1;
             let mut writer = Writer::before(connection, &mut ids, number);
             apply_changes(&mut writer, &mut state, parses, tests, &changes)?;
             let note = history::record(&mut writer, repo, id)?;
-            let tree = new.map(|tree| tree.id().to_string()).unwrap_or_default();
             connection
                 .prepare_cached("INSERT INTO moment (number, commit_id, tree) VALUES (?1, ?2, ?3)")?
                 .execute(params![number, id.to_string(), tree])?;
@@ -181,7 +186,6 @@ impl Past {
             self.pass_on(&seen, &parents);
             history::show_from(&mut writer, id, note, &seen)?;
             first = (number, tree);
-            count += 1;
         }
         self.state = Some(state);
         let (read, total) = self.counts();
@@ -209,6 +213,32 @@ impl Past {
         }
         Ok(())
     }
+}
+
+/// A commit that is read next: its tree, and what is other there than in the one that is read before it.
+struct Planned {
+    id: Oid,
+    tree: String,
+    changes: Vec<Changed>,
+}
+
+/// The first of some commits, as many as may be read together; at least one.
+fn plan(repo: &Repo, state: &State, first: &str, next: &[Oid]) -> Result<Vec<Planned>, GraphError> {
+    let mut planned: Vec<Planned> = Vec::new();
+    let mut files = 0;
+    for id in next {
+        let before = planned.last().map_or(first, |planned| planned.tree.as_str());
+        let tree = repo.tree(*id)?;
+        // Where git has dropped the tree before it, the state tells what was there, and it is that of the first one.
+        if !planned.is_empty() && (files > MAX_FILES || repo.find_tree(before).is_err()) {
+            break;
+        }
+        let changes = commits::changes(repo, state, before, tree.as_ref())?;
+        files += changes.len();
+        let tree = tree.map(|tree| tree.id().to_string()).unwrap_or_default();
+        planned.push(Planned { id: *id, tree, changes });
+    }
+    Ok(planned)
 }
 
 /// The number of the oldest moment, and its tree.

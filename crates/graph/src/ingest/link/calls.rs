@@ -1,7 +1,7 @@
 //! Which symbol calls which, as far as names show. No types are known, so every such relationship is marked as a
 //! best effort.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::json;
 
@@ -70,9 +70,10 @@ pub(super) fn calls(
         // Values mostly come from what is imported or called here.
         let mut files: BTreeSet<&str> = imports.files.iter().map(String::as_str).collect();
         files.extend(found.iter().map(|(_, (path, _), _)| path.as_str()));
-        let methods = finder.methods(&files)?;
+        let names: HashSet<&str> = values.iter().map(|call| call.name.as_str()).collect();
+        let methods = finder.methods(&files, &names)?;
         for call in values {
-            let mut fitting = methods.get(&call.name).into_iter().flatten();
+            let mut fitting = methods.get(call.name.as_str()).into_iter().flatten();
             if let (Some((path, index)), None) = (fitting.next(), fitting.next()) {
                 found.push((call, (path.clone(), *index), How::MethodName));
             }
@@ -337,15 +338,17 @@ impl<'a, 'w> Finder<'a, 'w> {
         }
     }
 
-    /// Methods by name of this file and of `files`.
-    fn methods(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<Method>>, GraphError> {
-        let mut methods: BTreeMap<String, Vec<Method>> = BTreeMap::new();
+    /// Methods with one of these names, of this file and of `files`.
+    fn methods<'n>(
+        &self,
+        files: &BTreeSet<&str>,
+        names: &HashSet<&'n str>,
+    ) -> Result<HashMap<&'n str, Vec<Method>>, GraphError> {
+        let mut methods: HashMap<&'n str, Vec<Method>> = HashMap::new();
         let mut add = |path: &str, parse: &Parse| {
-            for (index, symbol) in parse.symbols.iter().enumerate() {
-                if symbol.kind == Kind::Method {
-                    let index = u32::try_from(index).ok();
-                    let method = index.map(|index| (path.to_owned(), index));
-                    methods.entry(symbol.name.clone()).or_default().extend(method);
+            for (index, symbol) in parse.symbols.iter().enumerate().filter(|(_, one)| one.kind == Kind::Method) {
+                if let (Some(name), Ok(index)) = (names.get(symbol.name.as_str()), u32::try_from(index)) {
+                    methods.entry(*name).or_default().push((path.to_owned(), index));
                 }
             }
         };
