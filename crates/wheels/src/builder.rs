@@ -223,6 +223,8 @@ impl<'a> Builder<'a> {
         self.text(SETTINGS, &settings, false, "the environment")?;
         let activate = ACTIVATE.replace("@LOCATION@", &location.to_string());
         self.text("bin/activate", &activate, false, "the environment")?;
+        // As newer versions of venv do: thousands of files of packages are not part of the project.
+        self.text(".gitignore", "*\n", false, "the environment")?;
         self.links.insert("bin/python3".to_owned(), program.clone());
         for link in ["bin/python".to_owned(), format!("bin/python{major}.{minor}")] {
             self.links.insert(link, PathBuf::from("python3"));

@@ -90,6 +90,13 @@ impl Requirement {
         self
     }
 
+    /// The same with these extras instead of its own.
+    #[must_use]
+    pub fn with_extras(mut self, extras: Vec<Name>) -> Self {
+        self.extras = extras;
+        self
+    }
+
     /// The same where another requirement's marker holds too.
     #[must_use]
     pub(crate) fn under(mut self, other: &Self) -> Self {

@@ -386,6 +386,38 @@ fn bug_a_program_of_the_project_was_run_as_the_manager() {
     }
 }
 
+/// Of two installations at a time one may be refused; no package that a manifest names is lost.
+#[test]
+fn bug_two_kernels_that_installed_at_a_time_lost_packages() {
+    let names = ["left-pad", "is-number", "is-odd"];
+    if !can_jail() || !reaches("npm", &["view", "is-odd@3.0.1", "version"]) {
+        return;
+    }
+    let project = npm_project();
+    project.write("tgp.policy.yaml", RULES);
+    let ran: Vec<Ran> = std::thread::scope(|scope| {
+        let installed = names.map(|name| {
+            let (project, wanted) = (&project, json!({ "packages": [name] }));
+            scope.spawn(move || install(project, &wanted, &["--yes"]))
+        });
+        installed.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for ran in &ran {
+        assert!(ran.code == Some(0) || ran.stdout.contains("ECONFLICT"), "{ran:?}");
+    }
+    assert!(ran.iter().any(|ran| ran.code == Some(0)), "{ran:?}");
+    let manifest: Value = serde_json::from_str(&project.read("package.json")).unwrap();
+    for (name, ran) in names.iter().zip(&ran) {
+        let is_named = manifest["dependencies"].get(name).is_some();
+        let is_there = project.file("node_modules").join(name).join("package.json").is_file();
+        let is_done = ran.code == Some(0);
+        assert!(
+            is_named == is_done && is_there == is_done,
+            "{name}: {is_named} {is_there} {ran:?} {manifest}"
+        );
+    }
+}
+
 #[test]
 fn packages_are_installed_in_a_directory_of_npm_only() {
     let project = npm_project();

@@ -51,8 +51,14 @@ pub fn cargo_home(project: &Project) -> bool {
     true
 }
 
-/// The environment of that user.
+/// Runs a program as that user.
 pub fn with_home(project: &Project, mut command: Command) -> Ran {
+    set_home(project, &mut command);
+    command.output().unwrap().into()
+}
+
+/// The environment of that user.
+fn set_home(project: &Project, command: &mut Command) {
     let home = project.path("home");
     command.env("HOME", &home).env("CARGO_HOME", home.join(".cargo"));
     if let Some(rustup) = toolchain().and_then(|toolchain| toolchain.rustup.as_ref()) {
@@ -63,7 +69,6 @@ pub fn with_home(project: &Project, mut command: Command) -> Ran {
             command.env(name, value);
         }
     }
-    command.output().unwrap().into()
 }
 
 fn run(project: &Project, arguments: &[&str]) -> Ran {
@@ -282,7 +287,7 @@ fn what_is_no_package_of_the_default_index_is_refused_by_its_name() {
         ),
         ("[dependencies]\nouter = { path = \"../outside\" }\n", "", "outer"),
         ("[dependencies]\nouter = { path = \"/usr/share\" }\n", "", "outer"),
-        ("\n[package.metadata]\nx = \n", "EVALIDATION", "no manifest of cargo"),
+        ("\n[package.metadata]\nx = \n", "EVALIDATION", "cannot be read as a manifest of cargo"),
     ] {
         project.write("Cargo.toml", &format!("{shop}{manifest}"));
         let refused = install(&project, &json!({}), &["--yes"]);
@@ -371,6 +376,41 @@ fn bug_a_workspace_outside_of_the_project_was_installed_for() {
         "{refused:?}"
     );
     assert!(!project.file("Cargo.lock").exists());
+}
+
+/// Whenever the kernel is killed, cargo never finds an archive whose sources are not whole: it would not look at them again.
+#[test]
+fn bug_a_kernel_that_was_killed_left_a_registry_that_cargo_does_not_accept() {
+    let Some(project) = rust_project().filter(|_| reaches_index()) else { return };
+    project.write("tgp.policy.yaml", RULES);
+    let wanted = json!({ "manager": "cargo", "packages": ["serde@=1.0.228"], "features": ["derive"] });
+    let sources = project.path("home/.cargo/registry/src");
+    let is_complete = |stem: &str| {
+        let indexes = std::fs::read_dir(&sources).into_iter().flatten().flatten();
+        indexes
+            .map(|index| index.path().join(stem))
+            .any(|folder| folder.join(".cargo-ok").is_file() && folder.join("Cargo.toml").is_file())
+    };
+    let arguments = wanted.to_string();
+    for pause in [100_u64, 400, 700, 900, 1100, 1300, 1600] {
+        let mut command = project.command(&["call", "package_install", &arguments, "--yes"]);
+        set_home(&project, &mut command);
+        let (out, err) = (std::process::Stdio::null(), std::process::Stdio::null());
+        let mut child = command.stdout(out).stderr(err).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for archive in registry(&project, "cache").iter().filter(|name| !name.starts_with('.')) {
+            let stem = archive.strip_suffix(".crate").unwrap();
+            assert!(is_complete(stem), "{stem} after {pause} ms");
+        }
+    }
+    install(&project, &wanted, &["--yes"]).expect_code(0);
+    let left = |part: &str| registry(&project, part).into_iter().any(|name| name.starts_with(".tgp-"));
+    assert!(!left("cache") && !left("src") && !left("index"));
+    let mut cargo = project.program("cargo");
+    cargo.args(["fetch", "--offline", "--locked"]);
+    with_home(&project, cargo).expect_code(0);
 }
 
 #[test]

@@ -170,6 +170,10 @@ fn lists_of_requirements_are_followed_and_made() {
     install(&project, &json!({ "packages": ["six"] }), &["--yes"]).expect_code(0);
     let list = project.read("requirements.txt");
     assert!(list.starts_with("six>=1."), "{list}");
+    // Another version keeps the extras that are listed.
+    project.write("requirements.txt", &format!("# ours\n{list}idna[all]==3.6  # names\n"));
+    install(&project, &json!({ "packages": ["idna==3.7"] }), &["--yes"]).expect_code(0);
+    assert_eq!(project.read("requirements.txt"), format!("# ours\n{list}idna[all]==3.7  # names\n"));
     project.write("requirements.txt", &format!("# ours\n{list}idna==3.7  # names\n"));
     install(&project, &json!({ "packages": ["iniconfig"], "dev": true }), &["--yes"]).expect_code(0);
     assert_eq!(project.read("requirements.txt"), format!("# ours\n{list}idna==3.7  # names\n"));

@@ -119,6 +119,7 @@ fn a_new_environment_has_what_venv_makes() {
         assert_eq!(fs::read_link(place.path(link)).unwrap(), Path::new(target));
     }
     assert!(place.read("bin/activate").contains(&format!("VIRTUAL_ENV=\"{}\"", place.root().display())));
+    assert_eq!(place.read(".gitignore"), "*\n");
     let python = place.path("bin/python");
     let first = format!("#!{}\n", python.display());
     assert_eq!(place.read("bin/tool"), format!("{first}print(1)\n"));

@@ -91,11 +91,15 @@ impl PackageInstall {
             |listener| network::serve(listener, invocation, &unreached, site.downloads.clone(), manager);
         let finished = self.0.run_served(request, PROXY_PORT, serve).await?;
         let output = command_output(&finished);
-        if !matches!(finished.exit, Exit::Code(0)) {
-            return Err(failed(plan, &output, unreached.first()));
-        }
-        let outcome =
-            self.read(plan, site, finished, invocation).await.map_err(|error| with_output(error, &output))?;
+        let read = if matches!(finished.exit, Exit::Code(0)) {
+            self.read(plan, site, finished, invocation).await.map_err(|error| with_output(error, &output))
+        } else {
+            Err(failed(plan, &output, unreached.first()))
+        };
+        let outcome = match read {
+            Err(error) => return Err(self.or_conflict(error, plan, original).await),
+            Ok(outcome) => outcome,
+        };
         let mut result = result(plan, output, &outcome);
         self.judge_tree(outcome.tree.as_ref(), invocation).await?;
         if invocation.context.dry_run {
@@ -106,7 +110,11 @@ impl PackageInstall {
         }
         result.changes = outcome.changes.summary();
         let exit_code = exit_code(&outcome.finished);
-        let files = self.put_in_place(outcome, original, started, invocation).await?;
+        let prepared = match self.prepare(outcome.tree.as_ref(), original.clone()).await {
+            Err(error) => return Err(self.or_conflict(error, plan, original).await),
+            Ok(prepared) => prepared,
+        };
+        let files = self.put_in_place(outcome, prepared, started, invocation).await?;
         result.applied = true;
         Ok(ToolOutcome { files, exit_code, ..result.into() })
     }
@@ -198,24 +206,48 @@ impl PackageInstall {
         router.judge_packages(invocation, &targets?).await
     }
 
-    /// Everything is made ready first; then the manifests are written, and the trees change places.
+    /// What a run or a copy of the packages comes to while another installation replaces and removes them is no matter of its
+    /// own: the error is that they were replaced.
+    async fn or_conflict(
+        &self,
+        error: ToolError,
+        plan: &Plan,
+        original: Option<Arc<OriginalTree>>,
+    ) -> ToolError {
+        let (Some(original), Some(name)) = (original, plan.manager().tree_name()) else { return error };
+        let (runner, directory) = (Arc::clone(&self.0), plan.directory.clone());
+        let require =
+            background::run(move || original.require(&open_project(&runner.options)?, &directory, name));
+        match require.await {
+            Err(conflict) if conflict.code == Code::Conflict => conflict,
+            _ => error,
+        }
+    }
+
+    /// The tree as it will be, before anybody is asked.
+    async fn prepare(
+        &self,
+        tree: Option<&PackageTree>,
+        original: Option<Arc<OriginalTree>>,
+    ) -> Result<Option<Prepared>, ToolError> {
+        let (Some(tree), Some(original)) = (tree, original) else { return Ok(None) };
+        let (runner, tree) = (Arc::clone(&self.0), tree.clone());
+        background::run_bounded(move || Prepared::new(&runner, &tree, original).map(Some)).await
+    }
+
+    /// Everything is ready: the manifests are written, and the trees change places.
     async fn put_in_place(
         &self,
         outcome: Outcome,
-        original: Option<Arc<OriginalTree>>,
+        prepared: Option<Prepared>,
         started: SystemTime,
         invocation: Invocation<'_>,
     ) -> Result<Vec<FileEffect>, ToolError> {
-        let Outcome { changes, tree, registry, finished, .. } = outcome;
-        let runner = Arc::clone(&self.0);
-        let prepared = background::run_bounded(move || {
-            let prepared = match (tree, original) {
-                (Some(tree), Some(original)) => Some(Prepared::new(&runner, &tree, original)?),
-                _ => None,
-            };
-            // The layer is not needed any more, unless what is put in place is in it.
+        let Outcome { changes, registry, finished, .. } = outcome;
+        // The layer is not needed any more, and has many files.
+        background::run_bounded(move || {
             drop(finished);
-            Ok(prepared)
+            Ok(())
         })
         .await?;
         let prepared = Arc::new(prepared);

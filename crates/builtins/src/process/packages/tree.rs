@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tgp_contract::{Code, FsError, RelativePath, ToolError};
 use tgp_fs::{Directory, HardLinks, link_tree};
@@ -16,6 +17,7 @@ use crate::process::ProcessOptions;
 const STAGED: &str = "tree";
 
 /// The directory of packages, such as `web/node_modules`, with its changes.
+#[derive(Clone)]
 pub(super) struct PackageTree {
     /// The directory that it is in.
     directory: RelativePath,
@@ -25,7 +27,7 @@ pub(super) struct PackageTree {
     place: PathBuf,
     /// Paths are relative to the project, as those of a layer are, and come in the same order: sorted, a removal before what
     /// takes its place.
-    changes: Vec<LayerChange>,
+    changes: Arc<[LayerChange]>,
 }
 
 pub(super) fn open_project(options: &ProcessOptions) -> Result<Directory, ToolError> {
@@ -72,7 +74,9 @@ impl PackageTree {
         changes: Vec<LayerChange>,
     ) -> Option<Self> {
         let place = Path::new(directory.as_str()).join(name);
-        (!changes.is_empty()).then(|| Self { directory: directory.clone(), name, place, changes })
+        let changes = Arc::from(changes);
+        let tree = Self { directory: directory.clone(), name, place, changes };
+        (!tree.changes.is_empty()).then_some(tree)
     }
 
     /// Relative to the project.
@@ -141,7 +145,7 @@ impl PackageTree {
             let gone = fresh.join(path);
             if is_directory { fs::remove_dir(gone)? } else { fs::remove_file(gone)? }
         }
-        for change in &self.changes {
+        for change in self.changes.iter() {
             let path = inside(&change.path).map_err(io::Error::other)?;
             if path.as_os_str().is_empty() {
                 continue;
@@ -190,6 +194,36 @@ impl OriginalTree {
         })?;
         Ok(Self(found))
     }
+
+    /// Refuses to go on when something else is in its place now.
+    ///
+    /// # Errors
+    /// `ECONFLICT`.
+    pub(super) fn require(
+        &self,
+        project: &Directory,
+        directory: &RelativePath,
+        name: &str,
+    ) -> Result<(), ToolError> {
+        self.require_in(&project.descend(directory)?, name, &Path::new(directory.as_str()).join(name))
+    }
+
+    fn require_in(&self, parent: &Directory, name: &str, place: &Path) -> Result<(), ToolError> {
+        let is_same = match &self.0 {
+            Some(old) => parent.is_at(name, old),
+            None => parent.entry(name).map(|entry| entry.is_none()).map_err(io::Error::other),
+        };
+        if is_same.is_ok_and(|is_same| is_same) {
+            return Ok(());
+        }
+        let place = place.display().to_string();
+        Err(ToolError::new(
+            Code::Conflict,
+            format!("`{place}` was replaced while the packages were installed"),
+        )
+        .detail("path", place)
+        .help("nothing was installed; call package_install again"))
+    }
 }
 
 /// A tree that waits to take its place. The directories are held open: what a command puts in the place of one of them
@@ -207,20 +241,7 @@ impl PreparedTree {
     /// # Errors
     /// `ECONFLICT`.
     pub(super) fn require(&self, original: &OriginalTree) -> Result<(), ToolError> {
-        let is_same = match &original.0 {
-            Some(old) => self.parent.is_at(self.name, old),
-            None => self.parent.entry(self.name).map(|entry| entry.is_none()).map_err(io::Error::other),
-        };
-        if is_same.is_ok_and(|is_same| is_same) {
-            return Ok(());
-        }
-        let place = self.place.display().to_string();
-        Err(ToolError::new(
-            Code::Conflict,
-            format!("`{place}` was replaced while the packages were installed"),
-        )
-        .detail("path", place)
-        .help("nothing was installed; call package_install again"))
+        original.require_in(&self.parent, self.name, &self.place)
     }
 
     /// Puts the tree in the place of the original, in one step. Whoever calls it holds the lock of installations and has

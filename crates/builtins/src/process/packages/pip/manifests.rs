@@ -139,6 +139,22 @@ impl Manifests {
         }
     }
 
+    /// What is asked for, with the extras that the manifest lists of it: another version is not another choice of extras.
+    pub(super) fn with_extras(&self, asked: Vec<Requirement>) -> Result<Vec<Requirement>, ToolError> {
+        let listed = self.listed()?;
+        let with = |one: Requirement| {
+            if one.versions().is_empty() || !one.extras().is_empty() {
+                return one;
+            }
+            let same = listed.iter().find(|listed| listed.name() == one.name());
+            match same {
+                Some(same) => one.with_extras(same.extras().to_vec()),
+                None => one,
+            }
+        };
+        Ok(asked.into_iter().map(with).collect())
+    }
+
     /// What is resolved: what is asked for, and what the manifests list. What is asked for in another version takes the place of
     /// what is listed.
     pub(super) fn wanted(&self, asked: &[Requirement]) -> Result<Vec<Requirement>, ToolError> {

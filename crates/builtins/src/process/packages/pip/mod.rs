@@ -175,8 +175,8 @@ fn environment(
 
 /// Writes what the driver reads.
 fn prepare(plan: &Plan, site: &Site) -> Result<Run, ToolError> {
-    let asked = asked(plan)?;
     let manifests = Manifests::read(plan, &site.files)?;
+    let asked = manifests.with_extras(asked(plan)?)?;
     manifests.refuse_own(&asked)?;
     let wanted = manifests.wanted(&asked)?;
     let stop = deadline();

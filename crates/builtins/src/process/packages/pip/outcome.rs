@@ -24,8 +24,8 @@ use crate::process::installed::Installed;
 /// The list of packages in an environment.
 const LIST: &str = "packages.txt";
 
-/// Wheels of one installation.
-const MAX_WHEELS: usize = 1000;
+/// Wheels of one installation. All of them are open together.
+const MAX_WHEELS: usize = 500;
 
 /// Reads what a run has left. pip has changed nothing in the project.
 pub(super) fn read(plan: &Plan, site: &Site, found: &[LayerChange]) -> Result<Installation, ToolError> {
@@ -33,8 +33,8 @@ pub(super) fn read(plan: &Plan, site: &Site, found: &[LayerChange]) -> Result<In
         return Err(unusable(&change.path, "was changed by pip, which only downloads"));
     }
     let stop = deadline();
-    let asked = asked(plan)?;
     let manifests = Manifests::read(plan, &site.files)?;
+    let asked = manifests.with_extras(asked(plan)?)?;
     let wanted = manifests.wanted(&asked)?;
     let interpreter = read_report(site)?;
     require_python(&manifests, &interpreter)?;
