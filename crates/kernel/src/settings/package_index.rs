@@ -103,7 +103,11 @@ mod tests {
         for bad in
             ["https://ada:secret@one.example", "http://one.example", "file:///x", "--no-index", "https://x\n"]
         {
-            assert_eq!(with(&[("HOME", home), ("PIP_INDEX_URL", bad)]), std::slice::from_ref(&extra), "{bad}");
+            assert_eq!(
+                with(&[("HOME", home), ("PIP_INDEX_URL", bad)]),
+                std::slice::from_ref(&extra),
+                "{bad}"
+            );
         }
         assert!(with(&[("XDG_CONFIG_HOME", project.to_str().unwrap())]).is_empty());
     }
