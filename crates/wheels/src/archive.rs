@@ -17,7 +17,7 @@ pub(crate) const MAX_ENTRY_BYTES: u64 = 1 << 30;
 /// Bytes of the archive itself.
 const MAX_ARCHIVE_BYTES: u64 = 2 << 30;
 /// Bytes of the list of entries.
-const MAX_DIRECTORY_BYTES: u64 = 16 << 20;
+const MAX_DIRECTORY_BYTES: u64 = 4 << 20;
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 255;
 const MAX_DEPTH: usize = 32;

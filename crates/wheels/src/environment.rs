@@ -28,7 +28,6 @@ pub struct Environment {
     pub(crate) root: Directory,
     pub(crate) layout: Layout,
     python: (u64, u64),
-    home: Option<String>,
     pub(crate) distributions: Vec<InstalledDistribution>,
     pub(crate) list: String,
 }
@@ -72,8 +71,7 @@ impl Environment {
         }
         let list = content(&root, LIST, record::MAX_BYTES)?.unwrap_or_default();
         let list = String::from_utf8_lossy(&list).into_owned();
-        let home = settings.get("home").cloned();
-        let mut environment = Self { root, layout, python, home, distributions: Vec::new(), list };
+        let mut environment = Self { root, layout, python, distributions: Vec::new(), list };
         environment.read_distributions(stop)?;
         Ok(environment)
     }
@@ -131,24 +129,9 @@ impl Environment {
         self.python
     }
 
-    /// The directory of the interpreter that it was made with, as it is written.
-    #[must_use]
-    pub fn home(&self) -> Option<&str> {
-        self.home.as_deref()
-    }
-
     #[must_use]
     pub fn distributions(&self) -> &[InstalledDistribution] {
         &self.distributions
-    }
-
-    /// The `home` of an environment, without reading what is installed in it.
-    ///
-    /// # Errors
-    /// For settings that cannot be read.
-    pub fn home_of(root: &Directory) -> Result<Option<String>, EnvironmentError> {
-        let settings = content(root, SETTINGS, MAX_SETTINGS_BYTES)?.unwrap_or_default();
-        Ok(settings_of(&String::from_utf8_lossy(&settings)).remove("home"))
     }
 }
 

@@ -115,6 +115,10 @@ impl Placement<'_> {
         if is_of_environment(program) {
             return Err("is a program of the environment itself");
         }
+        // Python reads its settings beside the program first.
+        if [".cfg", ".txt", "._pth", ".pth", ".ini", ".toml"].iter().any(|ending| program.ends_with(ending)) {
+            return Err("is a file of settings, and not a program");
+        }
         let is_pip = program.strip_prefix("pip").is_some_and(is_version_suffix);
         if is_pip && self.name.as_str() != "pip" {
             return Err("is a program of pip");
@@ -126,7 +130,8 @@ impl Placement<'_> {
     fn judge_module(&self, inside: &[&str]) -> Result<bool, &'static str> {
         let (Some(first), is_top) = (inside.first(), inside.len() == 1) else { return Ok(false) };
         let stem = first.split('.').next().unwrap_or_default();
-        if matches!(stem, "sitecustomize" | "usercustomize") {
+        // The last one is imported by the first one of Debian's Python.
+        if matches!(stem, "sitecustomize" | "usercustomize" | "apport_python_hook") {
             return Err("would run whenever Python starts");
         }
         if stem == "pip" && !first.ends_with(".dist-info") && self.name.as_str() != "pip" {

@@ -25,7 +25,7 @@ impl Metadata {
     /// Reads METADATA.
     pub(crate) fn parse(content: &[u8]) -> Result<Self, WheelError> {
         let refused = |why: String| WheelError::Metadata(why);
-        let headers = headers(content);
+        let headers = headers(content)?;
         let name = single(&headers, "name")?.ok_or_else(|| refused("it has no name".to_owned()))?;
         let name = Name::new(name).map_err(|error| refused(error.to_string()))?;
         let version = single(&headers, "version")?.ok_or_else(|| refused("it has no version".to_owned()))?;
@@ -56,7 +56,7 @@ impl Metadata {
 
 /// Checks WHEEL: another major version has another meaning.
 pub(crate) fn check_wheel(content: &[u8]) -> Result<(), WheelError> {
-    let headers = headers(content);
+    let headers = headers(content)?;
     let version = single(&headers, "wheel-version")?.unwrap_or_default();
     if version.split('.').next() == Some("1") {
         return Ok(());
@@ -66,8 +66,10 @@ pub(crate) fn check_wheel(content: &[u8]) -> Result<(), WheelError> {
 
 type Headers = Vec<(String, String)>;
 
-/// Names in lower case with their values, up to the first empty line.
-fn headers(content: &[u8]) -> Headers {
+/// Names in lower case with their values, up to the first empty line. What another reader may take for something else is
+/// refused: pip's ends a line at a carriage return too, and takes a line without a colon for the end.
+fn headers(content: &[u8]) -> Result<Headers, WheelError> {
+    let refused = |why: &str| WheelError::Metadata(why.to_owned());
     let mut headers: Headers = Vec::new();
     for line in content.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -75,17 +77,23 @@ fn headers(content: &[u8]) -> Headers {
             break;
         }
         let text = String::from_utf8_lossy(line);
+        if text.chars().any(|letter| letter != '\t' && letter.is_control()) {
+            return Err(refused("it has a control character in a line"));
+        }
         if text.starts_with([' ', '\t']) {
             // A value that goes on.
-            if let Some((_, value)) = headers.last_mut() {
-                value.push('\n');
-                value.push_str(text.trim());
+            let (_, value) = headers.last_mut().ok_or_else(|| refused("it begins with a line that goes on"))?;
+            value.push('\n');
+            value.push_str(text.trim());
+        } else {
+            let (name, value) = text.split_once(':').ok_or_else(|| refused("it has a line without a colon"))?;
+            if name.is_empty() || name.contains(char::is_whitespace) {
+                return Err(refused("it has a line without a name"));
             }
-        } else if let Some((name, value)) = text.split_once(':') {
-            headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
-    headers
+    Ok(headers)
 }
 
 fn of<'a>(headers: &'a Headers, name: &str) -> impl Iterator<Item = &'a str> {

@@ -106,6 +106,21 @@ impl Wheel {
         &self.metadata.requires
     }
 
+    /// The names of the packages that it depends on, under whatever conditions.
+    pub fn dependencies(&self) -> impl Iterator<Item = Name> {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+        self.metadata.requires.iter().filter_map(move |text| {
+            let text = text.trim_start();
+            Name::new(text.split(|letter| !is_name(letter)).next().unwrap_or_default()).ok()
+        })
+    }
+
+    /// How many files it has.
+    #[must_use]
+    pub fn file_count(&self) -> usize {
+        self.archive.entries().len()
+    }
+
     /// The SHA-256 of the file, in hexadecimal.
     #[must_use]
     pub fn checksum(&self) -> String {

@@ -57,7 +57,7 @@ pub struct ProcessOptions {
     /// Variables that name the certificates of this machine's own authorities, for programs with the network.
     pub certificates: Vec<(String, String)>,
     /// Variables that name the index of Python packages that the user has chosen.
-    pub package_index: Vec<(String, String)>,
+    pub package_index: Vec<(String, Option<String>)>,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,
 }

@@ -15,8 +15,12 @@ const MAX_ADDRESS: usize = 2000;
 /// Variables and the settings that mean the same.
 const NAMES: [(&str, &str); 2] = [("PIP_INDEX_URL", "index-url"), ("PIP_EXTRA_INDEX_URL", "extra-index-url")];
 
-/// Variables for pip in the jail.
-pub(super) fn variables(of_caller: &Environment, project: &Path) -> Vec<(String, String)> {
+/// The user wants no index at all.
+const NO_INDEX: (&str, &str) = ("PIP_NO_INDEX", "no-index");
+
+/// Variables for pip in the jail. One without a value names an index that cannot be used: no other one takes its place, which
+/// may have other packages under the same names.
+pub(super) fn variables(of_caller: &Environment, project: &Path) -> Vec<(String, Option<String>)> {
     let home = of_caller("HOME").map(PathBuf::from);
     let settings = of_caller("XDG_CONFIG_HOME")
         .map(PathBuf::from)
@@ -33,9 +37,15 @@ pub(super) fn variables(of_caller: &Environment, project: &Path) -> Vec<(String,
             .collect();
     let chosen = |(variable, key): &(&str, &str)| {
         let value = of_caller(variable).or_else(|| files.iter().find_map(|text| setting(text, key)))?;
-        is_usable(&value).then(|| ((*variable).to_owned(), value))
+        Some(((*variable).to_owned(), Some(value).filter(|value| is_usable(value))))
     };
-    NAMES.iter().filter_map(chosen).collect()
+    let mut found: Vec<(String, Option<String>)> = NAMES.iter().filter_map(chosen).collect();
+    let is_set = |value: String| !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off");
+    let without = of_caller(NO_INDEX.0).or_else(|| files.iter().find_map(|text| setting(text, NO_INDEX.1)));
+    if without.is_some_and(is_set) {
+        found.push((NO_INDEX.0.to_owned(), None));
+    }
+    found
 }
 
 /// What a file of settings says for all commands of pip, or for those that install.
@@ -92,7 +102,7 @@ mod tests {
             variables(&environment, &project)
         };
         let home = home.to_str().unwrap();
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         let extra = pair("PIP_EXTRA_INDEX_URL", "https://two.example https://three.example");
         assert_eq!(
             with(&[("HOME", home)]),
@@ -103,12 +113,12 @@ mod tests {
         for bad in
             ["https://ada:secret@one.example", "http://one.example", "file:///x", "--no-index", "https://x\n"]
         {
-            assert_eq!(
-                with(&[("HOME", home), ("PIP_INDEX_URL", bad)]),
-                std::slice::from_ref(&extra),
-                "{bad}"
-            );
+            // Another index must not take its place: it may have other packages under the same names.
+            let unusable = ("PIP_INDEX_URL".to_owned(), None);
+            assert_eq!(with(&[("HOME", home), ("PIP_INDEX_URL", bad)]), [unusable, extra.clone()], "{bad}");
         }
+        assert_eq!(with(&[("PIP_NO_INDEX", "1")]), [("PIP_NO_INDEX".to_owned(), None)]);
+        assert!(with(&[("PIP_NO_INDEX", "false")]).is_empty());
         assert!(with(&[("XDG_CONFIG_HOME", project.to_str().unwrap())]).is_empty());
     }
 }

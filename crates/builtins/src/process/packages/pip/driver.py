@@ -1,7 +1,8 @@
 """Runs `pip download` and nothing else: python -I -B driver.py DIRECTORY constrained|free
 
 Before pip does anything, everything that starts a program is taken away. A source archive cannot be built then, whatever an index
-or the metadata of a package says: pip builds in processes of its own.
+or the metadata of a package says: pip builds in processes of its own. Files are opened in DIRECTORY and where Python and the
+system are, so that no link of an index leads to a file of the project. A requirement that is an address is refused.
 """
 
 import json
@@ -30,6 +31,8 @@ STARTS = frozenset([
     "subprocess.Popen",
 ])
 
+SYSTEM = ("/usr", "/etc", "/dev", "/lib", "/lib64", "/run/systemd/resolve")
+
 # What the kernel sets for an index and its certificates.
 KEPT = frozenset(["PIP_CERT", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"])
 
@@ -40,9 +43,35 @@ def fail(code, line):
     sys.exit(code)
 
 
-def refuse(event, arguments):
-    if event in STARTS:
-        raise PermissionError("programs are not started here: " + event)
+def refuser(place):
+    own = [place, sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)]
+    folders = tuple(os.path.realpath(folder) + os.sep for folder in own + list(SYSTEM))
+    realpath, fsdecode = os.path.realpath, os.fsdecode
+
+    def refuse(event, arguments):
+        if event == "open":
+            path = arguments[0]
+            if isinstance(path, (str, bytes)) and not realpath(fsdecode(path)).startswith(folders):
+                raise PermissionError("this file is not opened here: %r" % (path,))
+        elif event in STARTS:
+            raise PermissionError("programs are not started here: " + event)
+
+    return refuse
+
+
+def refuse_addresses():
+    """What is at an address was published under no name."""
+    from pip._vendor.packaging import requirements
+
+    parse = requirements.Requirement.__init__
+
+    def checked(self, text):
+        parse(self, text)
+        if self.url:
+            sys.stderr.write("tgp: address %s\n" % ascii(text)[:300])
+            raise requirements.InvalidRequirement("addresses are not installed")
+
+    requirements.Requirement.__init__ = checked
 
 
 def find_pip():
@@ -118,7 +147,8 @@ def main():
         _musllinux._get_musl_version(sys.executable)
     except (ImportError, AttributeError, OSError):
         pass
-    sys.addaudithook(refuse)
+    refuse_addresses()
+    sys.addaudithook(refuser(place))
     report(place, version)
     check_python(place, version)
     sys.argv = [

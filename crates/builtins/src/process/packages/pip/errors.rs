@@ -99,7 +99,26 @@ pub(super) fn failure(_plan: &Plan, output: &CommandOutput) -> Option<ToolError>
                     "nothing was installed; ask for another version or another package, or ask the user to build it",
                 ));
             }
-            let line = shown(lines().find_map(|line| line.strip_prefix("ERROR: "))?);
+            if let Some(address) = lines().find_map(|line| line.strip_prefix("tgp: address ")).map(shown) {
+                let message = format!("{address} is an address, and not a package of an index");
+                return Some(ToolError::new(Code::Security, message).help(
+                    "nothing was installed; a package is installed when it depends on packages of an index by their names",
+                ));
+            }
+            // After this line pip prints where it failed, and why in the last one.
+            let failed = lines().find_map(|line| line.strip_prefix("ERROR: "))?;
+            let line = if failed.starts_with("Exception:") {
+                lines().find(|line| !line.is_empty()).unwrap_or(failed)
+            } else {
+                failed
+            };
+            if line.contains("is not opened here") || line.contains("are not started here") {
+                let message = "the index led pip to a file of this machine, or to an archive of sources";
+                return Some(ToolError::new(Code::Security, message).help(
+                    "nothing was installed; only wheels of the index are; `stderr` is what pip reported",
+                ));
+            }
+            let line = shown(line);
             Some(
                 ToolError::new(Code::Runtime, format!("pip failed: {line}"))
                     .help("nothing was installed; `stderr` is what pip reported"),

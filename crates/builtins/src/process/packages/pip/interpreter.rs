@@ -20,43 +20,19 @@ const MAX_REPORT_BYTES: u64 = 16 << 10;
 pub(super) struct Python(PathBuf);
 
 impl Python {
-    /// The Python that an environment was made with; without one, `python3` of `PATH`.
+    /// `python3` of `PATH`, or the one for the version that an environment has. Which program it was made with is said by a
+    /// file of the project (`home` in `pyvenv.cfg`), which may name anything that a package has brought: it is not run.
     pub(super) fn find(site: &Site, environment: Option<&Environment>) -> Result<Self, ToolError> {
         let options = site.options();
-        match environment.map(Environment::home) {
-            Some(Some(home)) => Self::of_home(Path::new(home), &options.project),
-            _ => {
-                let program = programs::find("python3", &options.environment, &options.project)?;
-                require_name(&program.file)?;
-                Self(program.named).checked()
-            }
-        }
-    }
-
-    /// `python3` of a directory that `pyvenv.cfg` names. A file of the project decides about it.
-    pub(super) fn of_home(home: &Path, project: &Path) -> Result<Self, ToolError> {
-        let refused = |why: &str| {
-            ToolError::new(Code::Security, format!("`home` of `.venv/pyvenv.cfg` {why}"))
-                .detail("home", home.display().to_string())
-                .help("nothing was installed; remove `.venv`, so that a new one is made")
+        let of_version = environment.map(Environment::python);
+        let of_version = of_version.map(|(major, minor)| format!("python{major}.{minor}"));
+        let find = |name: &str| programs::find(name, &options.environment, &options.project);
+        let program = match of_version.and_then(|name| find(&name).ok()) {
+            Some(program) => program,
+            None => find("python3")?,
         };
-        if !home.is_absolute() {
-            return Err(refused("is not an absolute path"));
-        }
-        let Ok(file) = home.join("python3").canonicalize() else {
-            return Err(ToolError::new(
-                Code::Capability,
-                "the Python that `.venv` was made with is not there any more",
-            )
-            .detail("home", home.display().to_string())
-            .help("ask the user to remove `.venv`, so that a new one is made; nothing was installed"));
-        };
-        if is_in_project(home, project) || is_in_project(&file, project) {
-            return Err(refused("is in the project"));
-        }
-        require_name(&file)?;
-        require_program(&file)?;
-        Self(file).checked()
+        require_name(&program.file)?;
+        Self(program.named).checked()
     }
 
     fn checked(self) -> Result<Self, ToolError> {
@@ -100,7 +76,7 @@ struct Report {
     implementation: String,
 }
 
-/// Reads the report. It decides where the links of a new environment lead, so it is checked like `home`.
+/// Reads the report. It decides where the links of a new environment lead, so it is checked.
 pub(super) fn read_report(site: &Site) -> Result<Interpreter, ToolError> {
     let unreadable =
         || ToolError::new(Code::Runtime, "the version of Python is not known").help("nothing was installed");

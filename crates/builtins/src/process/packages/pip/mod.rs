@@ -173,12 +173,25 @@ fn environment(
     Environment::read(root, stop).map(Some).map_err(|error| errors::of_environment(&error))
 }
 
+/// The index that the user has chosen. Where it cannot be used, none is: another one may have other packages under the same
+/// names.
+fn index(site: &Site) -> Result<Vec<(String, String)>, ToolError> {
+    let usable = |(name, value): &(String, Option<String>)| match value {
+        Some(value) => Ok((name.clone(), value.clone())),
+        None => Err(ToolError::new(Code::Capability, format!("the index that `{name}` or the settings of pip name cannot be used"))
+            .detail("variable", name.as_str())
+            .help("packages come from indexes with HTTPS and without a login; ask the user to install them, nothing was changed")),
+    };
+    site.options().package_index.iter().map(usable).collect()
+}
+
 /// Writes what the driver reads.
 fn prepare(plan: &Plan, site: &Site) -> Result<Run, ToolError> {
     let manifests = Manifests::read(plan, &site.files)?;
     let asked = manifests.with_extras(asked(plan)?)?;
     manifests.refuse_own(&asked)?;
     let wanted = manifests.wanted(&asked)?;
+    let index = index(site)?;
     let stop = deadline();
     let environment = environment(site, &plan.directory, &stop)?;
     let python = Python::find(site, environment.as_ref())?;
@@ -203,7 +216,7 @@ fn prepare(plan: &Plan, site: &Site) -> Result<Run, ToolError> {
     })?;
     let environment = [("TMPDIR", format!("{CACHE_PLACE}/tmp"))]
         .into_iter()
-        .chain(site.options().package_index.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        .chain(index.iter().map(|(name, value)| (name.as_str(), value.clone())));
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Run { line: line(&python, !constraints.is_empty()), environment })
 }

@@ -27,6 +27,9 @@ const LIST: &str = "packages.txt";
 /// Wheels of one installation. All of them are open together.
 const MAX_WHEELS: usize = 500;
 
+/// Files of all of them together: each is known by its path and its checksum as long as they are open.
+const MAX_FILES: usize = 200_000;
+
 /// Reads what a run has left. pip has changed nothing in the project.
 pub(super) fn read(plan: &Plan, site: &Site, found: &[LayerChange]) -> Result<Installation, ToolError> {
     if let Some(change) = found.first() {
@@ -129,12 +132,20 @@ fn wheels(site: &Site, stop: &dyn Fn() -> bool) -> Result<Vec<Wheel>, ToolError>
         }
     }
     names.sort();
-    let open = |name: &String| {
+    let (mut wheels, mut files) = (Vec::with_capacity(names.len()), 0);
+    for name in &names {
         let path = directory.join(name);
         let file = open_plain(&path).map_err(|_| unusable(Path::new(name), "is not a plain file"))?;
-        Wheel::open(file, name, stop).map_err(|error| of_wheel(name, &error))
-    };
-    names.iter().map(open).collect()
+        let wheel = Wheel::open(file, name, stop).map_err(|error| of_wheel(name, &error))?;
+        files += wheel.file_count();
+        if files > MAX_FILES {
+            return Err(ToolError::new(Code::Runtime, format!("the packages have more than {MAX_FILES} files"))
+                .detail("limit", MAX_FILES)
+                .help("nothing was installed; install fewer packages"));
+        }
+        wheels.push(wheel);
+    }
+    Ok(wheels)
 }
 
 /// Every requirement has its package, in a version that it allows, and no package has the project's own name.
@@ -157,6 +168,9 @@ fn check_wheels(
             return Err(refused(wheel, &format!("does not run on Python {}", interpreter.version)));
         }
     }
+    if let Some(wheel) = unwanted(wheels, wanted) {
+        return Err(refused(wheel, "is a package that no other one depends on by its name"));
+    }
     for one in wanted.iter().filter(|one| !one.has_marker()) {
         match wheels.iter().find(|wheel| wheel.name() == one.name()) {
             None => {
@@ -170,6 +184,20 @@ fn check_wheels(
         }
     }
     Ok(())
+}
+
+/// A wheel that follows from no requirement: pip was led to it by something else than the packages say.
+fn unwanted<'w>(wheels: &'w [Wheel], wanted: &[Requirement]) -> Option<&'w Wheel> {
+    let mut reached: BTreeSet<Name> = BTreeSet::new();
+    let mut open: Vec<Name> = wanted.iter().map(|one| one.name().clone()).collect();
+    while let Some(name) = open.pop() {
+        if reached.insert(name.clone())
+            && let Some(wheel) = wheels.iter().find(|wheel| *wheel.name() == name)
+        {
+            open.extend(wheel.dependencies());
+        }
+    }
+    wheels.iter().find(|wheel| !reached.contains(wheel.name()))
 }
 
 fn manifest_change(plan: &Plan, site: &Site, changed: &ChangedManifest) -> Result<LayerChange, ToolError> {
