@@ -423,7 +423,9 @@ fn unreadable(file: &str, error: YamlError) -> ToolError {
         YamlErrorKind::Malformed => {
             fault.help(format!("{help}; write a query that holds a colon as a block, `query: |`"))
         }
-        YamlErrorKind::MissingField("version") => fault.help(format!("begin the file with `version: {VERSION}`")),
+        YamlErrorKind::MissingField("version") => {
+            fault.help(format!("begin the file with `version: {VERSION}`"))
+        }
         _ => fault.help(help),
     }
 }

@@ -114,7 +114,9 @@ fn rule_of_layers(layers: &[String]) -> Checked<Rule> {
 fn rule_of_cycles(folder: &str) -> Checked<Rule> {
     let (filter, params) = within("f", folder)?;
     Ok(Rule {
-        query: format!("MATCH (f:File) WHERE {filter}(f)-[:IMPORTS* {{typeOnly: false}}]->(f) RETURN f.path AS file"),
+        query: format!(
+            "MATCH (f:File) WHERE {filter}(f)-[:IMPORTS* {{typeOnly: false}}]->(f) RETURN f.path AS file"
+        ),
         expect: Expect::None,
         probes: if params.is_empty() { Vec::new() } else { vec![probe_of_prefix(folder, "folder")] },
         params,

@@ -125,9 +125,10 @@ fn explain(error: &Error) -> YamlError {
         Error::Unexpected { expected: "sequence start", .. } => {
             refused("a list is expected here", "write `[one, two]`, or each on a line of its own after `- `")
         }
-        Error::Unexpected { expected: "string scalar", .. } => {
-            refused("one text is expected here", "write a single value, without `[ ]`, `{ }` or a list below it")
-        }
+        Error::Unexpected { expected: "string scalar", .. } => refused(
+            "one text is expected here",
+            "write a single value, without `[ ]`, `{ }` or a list below it",
+        ),
         Error::Unexpected { expected: "mapping start", .. } => {
             refused("a mapping is expected here", "write fields such as `name: value`")
         }

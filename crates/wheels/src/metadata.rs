@@ -82,11 +82,13 @@ fn headers(content: &[u8]) -> Result<Headers, WheelError> {
         }
         if text.starts_with([' ', '\t']) {
             // A value that goes on.
-            let (_, value) = headers.last_mut().ok_or_else(|| refused("it begins with a line that goes on"))?;
+            let (_, value) =
+                headers.last_mut().ok_or_else(|| refused("it begins with a line that goes on"))?;
             value.push('\n');
             value.push_str(text.trim());
         } else {
-            let (name, value) = text.split_once(':').ok_or_else(|| refused("it has a line without a colon"))?;
+            let (name, value) =
+                text.split_once(':').ok_or_else(|| refused("it has a line without a colon"))?;
             if name.is_empty() || name.contains(char::is_whitespace) {
                 return Err(refused("it has a line without a name"));
             }

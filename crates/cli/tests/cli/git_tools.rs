@@ -126,7 +126,8 @@ fn bug_a_commit_without_paths_took_installed_packages() {
     project.write("node_modules/left-pad/index.js", "module.exports = 1;\n");
     project.write("tests/__pycache__/a.pyc", "x\n");
     project.write("src/b.txt", "new\n");
-    let done = project.run(&["call", "git_commit", r#"{"message": "Add b"}"#, "--yes"]).expect_code(0).document();
+    let done =
+        project.run(&["call", "git_commit", r#"{"message": "Add b"}"#, "--yes"]).expect_code(0).document();
     assert_eq!(git(&project, "show --format= --name-only HEAD"), "src/b.txt");
     let left_out = done["data"]["leftOut"].to_string();
     assert!(left_out.contains("\"node_modules\"") && left_out.contains("tests/__pycache__"), "{left_out}");

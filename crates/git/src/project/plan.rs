@@ -136,7 +136,11 @@ impl ProjectRepo {
             .collect();
         if request.paths.is_empty() {
             let directories: BTreeSet<RelativePath> = scan.untracked.iter().filter_map(generated).collect();
-            plan.left_out.extend(directories.into_iter().map(|path| (path, "packages and caches are not committed unless `paths` names them")));
+            plan.left_out.extend(
+                directories
+                    .into_iter()
+                    .map(|path| (path, "packages and caches are not committed unless `paths` names them")),
+            );
         }
         let mut bytes = 0_usize;
         for path in changed(&scan, &request.paths) {

@@ -340,7 +340,10 @@ fn bug_the_package_around_an_imported_module_of_python_was_not_known() {
     let (_project, store) = committed(&[
         ("shop/__init__.py", "def open_shop():\n    pass\n"),
         ("shop/cart/__init__.py", ""),
-        ("shop/cart/items.py", "class Item:\n    @staticmethod\n    def make():\n        pass\ndef add():\n    pass\n"),
+        (
+            "shop/cart/items.py",
+            "class Item:\n    @staticmethod\n    def make():\n        pass\ndef add():\n    pass\n",
+        ),
         (
             "app.py",
             "import shop.cart.items\ndef run():\n    shop.open_shop()\n    shop.cart.items.add()\n    shop.cart.items.Item.make()\n",
@@ -374,9 +377,15 @@ fn a_python_package_exports_what_it_imports_and_a_module_what_it_lists() {
             "from typing import Any\nfrom . import cart\nfrom .cart import Cart as Basket, _hidden\nfrom .rest import *\nVERSION = 1\n",
         ),
         ("shop/cart.py", "class Cart:\n    pass\ndef _hidden():\n    pass\n"),
-        ("shop/rest.py", "__all__ = ['one', \"two\"]\n__all__ += ('_three',)\ndef one(): pass\ndef two(): pass\ndef _three(): pass\ndef four(): pass\n"),
+        (
+            "shop/rest.py",
+            "__all__ = ['one', \"two\"]\n__all__ += ('_three',)\ndef one(): pass\ndef two(): pass\ndef _three(): pass\ndef four(): pass\n",
+        ),
         ("shop/listed.py", "import os\nfrom .cart import Cart\n__all__ = ['Cart', 'os']\n"),
-        ("shop/computed.py", "from . import rest\n__all__ = ['one']\n__all__ += rest.__all__\ndef one(): pass\n"),
+        (
+            "shop/computed.py",
+            "from . import rest\n__all__ = ['one']\n__all__ += rest.__all__\ndef one(): pass\n",
+        ),
         ("shop/appended.py", "__all__ = ['one']\n__all__.append('two')\ndef one(): pass\ndef two(): pass\n"),
     ]);
     assert_eq!(

@@ -82,7 +82,12 @@ fn bug_a_pattern_that_nothing_fits_was_answered_with_nothing() {
             "`IMPORTS` never leads from Symbol to File",
             "`IMPORTS` leads from File to File, Package, Unresolved",
         ),
-        ("MATCH (c:Commit)-[:CHANGED_IN]->(f:File) RETURN f", 17, "from Commit to File", "from File to Commit"),
+        (
+            "MATCH (c:Commit)-[:CHANGED_IN]->(f:File) RETURN f",
+            17,
+            "from Commit to File",
+            "from File to Commit",
+        ),
         ("MATCH (f:File)<-[:DEFINES]-(s:Symbol) RETURN s", 15, "from Symbol to File", "from File to Symbol"),
         ("MATCH (f:File)-[:DEFINES]->(s)-[:IMPORTS]->(g) RETURN g", 31, "from Symbol to anything", "IMPORTS"),
         ("MATCH (f:File)-[:CALLS|EXTENDS*1..]->(g:File) RETURN g", 15, "`CALLS|EXTENDS`", "; `CALLS`"),

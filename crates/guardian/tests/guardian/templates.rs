@@ -29,7 +29,10 @@ const FILES: [(&str, &str); 9] = [
     ("src/old/b.ts", "import './a';\n"),
     ("README.md", "one\ntwo\nthree\n"),
     ("shop/__init__.py", "from .cart import Cart, add\nfrom typing import Any\n"),
-    ("shop/cart.py", "class Cart:\n    def total(self):\n        return 0\n\ndef add(item):\n    return item\n"),
+    (
+        "shop/cart.py",
+        "class Cart:\n    def total(self):\n        return 0\n\ndef add(item):\n    return item\n",
+    ),
 ];
 
 async fn project(rules: &str) -> Project {

@@ -40,7 +40,8 @@ pub(super) fn variables(of_caller: &Environment, project: &Path) -> Vec<(String,
         Some(((*variable).to_owned(), Some(value).filter(|value| is_usable(value))))
     };
     let mut found: Vec<(String, Option<String>)> = NAMES.iter().filter_map(chosen).collect();
-    let is_set = |value: String| !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off");
+    let is_set =
+        |value: String| !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off");
     let without = of_caller(NO_INDEX.0).or_else(|| files.iter().find_map(|text| setting(text, NO_INDEX.1)));
     if without.is_some_and(is_set) {
         found.push((NO_INDEX.0.to_owned(), None));

@@ -101,7 +101,12 @@ struct Seen {
 }
 
 /// The lines that both sides have exactly once, as far as they are in the same order: the longest such chain.
-fn anchors(old: &[&str], new: &[&str], old_part: &Range<usize>, new_part: &Range<usize>) -> Vec<(usize, usize)> {
+fn anchors(
+    old: &[&str],
+    new: &[&str],
+    old_part: &Range<usize>,
+    new_part: &Range<usize>,
+) -> Vec<(usize, usize)> {
     let part = |range: &Range<usize>| range.clone();
     let mut seen: HashMap<&str, Seen> = HashMap::new();
     for line in old.get(part(old_part)).unwrap_or_default() {
@@ -112,9 +117,10 @@ fn anchors(old: &[&str], new: &[&str], old_part: &Range<usize>, new_part: &Range
         seen.new += 1;
         seen.new_at = at;
     }
-    let pairs = (old_part.start..).zip(old.get(part(old_part)).unwrap_or_default()).filter_map(|(at, line)| {
-        seen.get(line).filter(|seen| seen.old == 1 && seen.new == 1).map(|seen| (at, seen.new_at))
-    });
+    let pairs =
+        (old_part.start..).zip(old.get(part(old_part)).unwrap_or_default()).filter_map(|(at, line)| {
+            seen.get(line).filter(|seen| seen.old == 1 && seen.new == 1).map(|seen| (at, seen.new_at))
+        });
     longest_chain(&pairs.collect::<Vec<_>>())
 }
 

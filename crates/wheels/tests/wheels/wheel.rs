@@ -70,6 +70,12 @@ fn names_of_files_and_metadata_agree() {
         "Name: shop\nVersion: 1.0\nVersion: 1.0\n\n",
         "\nName: shop\nVersion: 1.0\n",
         "Name: sh op\nVersion: 1.0\n\n",
+        // pip reads another line, or the end, where these are.
+        "Name: shop\nVersion: 1.0\nSummary: x\rRequires-Dist: evil @ file:///project/evil.whl\n\n",
+        "Name: shop\nVersion: 1.0\nSummary: x\u{b}y\n\n",
+        "Name: shop\nVersion: 1.0\nno colon\nRequires-Dist: x\n\n",
+        "Name: shop\nVersion: 1.0\nRequires-Dist : x\n\n",
+        " Name: shop\nName: shop\nVersion: 1.0\n\n",
     ] {
         refused(&Builder { metadata: Some(metadata.to_owned()), ..shop() }, "metadata");
     }

@@ -88,7 +88,8 @@ fn fitting(link: &Link<'_>, left: &Possible, right: &Possible) -> (Possible, Pos
         return (lefts, rights);
     }
     for (name, from, to) in ENDS.iter().filter(is_type) {
-        for (source, target) in from.iter().flat_map(|source| to.iter().map(move |target| (*source, *target))) {
+        for (source, target) in from.iter().flat_map(|source| to.iter().map(move |target| (*source, *target)))
+        {
             if !connects(name, source, target) {
                 continue;
             }
@@ -126,5 +127,9 @@ fn refused(link: &Link<'_>, left: &Possible, right: &Possible) -> Box<CypherErro
         .map(|(name, from, to)| format!("`{name}` leads from {} to {}", from.join(" or "), to.join(", ")))
         .collect();
     let refusal = CypherError::new("ImpossiblePattern", link.span, message);
-    if known.is_empty() { refusal.help("see docs/graph.md for what leads where") } else { refusal.help(known.join("; ")) }
+    if known.is_empty() {
+        refusal.help("see docs/graph.md for what leads where")
+    } else {
+        refusal.help(known.join("; "))
+    }
 }

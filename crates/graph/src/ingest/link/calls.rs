@@ -346,7 +346,9 @@ impl<'a, 'w> Finder<'a, 'w> {
     ) -> Result<HashMap<&'n str, Vec<Method>>, GraphError> {
         let mut methods: HashMap<&'n str, Vec<Method>> = HashMap::new();
         let mut add = |path: &str, parse: &Parse| {
-            for (index, symbol) in parse.symbols.iter().enumerate().filter(|(_, one)| one.kind == Kind::Method) {
+            for (index, symbol) in
+                parse.symbols.iter().enumerate().filter(|(_, one)| one.kind == Kind::Method)
+            {
                 if let (Some(name), Ok(index)) = (names.get(symbol.name.as_str()), u32::try_from(index)) {
                     methods.entry(*name).or_default().push((path.to_owned(), index));
                 }

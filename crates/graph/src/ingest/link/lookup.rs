@@ -41,7 +41,11 @@ fn ask(link: &Link<'_>, question: Question) -> Result<Option<Found>, GraphError>
 
 /// A name of a module as its file has it.
 fn wanted(link: &Link<'_>, module: &Module, file: &str, name: &str) -> String {
-    if module.inner.is_empty() { name.to_owned() } else { format!("{}{}{name}", module.inner, separator(link, file)) }
+    if module.inner.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{}{}{name}", module.inner, separator(link, file))
+    }
 }
 
 /// Who asks for a name of a file.

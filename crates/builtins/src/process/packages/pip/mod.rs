@@ -176,11 +176,13 @@ fn environment(
 /// The index that the user has chosen. Where it cannot be used, none is: another one may have other packages under the same
 /// names.
 fn index(site: &Site) -> Result<Vec<(String, String)>, ToolError> {
-    let usable = |(name, value): &(String, Option<String>)| match value {
+    let usable = |(name, value): &(String, Option<String>)| {
+        match value {
         Some(value) => Ok((name.clone(), value.clone())),
         None => Err(ToolError::new(Code::Capability, format!("the index that `{name}` or the settings of pip name cannot be used"))
             .detail("variable", name.as_str())
             .help("packages come from indexes with HTTPS and without a login; ask the user to install them, nothing was changed")),
+    }
     };
     site.options().package_index.iter().map(usable).collect()
 }

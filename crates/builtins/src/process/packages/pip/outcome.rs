@@ -139,9 +139,12 @@ fn wheels(site: &Site, stop: &dyn Fn() -> bool) -> Result<Vec<Wheel>, ToolError>
         let wheel = Wheel::open(file, name, stop).map_err(|error| of_wheel(name, &error))?;
         files += wheel.file_count();
         if files > MAX_FILES {
-            return Err(ToolError::new(Code::Runtime, format!("the packages have more than {MAX_FILES} files"))
-                .detail("limit", MAX_FILES)
-                .help("nothing was installed; install fewer packages"));
+            return Err(ToolError::new(
+                Code::Runtime,
+                format!("the packages have more than {MAX_FILES} files"),
+            )
+            .detail("limit", MAX_FILES)
+            .help("nothing was installed; install fewer packages"));
         }
         wheels.push(wheel);
     }
