@@ -1,8 +1,7 @@
-//! The driver against a hostile index, the choice of Python, and what is refused before anything runs.
+//! The driver against a hostile index and what is refused before anything runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -101,6 +100,13 @@ def sources(name, place):
             out.addfile(entry, io.BytesIO(text.encode()))
 wheel("good", "")
 wheel("bait", "Requires-Dist: evil @ http://127.0.0.1:%s/files/evil-1.0.tar.gz\n" % port)
+wheel("local", "")
+os.makedirs(folder + "/project")
+local = folder + "/project/local-1.0-py3-none-any.whl"
+os.rename(folder + "/simple/local/local-1.0-py3-none-any.whl", local)
+with open(folder + "/simple/local/index.html", "w") as page:
+    page.write("<a href='file://%s'>local-1.0-py3-none-any.whl</a>" % local)
+wheel("hidden", "Summary: x\rRequires-Dist: local @ file://%s\n" % local)
 sources("evil", "/files")
 sources("plain", "/simple/plain")
 "#;
@@ -165,7 +171,7 @@ impl Hostile {
 }
 
 #[test]
-fn bug_an_address_in_the_metadata_of_a_wheel_ran_code_of_a_package() {
+fn bug_an_address_ran_code_of_a_package_or_took_a_file_of_the_project() {
     let Some(hostile) = Hostile::new() else {
         println!("skipped: python3 is not installed");
         return;
@@ -185,6 +191,12 @@ fn bug_an_address_in_the_metadata_of_a_wheel_ran_code_of_a_package() {
     let (output, names) = hostile.drive("bait\n", "");
     assert!(!hostile.was_built(), "code of a package was run: {output:?}");
     assert!(!output.status.success() && !names.contains(&"evil-1.0.tar.gz".to_owned()), "{names:?}");
+    for name in ["bait", "hidden", "local"] {
+        let (output, names) = hostile.drive(&format!("{name}\n"), "");
+        assert!(!output.status.success() && !names.iter().any(|name| name.starts_with("local")), "{names:?}");
+        let error = errors::failure(&plan(&[name]), &said(1, &String::from_utf8_lossy(&output.stderr)));
+        assert_eq!(error.unwrap().code, Code::Security, "{name}: {output:?}");
+    }
     let (output, names) = hostile.drive("good\n", ">=3.8");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(names, ["good-1.0-py3-none-any.whl"]);
