@@ -1,6 +1,7 @@
 //! `package_install` with pip, in a home of its own: what comes into the project and its environment, and what is refused. Tests
 //! that need the index are skipped in one line where it cannot be reached.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -290,17 +291,21 @@ fn what_pip_would_read_elsewhere_is_refused() {
         );
     }
     check(&[("requirements.txt", "-r other.txt\n")], &[], &["EVALIDATION", "app/other.txt"]);
-    // An environment that names a Python of the project.
+    // The program that an environment names is not run, wherever it is: a package may have brought it.
     project.write("app/requirements.txt", "six\n");
-    project.write("app/bin/python3", "#!/bin/sh\n");
-    let home = project.file("app/bin");
-    project.write("app/.venv/pyvenv.cfg", &format!("home = {}\nversion = 3.11.7\n", home.display()));
-    std::fs::create_dir_all(project.file("app/.venv/lib/python3.11/site-packages")).unwrap();
-    let refused = install(&project, &json!({ "directory": "app", "packages": ["six"] }), &["--yes"]);
-    assert!(
-        refused.stdout.contains("ESECURITY") && refused.stdout.contains("is in the project"),
-        "{refused:?}"
-    );
+    let beside = project.path("beside");
+    std::fs::create_dir_all(&beside).unwrap();
+    for home in [project.file("app/bin"), beside] {
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("python3"), "#!/bin/sh\necho HOSTILE >&2\n").unwrap();
+        let program = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(home.join("python3"), program).unwrap();
+        project.write("app/.venv/pyvenv.cfg", &format!("home = {}\nversion = 3.11.7\n", home.display()));
+        std::fs::create_dir_all(project.file("app/.venv/lib/python3.11/site-packages")).unwrap();
+        let arguments = json!({ "directory": "app", "packages": ["six"] });
+        let ran = install(&project, &arguments, &["--yes", "--dry-run"]);
+        assert!(!ran.stdout.contains("HOSTILE"), "{ran:?}");
+    }
     std::fs::remove_dir_all(project.file("app/.venv")).unwrap();
     std::os::unix::fs::symlink("/usr", project.file("app/.venv")).unwrap();
     let refused = install(&project, &json!({ "directory": "app", "packages": ["six"] }), &["--yes"]);

@@ -148,7 +148,9 @@ impl Hostile {
     fn drive(&self, requirements: &str, requires_python: &str) -> (Output, Vec<String>) {
         let place = self.folder.path().join("place");
         let _ = fs::remove_dir_all(&place);
-        fs::create_dir_all(place.join(WHEELS)).unwrap();
+        for name in [WHEELS, "tmp"] {
+            fs::create_dir_all(place.join(name)).unwrap();
+        }
         for (name, text) in [
             ("driver.py", DRIVER),
             ("requirements.txt", requirements),
@@ -160,6 +162,7 @@ impl Hostile {
         let mut command = self.command();
         // What a project or a person may have set is not looked at.
         command.env("PIP_NO_BINARY", ":all:").env("PIP_CONFIG_FILE", self.folder.path().join("pip.conf"));
+        command.env("TMPDIR", place.join("tmp"));
         command.env("PYTHONSTARTUP", "/nonexistent").env("PYTHONPATH", self.folder.path());
         let output = command.args(["-I", "-B"]).arg(place.join("driver.py")).arg(&place).arg("free").output();
         let names = fs::read_dir(place.join(WHEELS)).unwrap();
