@@ -8,6 +8,7 @@ system are, so that no link of an index leads to a file of the project. A requir
 import json
 import os
 import re
+import resource
 import runpy
 import signal
 import sys
@@ -30,6 +31,9 @@ STARTS = frozenset([
     "pty.spawn",
     "subprocess.Popen",
 ])
+
+# An index may send a page without an end.
+MAX_MEMORY = 4 << 30
 
 SYSTEM = ("/usr", "/etc", "/dev", "/lib", "/lib64", "/run/systemd/resolve")
 
@@ -128,6 +132,7 @@ def without_wheels(place):
 
 def main():
     place, mode = sys.argv[1], sys.argv[2]
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     if not hasattr(sys, "addaudithook"):
         fail(WRONG_PYTHON, "Python 3.8 or newer is needed, and %s is %d.%d" % ((sys.executable,) + sys.version_info[:2]))
     version = "%d.%d.%d" % sys.version_info[:3]

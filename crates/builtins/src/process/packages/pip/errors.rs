@@ -44,7 +44,8 @@ pub(super) fn of_environment(error: &EnvironmentError) -> ToolError {
 
 pub(super) fn of_wheel(file_name: &str, error: &WheelError) -> ToolError {
     let (code, help) = match error {
-        WheelError::Io(_) => (Code::Internal, "nothing was installed"),
+        // What is wrong in an archive is reported so while it is unpacked.
+        WheelError::Io(error) if !is_of_data(error) => (Code::Internal, "nothing was installed"),
         WheelError::Stopped => (Code::Runtime, "nothing was installed; it took too long"),
         WheelError::Address(_) => (
             Code::Security,
@@ -58,6 +59,11 @@ pub(super) fn of_wheel(file_name: &str, error: &WheelError) -> ToolError {
     ToolError::new(code, format!("`{file_name}` cannot be installed: {error}"))
         .detail("file", file_name)
         .help(help)
+}
+
+fn is_of_data(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | Other | UnexpectedEof)
 }
 
 pub(super) fn of_installation(error: &InstallError) -> ToolError {
