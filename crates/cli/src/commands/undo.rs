@@ -87,8 +87,10 @@ fn next_step(kind: &str, changes: &[UndoneFile]) -> Option<String> {
     }
     let lines: Vec<String> =
         calls.iter().map(|call| format!("`tgp call package_install '{call}' --yes`")).collect();
+    // pip does not remove what no list names any more.
+    let first = if calls.iter().any(|call| call.contains("pip")) { "remove `.venv`, and " } else { "" };
     Some(format!(
-        "run {} to install what the manifest names now (package_install without packages)",
+        "{first}run {} to install what the manifest names now (package_install without packages)",
         lines.join(" and ")
     ))
 }

@@ -351,3 +351,27 @@ fn bug_undo_named_npm_for_packages_of_python() {
     let text = r#"`tgp call package_install '{"manager":"pip","directory":"app"}' --yes`"#;
     assert!(shown.stderr.contains(text), "{shown:?}");
 }
+
+/// The new version was installed against another list, and the manifest could not be installed any more.
+#[test]
+fn bug_a_package_was_added_against_what_another_list_wants() {
+    if !has_index() {
+        return;
+    }
+    let Some(project) = python_project() else { return };
+    let manifest = MANIFEST.replace("[]", "[\"six==1.16.0\"]");
+    project.write("pyproject.toml", &manifest);
+    let wanted = json!({ "packages": ["six>=1.17"], "dev": true });
+    let refused = install(&project, &wanted, &["--yes"]);
+    assert!(refused.stdout.contains("ERUNTIME") && refused.stdout.contains("Cannot install"), "{refused:?}");
+    // A version that nobody has published.
+    let refused = install(&project, &json!({ "packages": ["six==99"] }), &["--yes"]);
+    assert!(
+        refused.stdout.contains("ENOTFOUND")
+            && refused.stdout.contains("no version for six==99; the newest is"),
+        "{refused:?}"
+    );
+    assert!(!project.file(".venv").exists() && project.read("pyproject.toml") == manifest);
+    install(&project, &json!({ "packages": ["six>=1.15"], "dev": true }), &["--yes"]).expect_code(0);
+    assert!(project.read(".venv/packages.txt").starts_with("six==1.16.0 "));
+}

@@ -115,17 +115,22 @@ def report(place, version):
         json.dump({"version": version, "program": program, "implementation": sys.implementation.name}, file)
 
 
-def without_wheels(place):
-    """Names the packages of which an index has sources only."""
+def name_missing(place):
+    """Names the packages of which an index has no fitting version, or sources only."""
     try:
         with open(os.path.join(place, "pip.log"), errors="replace") as file:
             log = file.read(64 << 20)
     except OSError:
         return
-    missing = re.findall(r"No matching distribution found for ([A-Za-z0-9._-]+)", log)
+    found = re.findall(r"satisfies the requirement (.{1,200}?) \(from versions: ([^()]*)\)", log)
+    for wanted, versions in sorted(set(found)):
+        if versions != "none":
+            newest = versions.split(", ")[-1]
+            sys.stderr.write("tgp: no version %s; the newest is %s\n" % (ascii(wanted)[1:-1], ascii(newest)[1:-1]))
+    missing = {re.match(r"[A-Za-z0-9._-]*", wanted).group() for wanted, versions in found if versions == "none"}
     sources = set(re.findall(r"No sources permitted for ([A-Za-z0-9._-]+)", log))
     plain = {re.sub(r"[-_.]+", "-", name).lower() for name in sources}
-    for name in sorted(set(missing)):
+    for name in sorted(missing):
         if re.sub(r"[-_.]+", "-", name).lower() in plain:
             sys.stderr.write("tgp: no wheel of %s\n" % name)
 
@@ -178,7 +183,7 @@ def main():
     except SystemExit as end:
         sys.stdout.flush()
         if end.code:
-            without_wheels(place)
+            name_missing(place)
         raise
 
 

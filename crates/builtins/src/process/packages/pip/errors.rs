@@ -105,6 +105,12 @@ pub(super) fn failure(_plan: &Plan, output: &CommandOutput) -> Option<ToolError>
                     "nothing was installed; ask for another version or another package, or ask the user to build it",
                 ));
             }
+            if let Some(line) = lines().find_map(|line| line.strip_prefix("tgp: no version ")).map(shown) {
+                return Some(
+                    ToolError::new(Code::NotFound, format!("the index has no version for {line}"))
+                        .help("nothing was installed; ask for another version"),
+                );
+            }
             if let Some(address) = lines().find_map(|line| line.strip_prefix("tgp: address ")).map(shown) {
                 let message = format!("{address} is an address, and not a package of an index");
                 return Some(ToolError::new(Code::Security, message).help(
@@ -112,7 +118,10 @@ pub(super) fn failure(_plan: &Plan, output: &CommandOutput) -> Option<ToolError>
                 ));
             }
             // After this line pip prints where it failed, and why in the last one.
-            let failed = lines().find_map(|line| line.strip_prefix("ERROR: "))?;
+            let errors = || lines().filter_map(|line| line.strip_prefix("ERROR: "));
+            // Of a conflict the last line says nothing.
+            let failed =
+                errors().find(|line| line.starts_with("Cannot install ")).or_else(|| errors().next())?;
             let line = if failed.starts_with("Exception:") {
                 lines().find(|line| !line.is_empty()).unwrap_or(failed)
             } else {

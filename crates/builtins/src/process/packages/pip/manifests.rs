@@ -21,7 +21,9 @@ const DEV_LIST: &str = "requirements-dev.txt";
 pub(super) const FILES: [&str; 3] = [PROJECT, LIST, DEV_LIST];
 
 /// Groups of `[dependency-groups]` whose packages are installed: what tests need is there when tests run.
-const GROUPS: [&str; 3] = ["dev", "test", "tests"];
+const GROUPS: [&str; 3] = [DEV_GROUP, "test", "tests"];
+/// The one that packages for development are added to.
+const DEV_GROUP: &str = "dev";
 
 /// Lists that take in each other.
 const MAX_LISTS: usize = 16;
@@ -120,22 +122,37 @@ impl Manifests {
             .map(|path| if path.is_root() { project.to_owned() } else { project.join(path.as_str()) })
     }
 
-    /// What the manifests list.
-    pub(super) fn listed(&self) -> Result<Vec<Requirement>, ToolError> {
+    /// What the manifests list, each list by its name: a group, or a file. The dependencies of a project have none.
+    fn lists(&self) -> Result<Vec<(&str, Vec<Requirement>)>, ToolError> {
         let of_project = |project: &PyProject| {
-            let mut listed = project.dependencies()?;
+            let mut lists = vec![("", project.dependencies()?)];
             for group in GROUPS {
-                listed.extend(project.group(group)?.unwrap_or_default());
+                lists.push((group, project.group(group)?.unwrap_or_default()));
             }
-            Ok::<_, ManifestError>(listed)
+            Ok::<_, ManifestError>(lists)
         };
         match &self.content {
             Content::Project(project) => {
                 of_project(project).map_err(|error| of_manifest(&self.directory, PROJECT, &error))
             }
             Content::Lists(lists) => {
-                Ok(lists.values().flat_map(RequirementsFile::requirements).cloned().collect())
+                let all = lists.iter();
+                Ok(all.map(|(name, list)| (name.as_str(), list.requirements().cloned().collect())).collect())
             }
+        }
+    }
+
+    /// What all of them list.
+    fn listed(&self) -> Result<Vec<Requirement>, ToolError> {
+        Ok(self.lists()?.into_iter().flat_map(|(_, list)| list).collect())
+    }
+
+    /// The name of the list that packages are added to.
+    fn target_list(&self, dev: bool) -> &'static str {
+        match (&self.content, dev) {
+            (Content::Project(_), true) => DEV_GROUP,
+            (Content::Project(_), false) => "",
+            (Content::Lists(_), _) => self.target(dev),
         }
     }
 
@@ -156,11 +173,14 @@ impl Manifests {
     }
 
     /// What is resolved: what is asked for, and what the manifests list. What is asked for in another version takes the place of
-    /// what is listed.
-    pub(super) fn wanted(&self, asked: &[Requirement]) -> Result<Vec<Requirement>, ToolError> {
-        let mut wanted = self.listed()?;
+    /// what its own list has, and of nothing else: another list still wants what it says.
+    pub(super) fn wanted(&self, asked: &[Requirement], dev: bool) -> Result<Vec<Requirement>, ToolError> {
         let replaced = |name: &Name| asked.iter().any(|one| one.name() == name && !one.versions().is_empty());
-        wanted.retain(|one| !replaced(one.name()));
+        let target = self.target_list(dev);
+        let mut wanted = Vec::new();
+        for (name, list) in self.lists()? {
+            wanted.extend(list.into_iter().filter(|one| name != target || !replaced(one.name())));
+        }
         wanted.extend(asked.iter().cloned());
         Ok(wanted)
     }
@@ -192,7 +212,7 @@ impl Manifests {
         let is_plain = |one: &Requirement| one.versions().is_empty() && one.extras().is_empty();
         let (before, text, is_new) = match &mut self.content {
             Content::Project(project) => {
-                let list = if dev { DependencyList::Group("dev") } else { DependencyList::Project };
+                let list = if dev { DependencyList::Group(DEV_GROUP) } else { DependencyList::Project };
                 let before = project.text();
                 for one in asked {
                     if !is_plain(one) || !project.lists(list, one.name()).map_err(of)? {

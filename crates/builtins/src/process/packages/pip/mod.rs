@@ -192,7 +192,7 @@ fn prepare(plan: &Plan, site: &Site) -> Result<Run, ToolError> {
     let manifests = Manifests::read(plan, &site.files)?;
     let asked = manifests.with_extras(asked(plan)?)?;
     manifests.refuse_own(&asked)?;
-    let wanted = manifests.wanted(&asked)?;
+    let wanted = manifests.wanted(&asked, plan.dev)?;
     let index = index(site)?;
     let stop = deadline();
     let environment = environment(site, &plan.directory, &stop)?;

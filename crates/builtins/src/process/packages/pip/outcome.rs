@@ -38,7 +38,7 @@ pub(super) fn read(plan: &Plan, site: &Site, found: &[LayerChange]) -> Result<In
     let stop = deadline();
     let manifests = Manifests::read(plan, &site.files)?;
     let asked = manifests.with_extras(asked(plan)?)?;
-    let wanted = manifests.wanted(&asked)?;
+    let wanted = manifests.wanted(&asked, plan.dev)?;
     let interpreter = read_report(site)?;
     require_python(&manifests, &interpreter)?;
     let wheels = wheels(site, &stop)?;
