@@ -124,8 +124,19 @@ fn find(approvals: Approvals, id: &str, printer: &Printer) -> Result<(Approvals,
     let has_it =
         |open: &[KeptQuestion]| !id.is_empty() && open.iter().any(|question| question.id.starts_with(id));
     let elsewhere = approvals.elsewhere()?.into_iter();
-    let mut others = elsewhere.filter(|(_, open)| has_it(open)).map(|(store, _)| store);
-    let (Some(other), None) = (others.next(), others.next()) else { return Err(missing.into()) };
+    let mut others: Vec<Approvals> =
+        elsewhere.filter(|(_, open)| has_it(open)).map(|(store, _)| store).collect();
+    let Some(other) = others.pop() else { return Err(missing.into()) };
+    if !others.is_empty() {
+        others.push(other);
+        let projects =
+            others.iter().map(|other| shell_word(&visible(&other.project().display().to_string())));
+        let calls: Vec<String> = projects.map(|project| format!("`tgp -C {project} approve {id}`")).collect();
+        let message = format!("questions of {} projects have this id", others.len());
+        return Err(ToolError::new(Code::Conflict, message)
+            .help(format!("choose one: {}", calls.join(", ")))
+            .into());
+    }
     let question = other.find(id)?;
     printer.note(&format!("in the project {}:", visible(&other.project().display().to_string())));
     Ok((other, question))

@@ -165,6 +165,25 @@ fn bug_a_question_was_not_found_from_another_folder() {
     project.run(&["-C", &other, "approve", "ffff"]).expect_code(1);
 }
 
+/// Two projects with the same files ask the same, under one id.
+#[test]
+fn bug_the_same_question_of_two_projects_was_not_found_from_a_third_folder() {
+    let project = careful();
+    project.shell("cp -r . ../there").expect_code(0);
+    let id = id_of(&exec(&project));
+    let there = project.path("there").display().to_string();
+    let arguments = ["-C", &there, "--json", "exec", "tools/note.ts", "--args", r#"{"text": "one"}"#];
+    let asked = project.run(&arguments);
+    let other = project.path("tmp").display().to_string();
+    let refused = project.run(&["-C", &other, "approve", &id, "--deny"]);
+    if asked.stdout.contains(&id) {
+        assert!(refused.stderr.contains("questions of 2 projects have this id"), "{refused:?}");
+        assert!(refused.stderr.contains(&format!("`tgp -C {there} approve {id}`")), "{refused:?}");
+    } else {
+        assert!(refused.stdout.contains("denied"), "{refused:?}");
+    }
+}
+
 #[test]
 fn a_run_that_asks_something_else_each_time_is_told_why() {
     let project = careful();
