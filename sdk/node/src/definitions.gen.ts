@@ -927,7 +927,7 @@ export const DEFINITIONS: readonly ToolInfo[] = [
             "pip",
             "cargo"
           ],
-          "description": "npm when it is left out."
+          "description": "Default: npm."
         },
         "packages": {
           "type": "array",
@@ -947,7 +947,7 @@ export const DEFINITIONS: readonly ToolInfo[] = [
           "items": {
             "type": "string"
           },
-          "description": "Features of the packages; cargo only.",
+          "description": "Cargo only.",
           "maxItems": 50
         },
         "directory": {

@@ -40,7 +40,7 @@ pub(super) struct PackageInstall(pub(super) Arc<CommandRunner>);
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PackageInstallArgs {
-    /// npm when it is left out.
+    /// Default: npm.
     #[serde(default)]
     manager: Manager,
     /// Such as `zod@4.1.0` (npm), `httpx>=0.27` (pip), `serde@1` (cargo). Without them, what the manifest lists.
@@ -50,7 +50,7 @@ pub(super) struct PackageInstallArgs {
     /// For development only.
     #[serde(default)]
     dev: bool,
-    /// Features of the packages; cargo only.
+    /// Cargo only.
     #[serde(default)]
     #[schemars(length(max = MAX_FEATURES))]
     features: Vec<String>,
