@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = '4adc9a7b8533e10be49bf6dee7aa57b5f71babe2991986150ce28d208492525e'
+DEFINITIONS_HASH = 'feb543c269d01235b913770dbb2b756d62e9bbd10f74aa1cd1b10cd16956f3b0'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
