@@ -67,7 +67,7 @@ async fn one(section: &mut Section, size: &Size, package: Installed, commits: us
     let project = folder.path().join("project");
     let (files, changed) = repository(&package.path, &project, commits)?;
     let file = folder.path().join("graph.sqlite");
-    // The commit below the generated ones has every file, which is no change that anyone makes.
+    // The commit below the generated ones adds every file. Real commits do not do that.
     let options = GraphOptions { history: commits, ..GraphOptions::new(&file, &project) };
     let store = GraphStore::open(options).await?;
     let started = Instant::now();

@@ -119,7 +119,7 @@ fn an_agent_reads_the_repository_unasked_and_commits_when_it_is_approved() {
     assert_eq!(git(&project, "show HEAD:src/b.txt"), "Approved");
 }
 
-/// Without `.gitignore` a commit of all changes had thousands of files that nobody has written.
+/// Without `.gitignore` a commit of all changes contained thousands of installed files.
 #[test]
 fn bug_a_commit_without_paths_took_installed_packages() {
     let project = repository();

@@ -166,7 +166,7 @@ fn a_package_is_added_and_later_builds_find_it_without_the_network() {
     let ran = run(&project, &["call", "shell_exec", build, "--yes"]).expect_code(0).document();
     assert_eq!(ran["data"]["stdout"], "42\n", "{ran}");
 
-    // A second time nothing is new, and nobody is asked.
+    // A second time nothing is new, and no question is asked.
     project.write("tgp.policy.yaml", "version: 1\nrules: []\n");
     let again = install(&project, &json!({}), &["--yes"]).expect_code(0).document();
     assert_eq!(again["data"]["installed"], json!([]), "{again}");
@@ -244,7 +244,7 @@ fn the_lock_file_of_a_workspace_is_the_one_at_its_root() {
         "{}",
         project.read("crates/b/Cargo.toml")
     );
-    // A dependency of the project on itself is no package of an index, and no reason to refuse the others.
+    // A dependency of the project on itself does not come from an index. The others are installed.
     project.write(
         "crates/b/Cargo.toml",
         &format!("{}a = {{ path = \"../a\" }}\n", project.read("crates/b/Cargo.toml")),

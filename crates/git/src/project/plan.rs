@@ -14,7 +14,7 @@ use crate::bounds;
 use crate::entry::Entry;
 use crate::rebase::{self, ToolEdit};
 
-/// Directories of installed packages and of caches: thousands of files that nobody has written.
+/// Directories of installed packages and of caches, which people do not commit.
 const GENERATED: [&str; 6] =
     ["node_modules", ".venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 

@@ -183,8 +183,8 @@ impl PackageInstall {
         .await
     }
 
-    /// The gates judge the directory of packages. Of the files in it they judge what a person's rules say of such paths: what a
-    /// package brings under a name that is secret elsewhere is no secret of anybody, and it was judged with its package.
+    /// The gates judge the directory of packages. Of the files in it they judge what a person's rules say of such paths: a
+    /// published file is not a secret, whatever its name is, and it was judged with its package.
     async fn judge_tree(
         &self,
         tree: Option<&PackageTree>,
@@ -206,8 +206,8 @@ impl PackageInstall {
         router.judge_packages(invocation, &targets?).await
     }
 
-    /// What a run or a copy of the packages comes to while another installation replaces and removes them is no matter of its
-    /// own: the error is that they were replaced.
+    /// A run or a copy of the packages can fail in many ways while another installation replaces and removes them: the error is
+    /// then that they were replaced.
     async fn or_conflict(
         &self,
         error: ToolError,

@@ -12,7 +12,7 @@ pub(super) fn directories(path: &str, project: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for entry in std::env::split_paths(OsStr::new(path)).filter(|entry| entry.is_absolute()) {
         let Ok(directory) = entry.canonicalize() else { continue };
-        // A directory above the project is no place for programs either: a part of it is the project.
+        // A directory above the project is refused too: a part of it is the project.
         let overlaps = directory.starts_with(&project) || project.starts_with(&directory);
         let is_plain = directory.to_str().is_some_and(|text| !text.contains([':', '\n']));
         if directory.is_dir() && !overlaps && is_plain && !found.contains(&directory) {

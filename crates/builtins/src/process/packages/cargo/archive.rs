@@ -65,7 +65,7 @@ pub(super) fn copy_checked(from: &mut File, to: &Path, checksum: &str) -> io::Re
 /// in the archive begins. Returns how many bytes the files have.
 pub(super) fn unpack(archive: &Path, stem: &str, into: &Path, allowance: &mut Allowance) -> io::Result<u64> {
     fs::DirBuilder::new().mode(0o755).create(into)?;
-    // The headers count as well: an archive of a million empty files is no smaller work.
+    // The headers count as well: an archive of a million empty files is as much work.
     let limit = MAX_UNPACKED_BYTES.saturating_add(MAX_ENTRIES as u64 * 1024);
     let mut tar = tar::Archive::new(GzDecoder::new(File::open(archive)?).take(limit));
     let (mut bytes, mut count) = (0_u64, 0_usize);

@@ -78,7 +78,7 @@ pub(super) fn require_plain(directory: &RelativePath, files: &ProjectFiles) -> R
 }
 
 /// Refuses a package whose workspace is above the project: cargo in the jail does not see that, and would make a lock file that
-/// nobody uses. `root` is the workspace as the jail has found it.
+/// cargo outside of it does not read. `root` is the workspace as the jail has found it.
 ///
 /// # Errors
 /// `ESECURITY`.

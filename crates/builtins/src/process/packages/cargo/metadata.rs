@@ -112,7 +112,7 @@ pub(super) fn outside_root(root: &Path) -> ToolError {
         .help("nothing was installed; open the whole workspace as the project, or ask the user to install the packages")
 }
 
-/// The error for a dependency that is no package of the default index.
+/// The error for a dependency that is not a package of the default index.
 pub(super) fn foreign(name: &str, is_git: bool) -> ToolError {
     let what = if is_git { "comes from a repository of git" } else { "comes from another registry" };
     unusable(Path::new(name), what)

@@ -118,7 +118,7 @@ impl Packages<'_> {
             }
         }
         let (_, after) = self.lists()?;
-        // npm writes it whenever it installs something; without it nobody could say what is there.
+        // npm writes it whenever it installs something; without it, what is there is not known.
         let after = after.ok_or_else(|| unusable(&self.tree.place().join(INSTALLED), "is missing"))?;
         let listed =
             lock::check_installed(&after).map_err(|(package, why)| unusable(Path::new(&package), why))?;

@@ -111,7 +111,7 @@ fn unsupported(place: &str, name: &str, other: &str) -> ToolError {
 }
 
 /// Refuses what is not the name of a published package with a version. Paths, addresses, repositories and other names for a
-/// package are not: what they hold nobody has published under that name.
+/// package are not: what they hold was not published under that name.
 ///
 /// # Errors
 /// `EVALIDATION`.
