@@ -38,7 +38,7 @@ const LATE: &str = "the query took too long";
 const LIMIT_MS: &str = "limitMs";
 
 /// The tables that a query may read; `json_each` gives the items of lists.
-const TABLES: [&str; 4] = ["node", "edge", "label", "json_each"];
+const TABLES: [&str; 5] = ["node", "edge", "label", "position", "json_each"];
 
 thread_local! {
     /// When the query that runs on this thread must be done; nothing while none runs.
@@ -164,7 +164,7 @@ pub(super) fn run(
     for (at, value) in values.iter().enumerate().take(statement.parameter_count()) {
         statement.raw_bind_parameter(at + 1, value).map_err(failed)?;
     }
-    let mut output = Output::new(connection, limits).map_err(failed)?;
+    let mut output = Output::new(connection, view.at, limits).map_err(failed)?;
     let mut table = Table { columns: program.columns.clone(), ..Table::default() };
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(failed)? {

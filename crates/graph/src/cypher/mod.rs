@@ -19,7 +19,9 @@ mod temporal;
 mod types;
 mod value;
 
+pub(crate) use compile::position;
 pub use error::{CypherError, CypherResult, Phase};
+pub(crate) use output::properties;
 pub use probes::{PatternProbe, pattern_probes};
 pub use syntax::function_name;
 

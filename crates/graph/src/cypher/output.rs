@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{CachedStatement, Connection};
+use rusqlite::{CachedStatement, Connection, Row};
 use serde_json::{Map, Number, Value as Json};
 
 use super::QueryLimits;
+use super::compile::position;
 use super::value::{Entity, Value};
+use crate::tables::positions::{file_of, find};
 
 /// Nodes and relationships that are kept as JSON while one answer is made: the same few occur in many rows.
 const KEPT: usize = 10_000;
 
-const NODE: &str = "SELECT props, (SELECT json_group_array(name) FROM label WHERE node = node.id) FROM node WHERE row_id = ?1";
-const EDGE: &str = "SELECT props, type, source, target FROM edge WHERE row_id = ?1";
+/// What is asked of a node, without its position.
+const NODE: &str = "SELECT props, (SELECT json_group_array(name) FROM label WHERE node = node.id)";
+/// What is asked of a relationship, without its position.
+const EDGE: &str = "SELECT props, type, source, target";
 
 /// Makes JSON, and counts its bytes.
 pub(super) struct Output<'c> {
@@ -20,15 +24,20 @@ pub(super) struct Output<'c> {
     edge: CachedStatement<'c>,
     nodes: HashMap<i64, Json>,
     edges: HashMap<i64, Json>,
+    /// The moment at which positions are looked up.
+    moment: i64,
     bytes: usize,
     most: usize,
 }
 
 impl<'c> Output<'c> {
-    pub fn new(connection: &'c Connection, limits: &QueryLimits) -> rusqlite::Result<Self> {
+    pub fn new(connection: &'c Connection, moment: i64, limits: &QueryLimits) -> rusqlite::Result<Self> {
+        let position = position(&file_of("place"), "?2");
+        let of = |asked: &str, table: &str| format!("{asked}, place, {position} FROM {table} WHERE row_id = ?1");
         Ok(Self {
-            node: connection.prepare_cached(NODE)?,
-            edge: connection.prepare_cached(EDGE)?,
+            node: connection.prepare_cached(&of(NODE, "node"))?,
+            edge: connection.prepare_cached(&of(EDGE, "edge"))?,
+            moment,
             nodes: HashMap::new(),
             edges: HashMap::new(),
             bytes: 0,
@@ -88,9 +97,9 @@ impl<'c> Output<'c> {
             self.bytes += size(known);
             return Ok(known.clone());
         }
-        let (props, labels): (String, String) =
-            self.node.query_row([entity.row], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let mut map = object(&props);
+        let (mut map, labels): (_, String) = self
+            .node
+            .query_row([entity.row, self.moment], |row| Ok((properties(row, 0, 2)?, row.get(1)?)))?;
         map.insert("_id".to_owned(), entity.id.into());
         map.insert("_labels".to_owned(), serde_json::from_str(&labels).unwrap_or_default());
         Ok(keep(&mut self.nodes, &mut self.bytes, entity, map))
@@ -101,10 +110,10 @@ impl<'c> Output<'c> {
             self.bytes += size(known);
             return Ok(known.clone());
         }
-        let (props, kind, source, target): (String, String, i64, i64) = self
-            .edge
-            .query_row([entity.row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-        let mut map = object(&props);
+        let (mut map, kind, source, target): (_, String, i64, i64) =
+            self.edge.query_row([entity.row, self.moment], |row| {
+                Ok((properties(row, 0, 4)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            })?;
         map.insert("_id".to_owned(), entity.id.into());
         map.insert("_type".to_owned(), kind.into());
         map.insert("_from".to_owned(), source.into());
@@ -113,11 +122,16 @@ impl<'c> Output<'c> {
     }
 }
 
-fn object(props: &str) -> Map<String, Json> {
-    match serde_json::from_str(props) {
-        Ok(Json::Object(map)) => map,
-        _ => Map::new(),
+/// The properties in one column of a row, and those of the place and the positions in the two from `at` on.
+pub(crate) fn properties(row: &Row<'_>, props: usize, at: usize) -> rusqlite::Result<Map<String, Json>> {
+    let mut map: Map<String, Json> =
+        serde_json::from_str(row.get_ref(props)?.as_str()?).unwrap_or_default();
+    let (place, data) = (row.get::<_, Option<i64>>(at)?, row.get_ref(at + 1)?.as_blob_or_null()?);
+    if let Some(position) = place.zip(data).and_then(|(place, data)| find(data, place)) {
+        let known = position.properties().into_iter().flatten();
+        map.extend(known.map(|(name, number)| (name.to_owned(), Json::from(number))));
     }
+    Ok(map)
 }
 
 fn keep(kept: &mut HashMap<i64, Json>, bytes: &mut usize, entity: Entity, map: Map<String, Json>) -> Json {

@@ -10,8 +10,9 @@ use super::language::{Language, parent};
 use super::link::{self, LinkContext, Linked, Memo, interface};
 use super::repository::Changed;
 use super::state::{FileState, State};
+use crate::tables::facts::FactSource;
 use crate::tables::failure::GraphError;
-use crate::tables::write::{FactSource, NextFacts, Writer};
+use crate::tables::write::{NextFacts, Writer};
 
 /// Brings state and store from one tree to the next. Every changed blob must have been read.
 pub(crate) fn apply_changes(

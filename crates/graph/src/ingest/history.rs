@@ -13,7 +13,8 @@ use super::repository::Repo;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
 use crate::tables::schema::{OPEN, RENAME};
-use crate::tables::write::{Fact, FactSource, NextFacts, Stretches, Writer};
+use crate::tables::facts::{Fact, FactSource, Stretches};
+use crate::tables::write::{NextFacts, Writer};
 
 /// The first line of a message is cut after this many characters.
 const MAX_MESSAGE: usize = 200;
@@ -77,7 +78,7 @@ fn props(repo: &Repo, id: Oid) -> Result<String, GraphError> {
 
 /// A relationship that is seen wherever both its ends are.
 fn for_ever(writer: &Writer<'_>, fact: Fact) -> Result<(), GraphError> {
-    if let Fact::Edge { id, kind, source, target, props } = fact {
+    if let Fact::Edge { id, kind, source, target, props, .. } = fact {
         writer
             .connection
             .prepare_cached(
@@ -111,7 +112,7 @@ pub(crate) fn show_from(
     seen: &Stretches,
 ) -> Result<(), GraphError> {
     let sha = id.to_string();
-    let mut facts = vec![(Fact::Node { id: note.id, props: note.props }, seen.clone())];
+    let mut facts = vec![(Fact::node(note.id, note.props), seen.clone())];
     for (file, older) in note.renames {
         let mut stretches = seen.clone();
         for (number, node) in deleting(writer, file)? {
@@ -150,7 +151,7 @@ fn rename(sha: &str, file: i64, older: i64) -> Fact {
     let digest = identity::digest(&[RENAME, sha, &file.to_string(), &older.to_string()]);
     let id = (identity::number(&digest) >> 12).cast_signed();
     let props = json!({ "commit": sha }).to_string();
-    Fact::Edge { id, kind: RENAME, source: file, target: older, props }
+    Fact::Edge { id, kind: RENAME, source: file, target: older, props, at: None }
 }
 
 /// Shows the commits that are ancestors of `to`, and no others, where those of `from` were shown.
@@ -174,7 +175,7 @@ pub(crate) fn show(
         let sha = id.to_string();
         // A history that was cut off has commits that were never read.
         let Some(note) = note(writer, &sha)? else { continue };
-        let facts = vec![Fact::Node { id: note.id, props: note.props }];
+        let facts = vec![Fact::node(note.id, note.props)];
         writer.set(FactSource::Commit, &sha, NextFacts { facts, ..NextFacts::default() })?;
         files.extend(note.deleted);
         if !note.renames.is_empty() {
@@ -239,7 +240,7 @@ fn shown(writer: &Writer<'_>, file: i64, change: &str) -> Result<Vec<String>, Gr
 fn show_renames(writer: &mut Writer<'_>, repo: &Repo, sha: &str) -> Result<(), GraphError> {
     let Some(note) = note(writer, sha)? else { return Ok(()) };
     let own = Oid::from_str(sha)?;
-    let mut facts = vec![Fact::Node { id: note.id, props: note.props }];
+    let mut facts = vec![Fact::node(note.id, note.props)];
     for (file, older) in note.renames {
         let mut is_over = false;
         for deleting in shown(writer, file, "deleted")? {

@@ -18,10 +18,11 @@ use super::repository::{Changed, Repo};
 use super::shallow;
 use super::state::State;
 use crate::tables::connect::{meta, set_meta};
+use crate::tables::facts::{Frontier, Stretches};
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::schema::OPEN;
-use crate::tables::write::{Frontier, Stretches, Writer};
+use crate::tables::write::Writer;
 
 /// Changed files of commits whose blobs are read together.
 const MAX_FILES: usize = 2_000;

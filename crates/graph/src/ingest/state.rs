@@ -11,7 +11,7 @@ use super::manifests::Manifests;
 use super::parse::Parse;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
-use crate::tables::write::{FactSource, Frontier};
+use crate::tables::facts::{FactSource, Frontier};
 
 /// The id of a blob.
 pub(crate) type Blob = [u8; 20];

@@ -19,8 +19,8 @@ use crate::ingest::shallow;
 use crate::ingest::state::{Blob, FileState};
 use crate::ingest::worktree::WorkTree;
 use crate::tables::connect::meta;
+use crate::tables::facts::FactSource;
 use crate::tables::failure::GraphError;
-use crate::tables::write::FactSource;
 
 /// How often the draft is rebuilt because another process replaced it in between.
 const MAX_TRIES: usize = 5;

@@ -24,10 +24,12 @@ use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::state::{Blob, State};
 use crate::ingest::worktree::{self, Differences, WalkedFile, WorkTree};
 use crate::tables::connect::{meta, set_meta};
+use crate::tables::facts::Frontier;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::schema::OPEN;
-use crate::tables::write::{Frontier, Writer, take_back};
+use crate::tables::undo::take_back;
+use crate::tables::write::Writer;
 
 /// How often a proposal starts again because another process wrote in between.
 const MAX_TRIES: usize = 5;

@@ -7,7 +7,9 @@ use tgp_contract::{SnapshotInfo, ToolError};
 
 use super::graph_store::{GraphStore, Inner};
 use super::revisions;
+use crate::cypher;
 use crate::tables::failure::GraphError;
+use crate::tables::positions;
 use crate::tables::schema::RENAME;
 
 /// A node with its labels.
@@ -53,7 +55,7 @@ impl GraphStore {
 
 /// A file that is gone is shown where a rename leads to it.
 const NODES: &str = "
-SELECT n.id, n.props, (SELECT json_group_array(name) FROM label WHERE node = n.id)
+SELECT n.id, n.props, (SELECT json_group_array(name) FROM label WHERE node = n.id), n.place, {position}
 FROM node AS n
 WHERE n.since <= ?1 AND n.until > ?1 AND (n.ghost = 0 OR (
     NOT EXISTS (
@@ -66,15 +68,17 @@ WHERE n.since <= ?1 AND n.until > ?1 AND (n.ghost = 0 OR (
 ORDER BY n.id LIMIT ?2";
 
 const RELATIONSHIPS: &str = "
-SELECT e.id, e.type, e.source, e.target, e.props FROM edge AS e
+SELECT e.id, e.type, e.source, e.target, e.props, e.place, {position} FROM edge AS e
 WHERE e.since <= ?1 AND e.until > ?1 AND (e.type = ?3 OR (
     EXISTS (SELECT 1 FROM node AS n WHERE n.id = e.source AND n.ghost = 0 AND n.since <= ?1 AND n.until > ?1) AND
     EXISTS (SELECT 1 FROM node AS n WHERE n.id = e.target AND n.ghost = 0 AND n.since <= ?1 AND n.until > ?1)
 ))
 ORDER BY e.id LIMIT ?2";
 
-fn object(text: &str) -> Map<String, Value> {
-    serde_json::from_str(text).unwrap_or_default()
+/// One of the two statements, with where the positions of the alias `row` are.
+fn with_positions(sql: &str, row: &str) -> String {
+    let position = cypher::position(&positions::file_of(&format!("{row}.place")), "?1");
+    sql.replace("{position}", &position)
 }
 
 /// One more than asked for shows whether there are more.
@@ -83,13 +87,13 @@ fn limit(rows: usize) -> i64 {
 }
 
 fn nodes(connection: &Connection, moment: i64, rows: usize) -> Result<Vec<ExportNode>, GraphError> {
-    let mut statement = connection.prepare_cached(NODES)?;
+    let mut statement = connection.prepare_cached(&with_positions(NODES, "n"))?;
     let found = statement.query_map(params![moment, limit(rows), RENAME], |row| {
         let labels: String = row.get(2)?;
         Ok(ExportNode {
             id: row.get(0)?,
             labels: serde_json::from_str(&labels).unwrap_or_default(),
-            properties: object(row.get_ref(1)?.as_str()?),
+            properties: cypher::properties(row, 1, 3)?,
         })
     })?;
     Ok(found.collect::<Result<_, _>>()?)
@@ -100,14 +104,14 @@ fn relationships(
     moment: i64,
     rows: usize,
 ) -> Result<Vec<ExportRelationship>, GraphError> {
-    let mut statement = connection.prepare_cached(RELATIONSHIPS)?;
+    let mut statement = connection.prepare_cached(&with_positions(RELATIONSHIPS, "e"))?;
     let found = statement.query_map(params![moment, limit(rows), RENAME], |row| {
         Ok(ExportRelationship {
             id: row.get(0)?,
             kind: row.get(1)?,
             from: row.get(2)?,
             to: row.get(3)?,
-            properties: object(row.get_ref(4)?.as_str()?),
+            properties: cypher::properties(row, 4, 5)?,
         })
     })?;
     Ok(found.collect::<Result<_, _>>()?)

@@ -19,8 +19,9 @@ use crate::ingest::shallow;
 use crate::ingest::state::State;
 use crate::ingest::tracked::TrackedFiles;
 use crate::tables::connect::{REBUILT, forget_meta, give_back, meta, set_meta, start_anew};
+use crate::tables::facts::Frontier;
 use crate::tables::failure::GraphError;
-use crate::tables::write::{Frontier, take_back};
+use crate::tables::undo::take_back;
 
 /// Commits in one transaction: enough to make the transaction cheap, few enough to lose little when it is cut off.
 pub(crate) const BATCH: usize = 64;

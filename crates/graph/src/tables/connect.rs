@@ -19,8 +19,8 @@ const MAX_LOG_BYTES: i64 = 16 << 20;
 const STATEMENTS: usize = 128;
 
 /// Tables whose rows say what holds when, as opposed to what was read from blobs.
-const FACTS: [&str; 13] = [
-    "moment", "node", "label", "edge", "now", "now_key", "past", "past_key", "undo", "change", "stat",
+const FACTS: [&str; 14] = [
+    "moment", "node", "label", "edge", "position", "now", "now_key", "past", "past_key", "undo", "change", "stat",
     "alias", "meta",
 ];
 

@@ -2,10 +2,11 @@
 
 use rusqlite::Connection;
 
+use super::facts::{Fact, FactSource};
 use super::failure::GraphError;
 use super::identity::Identities;
 use super::schema::OPEN;
-use super::write::{Fact, FactSource, NextFacts, Writer};
+use super::write::{NextFacts, Writer};
 
 /// The tools at the last moment: their paths and properties.
 pub(crate) fn held(connection: &Connection) -> Result<Vec<(String, String)>, GraphError> {
@@ -27,7 +28,7 @@ pub(crate) fn hold(
     let mut facts = Vec::new();
     for (path, props) in tools {
         let id = ids.claim(connection, "Tool", &[path])?;
-        facts.push(Fact::Node { id, props: props.clone() });
+        facts.push(Fact::node(id, props.clone()));
     }
     let mut writer = Writer::after(connection, &mut ids, moment);
     writer.set(FactSource::Tools, "", NextFacts { facts, ..NextFacts::default() })?;

@@ -2,8 +2,11 @@
 //! questions both build on them.
 
 pub(crate) mod connect;
+pub(crate) mod facts;
 pub(crate) mod failure;
 pub(crate) mod forged;
 pub(crate) mod identity;
+pub(crate) mod positions;
 pub(crate) mod schema;
+pub(crate) mod undo;
 pub(crate) mod write;

@@ -47,6 +47,8 @@ CREATE TABLE node (
     props  TEXT NOT NULL,
     since  INTEGER NOT NULL,
     until  INTEGER NOT NULL,
+    -- Where its position is found, see `positions.rs`; null where it has none.
+    place  INTEGER,
     -- 1 for what is known of a file that was renamed away: visible only as an end of a rename, where it has no row that
     -- is visible otherwise. Its stretch is [0, OPEN).
     ghost  INTEGER NOT NULL DEFAULT 0
@@ -68,11 +70,21 @@ CREATE TABLE edge (
     target INTEGER NOT NULL,
     props  TEXT NOT NULL,
     since  INTEGER NOT NULL,
+    until  INTEGER NOT NULL,
+    place  INTEGER
+);
+-- One row for each stretch in which nothing moves in a file.
+CREATE TABLE position (
+    row_id INTEGER PRIMARY KEY,
+    -- A number that the file has as long as it is there.
+    file   INTEGER NOT NULL,
+    data   BLOB NOT NULL,
+    since  INTEGER NOT NULL,
     until  INTEGER NOT NULL
 );
 ";
 
-/// The indexes of labels, nodes and relationships, which are made faster at once than row by row.
+/// The indexes of labels, nodes, relationships and positions, which are made faster at once than row by row.
 pub(crate) const INDEXES: &str = "
 CREATE INDEX label_of ON label (node);
 CREATE INDEX node_stretch ON node (id, since, until);
@@ -81,16 +93,18 @@ CREATE INDEX node_name ON node (json_extract(props, '$.name'));
 CREATE INDEX edge_out ON edge (source, type, since, until, target);
 CREATE INDEX edge_in ON edge (target, type, since, until, source);
 CREATE INDEX edge_stretch ON edge (id, since, until);
+CREATE INDEX position_stretch ON position (file, since, until);
 ";
 
 /// Removes them, within the transaction that makes them again.
 pub(crate) const WITHOUT_INDEXES: &str = "
 DROP INDEX label_of; DROP INDEX node_stretch; DROP INDEX node_path; DROP INDEX node_name;
 DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
+DROP INDEX position_stretch;
 ";
 
 /// The number of the tables' form; a store with another one is rebuilt.
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "

@@ -3,110 +3,12 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 
+use super::facts::{CurrentFacts, Fact, FactRow, FactSource, Frontier, Stretches, Table};
 use super::failure::GraphError;
 use super::identity::{self, Identities};
+use super::positions::{self, Position, Positions};
 use super::schema::{BASE, FIRST, OPEN};
-
-/// Who says a fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum FactSource {
-    /// A file of the tree, by its path.
-    File = 0,
-    /// A package that files import and that is not in the tree, by ecosystem and name.
-    Package = 1,
-    /// A commit, by its id.
-    Commit = 2,
-    /// The forged tools, all of them together.
-    Tools = 3,
-}
-
-/// The end of the moments at which facts are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frontier {
-    /// After all others: what is opened holds from now on.
-    Newest,
-    /// Before all others: what is opened holds at all moments up to this one.
-    Oldest,
-}
-
-impl Frontier {
-    /// The table of what holds there, by owner.
-    pub(crate) fn ledger(self) -> &'static str {
-        match self {
-            Self::Newest => "now",
-            Self::Oldest => "past",
-        }
-    }
-
-    /// The table of what the owners read.
-    pub(crate) fn keys(self) -> &'static str {
-        match self {
-            Self::Newest => "now_key",
-            Self::Oldest => "past_key",
-        }
-    }
-}
-
-/// The stretches of moments, in order and apart from each other, each without its end.
-pub(crate) type Stretches = Vec<(i64, i64)>;
-
-/// One node or relationship as it holds at a moment.
-#[derive(Clone, Debug)]
-pub(crate) enum Fact {
-    Node { id: i64, props: String },
-    Edge { id: i64, kind: &'static str, source: i64, target: i64, props: String },
-}
-
-impl Fact {
-    pub(crate) fn edge(
-        kind: &'static str,
-        source: i64,
-        target: i64,
-        occurrence: usize,
-        props: String,
-    ) -> Self {
-        Self::Edge { id: identity::edge_id(kind, source, target, occurrence), kind, source, target, props }
-    }
-
-    fn identity(&self) -> (bool, i64) {
-        match self {
-            Self::Node { id, .. } => (false, *id),
-            Self::Edge { id, .. } => (true, *id),
-        }
-    }
-
-    /// Ends and type are in the id; a rare id that two relationships share is distinguished here.
-    fn digest(&self) -> u64 {
-        match self {
-            Self::Node { props, .. } => identity::number(&identity::digest(&[props])),
-            Self::Edge { source, target, props, .. } => {
-                identity::number(&identity::digest(&[props, &source.to_string(), &target.to_string()]))
-            }
-        }
-    }
-}
-
-/// The row in which a fact is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct FactRow {
-    edge: bool,
-    row: i64,
-    id: i64,
-    digest: u64,
-    since: i64,
-}
-
-/// What an owner holds at the last moment.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct CurrentFacts {
-    rows: Vec<FactRow>,
-    /// What it read.
-    keys: Vec<i64>,
-    /// Packages outside the tree that it names.
-    pub(crate) packages: Vec<String>,
-}
 
 /// What an owner says from now on.
 #[derive(Default)]
@@ -189,10 +91,11 @@ impl<'c> Writer<'c> {
         let mut held = CurrentFacts::default();
         for (fact, stretches) in facts {
             for (since, until) in stretches {
-                let row = self.insert(fact, *since, *until)?;
+                let row = self.insert(fact, None, (*since, *until))?;
                 if *until == OPEN {
-                    let (edge, id) = fact.identity();
-                    held.rows.push(FactRow { edge, row, id, digest: fact.digest(), since: *since });
+                    let (table, id) = fact.identity();
+                    let digest = fact.digest();
+                    held.rows.push(FactRow { table, row, id, digest, since: *since, slot: None });
                 }
             }
         }
@@ -215,26 +118,46 @@ impl<'c> Writer<'c> {
         let (row, before) = held(self.connection, self.frontier, owner, name)?.unzip();
         self.remember(owner, name)?;
         let old = before.clone().unwrap_or_default();
-        let mut by_id: HashMap<(bool, i64), FactRow> =
-            old.rows.iter().map(|row| ((row.edge, row.id), *row)).collect();
-        let mut held = CurrentFacts { packages: holding.packages, ..CurrentFacts::default() };
+        let mut by_id: HashMap<(Table, i64), FactRow> =
+            old.rows.iter().map(|row| ((row.table, row.id), *row)).collect();
+        let mut held =
+            CurrentFacts { packages: holding.packages, number: old.number, ..CurrentFacts::default() };
+        let mut positions = Positions::default();
+        let mut new: Vec<(&Fact, u64)> = Vec::new();
         for fact in &holding.facts {
             let digest = fact.digest();
-            let (edge, id) = fact.identity();
-            match by_id.remove(&(edge, id)) {
-                Some(row) if row.digest == digest => held.rows.push(row),
-                row => {
+            let known = by_id.remove(&fact.identity());
+            match (known, fact.position()) {
+                (Some(row), at) if row.digest == digest && row.slot.is_some() == at.is_some() => {
+                    if let (Some(slot), Some(at)) = (row.slot, at) {
+                        positions.keep(slot, at);
+                    }
+                    held.rows.push(row);
+                }
+                (row, _) => {
                     if let Some(row) = row {
                         self.close(row)?;
                     }
-                    let row = self.open(fact)?;
-                    held.rows.push(FactRow { edge, row, id, digest, since: self.moment });
+                    new.push((fact, digest));
                 }
             }
+        }
+        // Steps from slot to slot are small in the order of the lines.
+        new.sort_by_key(|(fact, _)| fact.position());
+        for (fact, digest) in new {
+            let place = match fact.position() {
+                Some(at) => self.take_slot(&mut held, &mut positions, at)?,
+                None => None,
+            };
+            let row = self.open(fact, place.map(|(number, slot)| positions::place(number, slot)))?;
+            let (table, id) = fact.identity();
+            let slot = place.map(|(_, slot)| slot);
+            held.rows.push(FactRow { table, row, id, digest, since: self.moment, slot });
         }
         for row in by_id.into_values() {
             self.end(row)?;
         }
+        held.positions = self.hold_positions(old.positions, held.number, &positions)?;
         held.keys = holding.keys;
         held.keys.sort_unstable();
         held.keys.dedup();
@@ -270,7 +193,7 @@ impl<'c> Writer<'c> {
             return Ok(None);
         };
         self.remember(owner, name)?;
-        for row in &held.rows {
+        for row in held.all_rows() {
             self.end(*row)?;
         }
         if owner == FactSource::File {
@@ -321,27 +244,90 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    fn open(&self, fact: &Fact) -> Result<i64, GraphError> {
+    /// A slot for a new fact of a file, and the file's number, which it gets with the first of them.
+    fn take_slot(
+        &self,
+        held: &mut CurrentFacts,
+        positions: &mut Positions,
+        at: Position,
+    ) -> Result<Option<(i64, u32)>, GraphError> {
+        let number = match held.number {
+            Some(number) => number,
+            None => self.next_number()?,
+        };
+        held.number = Some(number);
+        Ok(positions.add(at).map(|slot| (number, slot)))
+    }
+
+    /// A number that no file ever had.
+    fn next_number(&self) -> Result<i64, GraphError> {
+        let number = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO meta (name, value) VALUES ('numbers', '1') \
+                 ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING CAST(value AS INTEGER)",
+            )?
+            .query_row([], |row| row.get(0))?;
+        Ok(number)
+    }
+
+    /// Makes these the positions of a file, and none where it has none.
+    fn hold_positions(
+        &self,
+        before: Option<FactRow>,
+        number: Option<i64>,
+        positions: &Positions,
+    ) -> Result<Option<FactRow>, GraphError> {
+        let data = positions.encode()?;
+        let digest = identity::number(&identity::digest_bytes(&data));
+        if let Some(row) = before {
+            if row.digest == digest && !positions.is_empty() {
+                return Ok(before);
+            }
+            self.close(row)?;
+        }
+        let Some(id) = number.filter(|_| !positions.is_empty()) else { return Ok(None) };
+        let (since, until) = self.stretch();
+        self.connection
+            .prepare_cached("INSERT INTO position (file, since, until, data) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![id, since, until, data])?;
+        let row = self.connection.last_insert_rowid();
+        Ok(Some(FactRow { table: Table::Position, row, id, digest, since: self.moment, slot: None }))
+    }
+
+    /// The moments at which that holds which is opened.
+    fn stretch(&self) -> (i64, i64) {
         match self.frontier {
-            Frontier::Newest => self.insert(fact, self.since, OPEN),
-            Frontier::Oldest => self.insert(fact, FIRST, self.moment + 1),
+            Frontier::Newest => (self.since, OPEN),
+            Frontier::Oldest => (FIRST, self.moment + 1),
         }
     }
 
-    fn insert(&self, fact: &Fact, since: i64, until: i64) -> Result<i64, GraphError> {
+    fn open(&self, fact: &Fact, place: Option<i64>) -> Result<i64, GraphError> {
+        self.insert(fact, place, self.stretch())
+    }
+
+    fn insert(
+        &self,
+        fact: &Fact,
+        place: Option<i64>,
+        (since, until): (i64, i64),
+    ) -> Result<i64, GraphError> {
         match fact {
-            Fact::Node { id, props } => {
-                self.connection
-                    .prepare_cached("INSERT INTO node (id, props, since, until) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute(params![id, props, since, until])?;
-            }
-            Fact::Edge { id, kind, source, target, props } => {
+            Fact::Node { id, props, .. } => {
                 self.connection
                     .prepare_cached(
-                        "INSERT INTO edge (id, type, source, target, props, since, until) \
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                        "INSERT INTO node (id, props, place, since, until) VALUES (?1, ?2, ?3, ?4, ?5)",
                     )?
-                    .execute(params![id, kind, source, target, props, since, until])?;
+                    .execute(params![id, props, place, since, until])?;
+            }
+            Fact::Edge { id, kind, source, target, props, .. } => {
+                self.connection
+                    .prepare_cached(
+                        "INSERT INTO edge (id, type, source, target, props, place, since, until) \
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                    )?
+                    .execute(params![id, kind, source, target, props, place, since, until])?;
             }
         }
         Ok(self.connection.last_insert_rowid())
@@ -358,27 +344,25 @@ impl<'c> Writer<'c> {
         if row.since == self.moment {
             return delete(self.connection, row);
         }
-        let (sql, moment) = match (self.frontier, row.edge) {
-            (Frontier::Newest, true) => ("UPDATE edge SET until = ?2 WHERE row_id = ?1", self.moment),
-            (Frontier::Newest, false) => ("UPDATE node SET until = ?2 WHERE row_id = ?1", self.moment),
-            (Frontier::Oldest, true) => ("UPDATE edge SET since = ?2 WHERE row_id = ?1", self.moment + 1),
-            (Frontier::Oldest, false) => ("UPDATE node SET since = ?2 WHERE row_id = ?1", self.moment + 1),
+        let table = row.table.name();
+        let (sql, moment) = match self.frontier {
+            Frontier::Newest => (format!("UPDATE {table} SET until = ?2 WHERE row_id = ?1"), self.moment),
+            Frontier::Oldest => (format!("UPDATE {table} SET since = ?2 WHERE row_id = ?1"), self.moment + 1),
         };
-        self.connection.prepare_cached(sql)?.execute([row.row, moment])?;
+        self.connection.prepare_cached(&sql)?.execute([row.row, moment])?;
         Ok(())
     }
 }
 
-fn delete(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
-    let sql =
-        if row.edge { "DELETE FROM edge WHERE row_id = ?1" } else { "DELETE FROM node WHERE row_id = ?1" };
-    connection.prepare_cached(sql)?.execute([row.row])?;
+pub(super) fn delete(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
+    let sql = format!("DELETE FROM {} WHERE row_id = ?1", row.table.name());
+    connection.prepare_cached(&sql)?.execute([row.row])?;
     Ok(())
 }
 
 /// The label of a node that never existed would never be found, and kept forever.
-fn forget_label(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
-    if !row.edge {
+pub(super) fn forget_label(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
+    if row.table == Table::Node {
         connection
             .prepare_cached(
                 "DELETE FROM label WHERE node = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE id = ?1)",
@@ -404,7 +388,7 @@ fn held(
 }
 
 /// Replaces the keys of a row of the ledger. Both lists are in order.
-fn rekey(
+pub(super) fn rekey(
     connection: &Connection,
     frontier: Frontier,
     row: i64,
@@ -421,79 +405,6 @@ fn rekey(
         connection.prepare_cached(&format!("INSERT OR IGNORE INTO {table} (key, row) VALUES (?1, ?2)"))?;
     for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
         insert.execute([*key, row])?;
-    }
-    Ok(())
-}
-
-/// Takes the draft back: everything is as it was before the moment `draft`.
-pub(crate) fn take_back(connection: &Connection) -> Result<(), GraphError> {
-    let mut statement = connection.prepare("SELECT owner, name, file, facts FROM undo")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let owner: i64 = row.get(0)?;
-        let name: String = row.get(1)?;
-        let file: Option<Vec<u8>> = row.get(2)?;
-        let facts: Option<Vec<u8>> = row.get(3)?;
-        let now: Option<(i64, Vec<u8>)> = connection
-            .prepare_cached("SELECT row_id, facts FROM now WHERE owner = ?1 AND name = ?2")?
-            .query_row(params![owner, name], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let decode = |bytes: Option<&Vec<u8>>| -> Result<CurrentFacts, GraphError> {
-            Ok(bytes.map(|bytes| postcard::from_bytes(bytes)).transpose()?.unwrap_or_default())
-        };
-        let (old, new) = (decode(facts.as_ref())?, decode(now.as_ref().map(|(_, facts)| facts))?);
-        restore_rows(connection, &old, &new)?;
-        let row = match (now.map(|(row, _)| row), &facts) {
-            (Some(row), Some(facts)) => {
-                connection
-                    .prepare_cached("UPDATE now SET file = ?2, facts = ?3 WHERE row_id = ?1")?
-                    .execute(params![row, file, facts])?;
-                Some(row)
-            }
-            (None, Some(facts)) => {
-                connection
-                    .prepare_cached("INSERT INTO now (owner, name, file, facts) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute(params![owner, name, file, facts])?;
-                Some(connection.last_insert_rowid())
-            }
-            (Some(row), None) => {
-                connection.prepare_cached("DELETE FROM now WHERE row_id = ?1")?.execute([row])?;
-                Some(row)
-            }
-            (None, None) => None,
-        };
-        if let Some(row) = row.filter(|_| owner == FactSource::File as i64) {
-            rekey(connection, Frontier::Newest, row, &new.keys, &old.keys)?;
-        }
-    }
-    drop(rows);
-    drop(statement);
-    connection.execute("DELETE FROM undo", [])?;
-    connection.execute("DELETE FROM moment WHERE commit_id IS NULL", [])?;
-    Ok(())
-}
-
-/// Deletes what the draft opened and opens what it closed.
-fn restore_rows(connection: &Connection, old: &CurrentFacts, new: &CurrentFacts) -> Result<(), GraphError> {
-    let kept: std::collections::HashSet<(bool, i64)> =
-        old.rows.iter().map(|row| (row.edge, row.row)).collect();
-    for row in &new.rows {
-        if !kept.contains(&(row.edge, row.row)) {
-            delete(connection, *row)?;
-            forget_label(connection, *row)?;
-        }
-    }
-    let still: std::collections::HashSet<(bool, i64)> =
-        new.rows.iter().map(|row| (row.edge, row.row)).collect();
-    for row in &old.rows {
-        if !still.contains(&(row.edge, row.row)) {
-            let sql = if row.edge {
-                "UPDATE edge SET until = ?2 WHERE row_id = ?1"
-            } else {
-                "UPDATE node SET until = ?2 WHERE row_id = ?1"
-            };
-            connection.prepare_cached(sql)?.execute([row.row, OPEN])?;
-        }
     }
     Ok(())
 }

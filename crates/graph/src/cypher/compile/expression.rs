@@ -9,9 +9,11 @@ use open_cypher::ast::{
 use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 use crate::cypher::value::{Value, kind};
+use crate::tables::positions;
 
-use super::scope::{Kind, Scope, Variable};
-use super::{Bind, Compiler, visible};
+use super::scope::{Scope, Variable};
+use super::visible::PropertyRow;
+use super::{Bind, Compiler};
 
 /// How an expression is represented in the SQL.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +23,7 @@ pub(super) enum Form {
     /// 1, 0 or null.
     Truth,
     /// The row of a node or a relationship, with its id and its properties.
-    Entity { id: String, props: String },
+    Entity { id: String, props: PropertyRow },
 }
 
 /// A compiled expression.
@@ -42,9 +44,9 @@ impl Sql {
     }
 
     pub fn variable(variable: &Variable) -> Self {
-        let form = match variable.kind {
-            Kind::Value(_) => Form::Value,
-            _ => Form::Entity { id: variable.id.clone(), props: variable.props.clone() },
+        let form = match &variable.props {
+            Some(props) => Form::Entity { id: variable.id.clone(), props: props.clone() },
+            None => Form::Value,
         };
         Self { text: variable.value.clone(), kind: variable.type_of(), form }
     }
@@ -276,13 +278,19 @@ impl Compiler<'_> {
         Ok(Sql::value(Type::Map, format!("CASE WHEN {base} IS NOT NULL THEN {text} END")))
     }
 
-    /// A property out of the JSON of all properties.
-    pub(super) fn property_of(&mut self, props: &str, name: &str) -> String {
+    /// A property of a row.
+    pub(super) fn property_of(&mut self, row: &PropertyRow, name: &str) -> String {
         let plain = name.starts_with(|first: char| first.is_ascii_alphabetic())
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         let bound = self.text(name);
         // SQLite reads other names as paths.
-        if plain { format!("cy_json({props} -> {bound})") } else { format!("cy_prop({props}, {bound})") }
+        if positions::PROPERTIES.contains(&name) {
+            row.position(&bound)
+        } else if plain {
+            format!("cy_json({})", row.json(&bound))
+        } else {
+            format!("cy_get({}, {bound})", row.map())
+        }
     }
 
     pub(super) fn property(&mut self, subject: Sql, name: &str, span: Span) -> CypherResult<Sql> {
@@ -303,8 +311,7 @@ impl Compiler<'_> {
         let sql = match kind {
             Type::Map => format!("cy_get({text}, {bound})"),
             _ => self.once(&text, |compiler, value| {
-                let node = visible::node_props(&format!("cy_row({value}, {})", kind::NODE));
-                let edge = visible::edge_props(&format!("cy_row({value}, {})", kind::RELATIONSHIP));
+                let [node, edge] = rows_of(value);
                 let (node, edge) = (compiler.property_of(&node, name), compiler.property_of(&edge, name));
                 by_kind(value, &node, &edge, &format!("cy_get({value}, {bound})"))
             }),
@@ -317,7 +324,7 @@ impl Compiler<'_> {
         self.site("cy_index", index.span);
         let index = self.value_of(index, scope)?;
         if let Form::Entity { props, .. } = &subject.form {
-            return Ok(Sql::value(Type::Any, format!("cy_index(cy_json({props}), {index})")));
+            return Ok(Sql::value(Type::Any, format!("cy_index({}, {index})", props.map())));
         }
         let kind = subject.kind.clone();
         let text = self.as_value(subject);
@@ -326,9 +333,8 @@ impl Compiler<'_> {
             Type::Map => Sql::value(Type::Any, format!("cy_index({text}, {index})")),
             _ => {
                 let sql = self.once(&text, |_, value| {
-                    let node = visible::node_props(&format!("cy_row({value}, {})", kind::NODE));
-                    let edge = visible::edge_props(&format!("cy_row({value}, {})", kind::RELATIONSHIP));
-                    let of = |props: &str| format!("cy_index(cy_json({props}), {index})");
+                    let [node, edge] = rows_of(value);
+                    let of = |row: &PropertyRow| format!("cy_index({}, {index})", row.map());
                     by_kind(value, &of(&node), &of(&edge), &format!("cy_index({value}, {index})"))
                 });
                 Sql::value(Type::Any, sql)
@@ -426,6 +432,14 @@ fn integer(literal: &IntegerLiteral, sign: Sign) -> Option<i64> {
 fn mapped(pairs: &[String]) -> String {
     let maps = pairs.chunks(MAX_ARGUMENTS / 2).map(|chunk| format!("cy_map({})", chunk.join(", ")));
     maps.reduce(|one, other| format!("cy_merge({one}, {other})")).unwrap_or_else(|| "cy_map()".to_owned())
+}
+
+/// The rows of a value that may be a node or a relationship.
+pub(super) fn rows_of(value: &str) -> [PropertyRow; 2] {
+    [
+        PropertyRow::Node(format!("cy_row({value}, {})", kind::NODE)),
+        PropertyRow::Relationship(format!("cy_row({value}, {})", kind::RELATIONSHIP)),
+    ]
 }
 
 /// One of three expressions, by what a value is.

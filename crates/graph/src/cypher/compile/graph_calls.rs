@@ -8,7 +8,7 @@ use crate::cypher::types::Type;
 use crate::cypher::value::kind;
 
 use super::calls::counted;
-use super::expression::{Form, Sql, by_kind};
+use super::expression::{Form, Sql, by_kind, rows_of};
 use super::scope::Scope;
 use super::vocabulary::Sort;
 use super::{Bind, Compiler, visible};
@@ -141,14 +141,12 @@ impl Compiler<'_> {
             return Err(CypherError::new("InvalidArgumentType", span, message));
         }
         if let Form::Entity { props, .. } = &subject.form {
-            return Ok(Sql::value(Type::Map, format!("cy_json({props})")));
+            return Ok(Sql::value(Type::Map, props.map()));
         }
         let text = self.as_value(subject);
         let sql = self.once(&text, |_, value| {
-            let node = visible::node_props(&format!("cy_row({value}, {})", kind::NODE));
-            let edge = visible::edge_props(&format!("cy_row({value}, {})", kind::RELATIONSHIP));
-            let other = format!("cy_properties({value})");
-            by_kind(value, &format!("cy_json({node})"), &format!("cy_json({edge})"), &other)
+            let [node, edge] = rows_of(value);
+            by_kind(value, &node.map(), &edge.map(), &format!("cy_properties({value})"))
         });
         Ok(Sql::value(Type::Map, sql))
     }

@@ -13,7 +13,7 @@ use super::expression::Sql;
 use super::matching::{Condition, Lookup, What};
 use super::pattern::{Direction, Graph, Link, Node, Path};
 use super::scope::{Chain, Kind, Variable, from_where};
-use super::visible::{self, Tombstones};
+use super::visible::{self, PropertyRow, Tombstones};
 
 /// A pattern that is being turned into joins.
 pub(super) struct Building<'c, 'a> {
@@ -240,7 +240,7 @@ impl Compiler<'_> {
             kind: Kind::Node,
             value: format!("{alias}.row_id"),
             id: format!("{alias}.id"),
-            props: format!("{alias}.props"),
+            props: Some(PropertyRow::Alias(alias.to_owned())),
             labels: node.said(),
             outer: false,
         });
@@ -337,7 +337,7 @@ impl Compiler<'_> {
             kind: Kind::Relationship,
             value: format!("{edge}.row_id"),
             id: format!("{edge}.id"),
-            props: format!("{edge}.props"),
+            props: Some(PropertyRow::Alias(edge.to_owned())),
             labels: link.said(),
             outer: false,
         });

@@ -46,6 +46,7 @@ const STACK: usize = 64 << 20;
 
 pub(crate) use explain::Step;
 pub(super) use explain::rows as explained;
+pub(crate) use visible::position;
 use vocabulary::ExpectedValue;
 
 /// What has to be bound to a place of the SQL.

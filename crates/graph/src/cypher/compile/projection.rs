@@ -432,7 +432,7 @@ fn variable(name: &str, compiler: &Compiler<'_>, sql: Sql) -> Variable {
             kind: if sql.kind == Type::Relationship { Kind::Relationship } else { Kind::Node },
             value: sql.text,
             id,
-            props,
+            props: Some(props),
             labels: Vec::new(),
             outer: false,
         },

@@ -5,7 +5,7 @@ use open_cypher::Span;
 use crate::cypher::types::Type;
 use crate::cypher::value::kind;
 
-use super::visible;
+use super::visible::PropertyRow;
 
 /// What a variable is known to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,8 @@ pub(super) struct Variable {
     pub kind: Kind,
     pub value: String,
     pub id: String,
-    pub props: String,
+    /// Of a node or a relationship.
+    pub props: Option<PropertyRow>,
     /// Labels or types of which it has one, where the pattern says so.
     pub labels: Vec<String>,
     /// Whether it belongs to a query around this one, and so needs no column in it.
@@ -37,7 +38,7 @@ impl Variable {
             kind: Kind::Value(kind),
             value: sql.into(),
             id: String::new(),
-            props: String::new(),
+            props: None,
             labels: Vec::new(),
             outer: false,
         }
@@ -63,7 +64,8 @@ impl Variable {
             return self;
         }
         let id = format!("cy_id({}, {number})", self.value);
-        Self { kind: wanted.clone(), value: format!("cy_row({}, {number})", self.value), id, ..self }
+        let value = format!("cy_row({}, {number})", self.value);
+        Self { kind: wanted.clone(), props: row(wanted, &value), value, id, ..self }
     }
 
     fn is_entity(&self) -> bool {
@@ -87,11 +89,7 @@ impl Variable {
     /// The variable as those see it who select from `table`.
     pub fn moved(&self, table: &str, column: &str) -> Self {
         let value = format!("{table}.{column}");
-        let props = match self.kind {
-            Kind::Node => visible::node_props(&value),
-            Kind::Relationship => visible::edge_props(&value),
-            Kind::Value(_) => String::new(),
-        };
+        let props = row(&self.kind, &value);
         let id = if self.is_entity() { format!("{table}.{column}i") } else { String::new() };
         let (name, kind, labels) = (self.name.clone(), self.kind.clone(), self.labels.clone());
         Self { name, kind, value, id, props, labels, outer: false }
@@ -104,6 +102,15 @@ impl Variable {
             Kind::Value(_) => format!("cy_key({})", self.value),
             _ => self.value.clone(),
         }
+    }
+}
+
+/// The row of a node or a relationship, by its number.
+fn row(kind: &Kind, number: &str) -> Option<PropertyRow> {
+    match kind {
+        Kind::Node => Some(PropertyRow::Node(number.to_owned())),
+        Kind::Relationship => Some(PropertyRow::Relationship(number.to_owned())),
+        Kind::Value(_) => None,
     }
 }
 

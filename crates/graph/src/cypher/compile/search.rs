@@ -8,7 +8,7 @@ use super::Compiler;
 use super::joins::Building;
 use super::pattern::{Direction, Length, Link, Shortest};
 use super::scope::{HIDDEN, Variable};
-use super::visible::{self, Tombstones};
+use super::visible::{self, PropertyRow, Tombstones};
 
 impl Compiler<'_> {
     /// The relationships that a link may take, as the number of a graph in memory. It depends on no row, so SQLite loads
@@ -31,7 +31,7 @@ impl Compiler<'_> {
             filters.push(visible::end(&format!("{end}.ghost"), &edge));
         }
         for entry in &link.properties {
-            let property = self.property_of(&format!("{edge}.props"), &entry.key.kind.text);
+            let property = self.property_of(&PropertyRow::Alias(edge.clone()), &entry.key.kind.text);
             let value = self.value_of(&entry.value, &super::scope::Scope::default())?;
             filters.push(format!("cy_eq({property}, {value})"));
         }

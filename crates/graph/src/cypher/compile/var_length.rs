@@ -6,7 +6,7 @@ use crate::cypher::types::Type;
 use super::joins::{Building, Hop, apart, hop};
 use super::pattern::{Direction, Length, Link, is_constant};
 use super::scope::{HIDDEN, Kind, Variable};
-use super::visible::{self, Tombstones};
+use super::visible::{self, PropertyRow, Tombstones};
 use super::{Compiler, Rows};
 
 impl Compiler<'_> {
@@ -118,7 +118,7 @@ impl Compiler<'_> {
         ]);
         for entry in &link.properties {
             let scope = building.chain.scope.clone();
-            let property = self.property_of(&format!("{edge}.props"), &entry.key.kind.text);
+            let property = self.property_of(&PropertyRow::Alias(edge.clone()), &entry.key.kind.text);
             let value = self.value_of(&entry.value, &scope)?;
             filters.push(format!("cy_eq({property}, {value})"));
         }

@@ -1,9 +1,10 @@
-//! Who sees which row. The only place where a query gets at the tables `node`, `edge` and `label`.
+//! Who sees which row. The only place where a query gets at the tables `node`, `edge`, `label` and `position`.
 //!
 //! INVARIANT: every alias of `node` and `edge` that the compiler puts into a FROM comes from here, with the predicate of
 //! its moment, and without the nodes that are hidden from the caller. Lookups by row are of rows that were found that
 //! way.
 
+use crate::tables::positions;
 use crate::tables::schema::RENAME;
 
 /// The place of the moment that a query sees: the first that is bound.
@@ -84,19 +85,59 @@ pub(super) fn may_be_rename(types: Option<&[String]>) -> bool {
     types.is_none_or(|types| types.iter().any(|name| name == RENAME))
 }
 
-/// The properties of a node that was found before.
-pub(super) fn node_props(row: &str) -> String {
-    format!("(SELECT props FROM node WHERE row_id = {row})")
+/// A row of a node or a relationship, whose properties may be asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum PropertyRow {
+    /// An alias of `node` or `edge`.
+    Alias(String),
+    /// A node that was found before, by its row.
+    Node(String),
+    /// A relationship that was found before, by its row.
+    Relationship(String),
+}
+
+impl PropertyRow {
+    fn column(&self, column: &str) -> String {
+        match self {
+            Self::Alias(alias) => format!("{alias}.{column}"),
+            Self::Node(row) => format!("(SELECT {column} FROM node WHERE row_id = {row})"),
+            Self::Relationship(row) => format!("(SELECT {column} FROM edge WHERE row_id = {row})"),
+        }
+    }
+
+    /// One property, in `name` the place of its name: as JSON, or null.
+    pub fn json(&self, name: &str) -> String {
+        format!("{} -> {name}", self.column("props"))
+    }
+
+    /// What a property is that moves with the lines of its file, in `name` the place of its name.
+    pub fn position(&self, name: &str) -> String {
+        format!("cy_position({}, {name}, {})", self.place(), self.json(name))
+    }
+
+    /// All properties, as a map.
+    pub fn map(&self) -> String {
+        format!("cy_all({}, {})", self.place(), self.column("props"))
+    }
+
+    /// The place and the row that has what is there at the moment of the query.
+    fn place(&self) -> String {
+        let place = self.column("place");
+        let file = positions::file_of(&place);
+        format!("{place}, {}", position(&file, NOW))
+    }
+}
+
+/// The row with the positions of a file at a moment. The stretches of a file do not meet, so it is the last that began.
+pub(crate) fn position(file: &str, moment: &str) -> String {
+    format!(
+        "(SELECT data FROM position WHERE file = {file} AND since <= {moment} AND until > {moment} ORDER BY since DESC LIMIT 1)"
+    )
 }
 
 /// Whether a node that was found before is gone.
 pub(super) fn node_ghost(row: &str) -> String {
     format!("(SELECT ghost FROM node WHERE row_id = {row})")
-}
-
-/// The properties of a relationship that was found before.
-pub(super) fn edge_props(row: &str) -> String {
-    format!("(SELECT props FROM edge WHERE row_id = {row})")
 }
 
 /// A column of a relationship that was found before.

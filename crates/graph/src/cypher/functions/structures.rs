@@ -1,6 +1,7 @@
 //! Lists, maps, nodes, relationships, paths: how SQL makes them and looks into them.
 
 use rusqlite::Connection;
+use rusqlite::functions::Context;
 use rusqlite::types::{Value as Sql, ValueRef};
 
 use super::operators::list;
@@ -8,6 +9,7 @@ use super::{over_raw, over_values};
 use crate::cypher::error::met;
 use crate::cypher::key::key;
 use crate::cypher::value::{Entity, Value, from_json, item_at, items_of, kind, kind_of};
+use crate::tables::positions::{self, Position};
 
 /// One step of a trail: row and id of the relationship, then of the node behind it.
 const STEP: usize = 32;
@@ -15,20 +17,25 @@ const STEP: usize = 32;
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     entities(connection)?;
     trails(connection)?;
-    over_raw(connection, "cy_json", 1, |context| match context.get_raw(0) {
-        ValueRef::Null => Ok(Sql::Null),
-        ValueRef::Text(text) => parsed(text)?.into_sql(),
-        _ => Err(met("InvalidArgumentValue", "a property is not JSON")),
+    over_raw(connection, "cy_json", 1, |context| json(context.get_raw(0)))?;
+    // The place of a fact, the positions of its file, the name of one of them, and the property with this name.
+    over_raw(connection, "cy_position", 4, |context| match placed(context) {
+        Some(position) => {
+            let name = context.get_raw(2).as_str().unwrap_or_default();
+            Ok(position.property(name).map_or(Sql::Null, |number| Sql::Integer(number.into())))
+        }
+        None => json(context.get_raw(3)),
     })?;
-    over_raw(connection, "cy_prop", 2, |context| match (context.get_raw(0), context.get_raw(1)) {
-        (ValueRef::Text(text), ValueRef::Text(name)) => match parsed(text)? {
-            Value::Map(entries) => entries
-                .into_iter()
-                .find(|(key, _)| key.as_bytes() == name)
-                .map_or(Ok(Sql::Null), |(_, value)| value.into_sql()),
-            _ => Ok(Sql::Null),
-        },
-        _ => Ok(Sql::Null),
+    // The same with all properties, as a map.
+    over_raw(connection, "cy_all", 3, |context| {
+        let Some(position) = placed(context) else { return json(context.get_raw(2)) };
+        let Value::Map(mut entries) = context.get_raw(2).as_bytes().map_or(Ok(Value::Null), parsed)? else {
+            return Ok(Sql::Null);
+        };
+        for (name, number) in position.properties().into_iter().flatten() {
+            entries.push((name.to_owned(), Value::Int(number.into())));
+        }
+        Value::Map(entries).into_sql()
     })?;
     over_raw(connection, "cy_key", 1, |context| Ok(Sql::Blob(key(&Value::read(context.get_raw(0))?))))?;
     over_raw(connection, "cy_low", 1, |context| bound(&Value::read(context.get_raw(0))?, false))?;
@@ -147,6 +154,22 @@ fn unhex(digits: &[u8]) -> Vec<u8> {
     let half =
         |digit: u8| char::from(digit).to_digit(16).and_then(|half| u8::try_from(half).ok()).unwrap_or(0);
     digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | half(*digit))).collect()
+}
+
+fn json(value: ValueRef<'_>) -> rusqlite::Result<Sql> {
+    match value {
+        ValueRef::Null => Ok(Sql::Null),
+        ValueRef::Text(text) => parsed(text)?.into_sql(),
+        _ => Err(met("InvalidArgumentValue", "a property is not JSON")),
+    }
+}
+
+/// The position of the place that is the first argument, in the positions that are the second.
+fn placed(context: &Context<'_>) -> Option<Position> {
+    match (context.get_raw(0), context.get_raw(1)) {
+        (ValueRef::Integer(place), ValueRef::Blob(data)) => positions::find(data, place),
+        _ => None,
+    }
 }
 
 fn parsed(text: &[u8]) -> rusqlite::Result<Value> {

@@ -10,9 +10,10 @@ use super::lookup::{self, Found};
 use super::{Link, go, java, members, rust};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{Call, Kind, Parse};
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
+use crate::tables::positions::Position;
 use crate::tables::identity::Identities;
-use crate::tables::write::Fact;
 
 /// Files whose methods are searched by name alone.
 const MAX_METHOD_FILES: usize = 200;
@@ -90,8 +91,8 @@ pub(super) fn calls(
     Ok(arrows
         .into_iter()
         .map(|((source, target), (line, count, how))| {
-            let props = json!({ "line": line, "count": count, "bestEffort": true, "how": how.name() });
-            Fact::edge("CALLS", source, target, 0, props.to_string())
+            let props = json!({ "count": count, "bestEffort": true, "how": how.name() });
+            Fact::edge("CALLS", source, target, 0, props.to_string()).at(Position::Line(line))
         })
         .collect())
 }

@@ -8,9 +8,9 @@ use super::imports::{Module, Resolved, resolve};
 use super::{Link, Occurrences, interface, lookup, symbol_id};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{Import, Name, Parse};
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
-use crate::tables::write::Fact;
 
 /// Names of one file; a file that gives more was made by a machine, and the first of them are kept.
 const MAX_NAMES: usize = 5000;

@@ -3,9 +3,9 @@
 use super::Link;
 use super::calls::Finder;
 use crate::ingest::parse::Parse;
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
-use crate::tables::write::Fact;
 
 /// `EXTENDS` and `IMPLEMENTS`, where the other type is in the tree.
 pub(super) fn heritage(

@@ -8,9 +8,10 @@ use super::outside::Outside;
 use super::{Link, Occurrences, go, java, javascript, pattern, python, rust};
 use crate::ingest::language::{Ecosystem, Language, join};
 use crate::ingest::parse::{Import, ImportKind, Name, Parse};
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
-use crate::tables::write::Fact;
+use crate::tables::positions::Position;
 
 /// Packages around a module of Python that an import makes known.
 const MAX_PACKAGES: usize = 32;
@@ -269,10 +270,11 @@ impl Imports {
                 let props = json!({
                     "specifier": arrow.specifier,
                     "names": arrow.names,
-                    "line": arrow.line,
                     "typeOnly": arrow.type_only,
                 });
-                Fact::edge("IMPORTS", file, target, occurrences.next(file, target), props.to_string())
+                let occurrence = occurrences.next(file, target);
+                Fact::edge("IMPORTS", file, target, occurrence, props.to_string())
+                    .at(Position::Line(arrow.line))
             })
             .collect()
     }

@@ -37,9 +37,10 @@ use super::manifest::Manifest;
 use super::manifests::{ManifestView, Package, Part};
 use super::parse::{Parse, Symbol};
 use super::state::{FileState, State};
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::{self, Identities};
-use crate::tables::write::Fact;
+use crate::tables::positions::Position;
 
 pub(crate) use memo::Memo;
 pub(crate) use outside::Outside;
@@ -249,10 +250,12 @@ pub(crate) fn link(
     let link = Link { world, path, keys: RefCell::new(HashSet::new()), shared: Cell::new(0) };
     let parse = world.parses.borrow_mut().get(world.connection, file.blob, file.language)?;
     let file_id = ids.id("File", &[path]);
-    let mut facts = vec![Fact::Node { id: file_id, props: file_props(world, path, file, &parse) }];
+    let mut facts = vec![Fact::node(file_id, file_props(world, path, file, &parse))];
     let symbols: Vec<i64> = parse.symbols.iter().map(|symbol| symbol_id(ids, path, symbol)).collect();
     for (symbol, id) in parse.symbols.iter().zip(&symbols) {
-        facts.push(Fact::Node { id: *id, props: symbol_props(path, symbol) });
+        let Symbol { line, column, end_line, .. } = *symbol;
+        let at = Position::Span { line, column, end_line };
+        facts.push(Fact::node(*id, symbol_props(path, symbol)).at(at));
         facts.push(Fact::edge("DEFINES", file_id, *id, 0, empty()));
         let container = symbol.container.and_then(|container| symbols.get(container as usize));
         if let Some(container) = container {
@@ -322,9 +325,6 @@ fn symbol_props(path: &str, symbol: &Symbol) -> String {
         "qualifiedName": symbol.qualified,
         "kind": symbol.kind.name(),
         "path": path,
-        "line": symbol.line,
-        "column": symbol.column,
-        "endLine": symbol.end_line,
         "exported": symbol.exported,
     })
     .to_string()
@@ -350,7 +350,7 @@ fn package_node(link: &Link<'_>, ids: &Identities, manifest: &Manifest) -> Optio
     props.insert("path".to_owned(), directory.into());
     props.insert("external".to_owned(), false.into());
     let id = ids.id("Package", &["in", ecosystem.name(), directory]);
-    Some(Fact::Node { id, props: Value::Object(props).to_string() })
+    Some(Fact::node(id, Value::Object(props).to_string()))
 }
 
 /// The package that a file belongs to: the one of its own ecosystem where there is one above it, else the

@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
-use crate::tables::write::Fact;
 
 /// How the text of what is nowhere begins; no ecosystem does.
 const UNRESOLVED: &str = "?";
@@ -84,6 +84,6 @@ impl Outside {
                 Value::Object(props)
             }
         };
-        Ok(Fact::Node { id, props: props.to_string() })
+        Ok(Fact::node(id, props.to_string()))
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::Link;
 use super::calls::Finder;
 use crate::ingest::parse::{Call, Parse};
+use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
-use crate::tables::write::Fact;
 
 /// One relationship for each pair, where the name leads to a symbol of the tree.
 pub(super) fn references(
