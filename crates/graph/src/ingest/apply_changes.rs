@@ -41,7 +41,11 @@ pub(crate) fn apply_changes(
             Some(blob) => {
                 let parse = parses.get(writer.connection, blob, language)?;
                 let file = FileState::new(blob, language, &parse)?;
-                link::claim(writer.connection, writer.ids, &change.path, &parse)?;
+                // What others see of a file has the names of all its symbols.
+                let is_known = before.as_ref().is_some_and(|before| before.interface == file.interface);
+                if !is_known || parse.manifest.is_some() {
+                    link::claim(writer.connection, writer.ids, &change.path, &parse)?;
+                }
                 state.insert(change.path.clone(), file.clone());
                 again.insert(change.path.clone());
                 after = Some(file);

@@ -113,38 +113,70 @@ impl ParseCache {
     pub(crate) fn read(
         &mut self,
         connection: &Connection,
-        wanted: impl IntoIterator<Item = BlobKey>,
+        wanted: Vec<BlobKey>,
+        keep: Keep,
+        content: impl FnMut(Blob) -> Result<Content, GraphError>,
+    ) -> Result<u64, GraphError> {
+        self.read_in_turn(connection, &[wanted], keep, content, |_, _| Ok(()))
+    }
+
+    /// Reads groups of blobs in their order, and does the work of each group as soon as its own are read: those of the groups
+    /// behind it are read meanwhile.
+    pub(crate) fn read_in_turn(
+        &mut self,
+        connection: &Connection,
+        groups: &[Vec<BlobKey>],
         keep: Keep,
         mut content: impl FnMut(Blob) -> Result<Content, GraphError>,
+        mut work: impl FnMut(&mut Self, usize) -> Result<(), GraphError>,
     ) -> Result<u64, GraphError> {
         let mut seen = HashSet::new();
         let mut missing = Vec::new();
-        for key in wanted {
-            if !seen.insert(key) {
-                continue;
+        // How many of the missing ones are needed before the work of a group can be done.
+        let mut needed = Vec::new();
+        for group in groups {
+            for key in group.iter().filter(|key| seen.insert(**key)) {
+                if !self.is_held(connection, *key, keep)? {
+                    missing.push(*key);
+                }
             }
-            let held = self.young.get(&key).or_else(|| self.old.get(&key)).map(Arc::clone);
-            if held.is_some() && keep == Keep::InMemory {
-                continue;
-            }
-            let known = connection
-                .prepare_cached("SELECT 1 FROM parse WHERE blob = ?1 AND language = ?2")?
-                .exists(params![key.0, key.1 as i64])?;
-            match held {
-                _ if known => {}
-                Some(parse) => self.store(connection, key, &parse)?,
-                None => missing.push(key),
-            }
+            needed.push(missing.len());
         }
-        read_each(&missing, &mut content, |key, parse| {
-            let parse = Arc::new(parse);
-            if keep == Keep::InStore {
-                self.store(connection, key, &parse)?;
+        let mut turns = Turns { read: vec![false; missing.len()], ready: 0, next: 0 };
+        read_each(&missing, &mut content, |index, parse| {
+            if let Some(key) = missing.get(index) {
+                let parse = Arc::new(parse);
+                if keep == Keep::InStore {
+                    self.store(connection, *key, &parse)?;
+                }
+                self.keep(*key, parse);
             }
-            self.keep(key, parse);
+            turns.done(index);
+            while let Some(group) = turns.next(&needed) {
+                work(self, group)?;
+            }
             Ok(())
         })?;
+        // Groups behind the last blob that had to be read.
+        while let Some(group) = turns.next(&needed) {
+            work(self, group)?;
+        }
         Ok(missing.len() as u64)
+    }
+
+    /// Whether a blob was read, and is where it is to be kept.
+    fn is_held(&mut self, connection: &Connection, key: BlobKey, keep: Keep) -> Result<bool, GraphError> {
+        let held = self.young.get(&key).or_else(|| self.old.get(&key)).map(Arc::clone);
+        if held.is_some() && keep == Keep::InMemory {
+            return Ok(true);
+        }
+        let is_stored = connection
+            .prepare_cached("SELECT 1 FROM parse WHERE blob = ?1 AND language = ?2")?
+            .exists(params![key.0, key.1 as i64])?;
+        if let Some(parse) = held.as_ref().filter(|_| !is_stored) {
+            self.store(connection, key, parse)?;
+        }
+        Ok(is_stored || held.is_some())
     }
 
     fn store(&mut self, connection: &Connection, key: BlobKey, parse: &Parse) -> Result<(), GraphError> {
@@ -153,6 +185,34 @@ impl ParseCache {
             .execute(params![key.0, key.1 as i64, postcard::to_stdvec(parse)?])?;
         self.fresh.push(key);
         Ok(())
+    }
+}
+
+/// Which blobs are read, and which group is next.
+struct Turns {
+    read: Vec<bool>,
+    /// All before this one are read.
+    ready: usize,
+    next: usize,
+}
+
+impl Turns {
+    fn done(&mut self, index: usize) {
+        if let Some(read) = self.read.get_mut(index) {
+            *read = true;
+        }
+        while self.read.get(self.ready) == Some(&true) {
+            self.ready += 1;
+        }
+    }
+
+    /// The next group whose blobs are all read.
+    fn next(&mut self, needed: &[usize]) -> Option<usize> {
+        let group = self.next;
+        (*needed.get(group)? <= self.ready).then(|| {
+            self.next += 1;
+            group
+        })
     }
 }
 
@@ -198,14 +258,14 @@ fn read_all(contents: &[(Language, Content)]) -> Vec<Parse> {
     parses
 }
 
-/// A blob to be read, and its place among the others.
-type Job = (BlobKey, Content);
+/// The place of a blob among the others, and what is to be read.
+type Job = (usize, Language, Content);
 
-/// Reads blobs on all cores, while this thread brings their bytes and takes what was read.
+/// Reads blobs on all cores, while this thread brings their bytes and takes what was read, in whatever order that is.
 fn read_each(
     keys: &[BlobKey],
     content: &mut impl FnMut(Blob) -> Result<Content, GraphError>,
-    mut take: impl FnMut(BlobKey, Parse) -> Result<(), GraphError>,
+    mut take: impl FnMut(usize, Parse) -> Result<(), GraphError>,
 ) -> Result<(), GraphError> {
     if keys.is_empty() {
         return Ok(());
@@ -222,8 +282,8 @@ fn read_each(
             let work = move || {
                 loop {
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok((key, content)) = job else { break };
-                    if done.send((key, read_safely(key.1, &content))).is_err() {
+                    let Ok((index, language, content)) = job else { break };
+                    if done.send((index, read_safely(language, &content))).is_err() {
                         break;
                     }
                 }
@@ -234,24 +294,24 @@ fn read_each(
         drop(done);
         // The threads end when there is no one to send, whatever happens here.
         let send = send;
-        let (mut keys, mut flying) = (keys.iter(), 0);
+        let (mut keys, mut flying) = (keys.iter().enumerate(), 0);
         loop {
             while flying < MAX_AT_ONCE
-                && let Some(key) = keys.next()
+                && let Some((index, (blob, language))) = keys.next()
             {
-                let content = content(key.0)?;
+                let content = content(*blob)?;
                 if started == 0 {
-                    take(*key, Parse::unread(key.1, 0))?;
-                } else if send.send((*key, content)).is_ok() {
+                    take(index, Parse::unread(*language, 0))?;
+                } else if send.send((index, *language, content)).is_ok() {
                     flying += 1;
                 }
             }
             if flying == 0 {
                 return Ok(());
             }
-            let Ok((key, parse)) = results.recv() else { return Ok(()) };
+            let Ok((index, parse)) = results.recv() else { return Ok(()) };
             flying -= 1;
-            take(key, parse)?;
+            take(index, parse)?;
         }
     })
 }

@@ -8,7 +8,7 @@ use globset::GlobSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::apply_changes::apply_changes;
-use super::blobs::{Keep, ParseCache};
+use super::blobs::{BlobKey, Keep, ParseCache};
 use super::history;
 use super::language::Language;
 use super::past;
@@ -143,6 +143,11 @@ pub(crate) fn read<'c>(
     keep: Keep,
     changes: impl IntoIterator<Item = &'c Changed>,
 ) -> Result<u64, GraphError> {
-    let wanted = changes.into_iter().filter_map(|change| Some((change.blob?, Language::of(&change.path))));
-    parses.read(connection, wanted, keep, |blob| repo.content(blob))
+    parses.read(connection, blobs(changes), keep, |blob| repo.content(blob))
+}
+
+/// What has to be read of some changes.
+pub(crate) fn blobs<'c>(changes: impl IntoIterator<Item = &'c Changed>) -> Vec<BlobKey> {
+    let blob = |change: &Changed| Some((change.blob?, Language::of(&change.path)));
+    changes.into_iter().filter_map(blob).collect()
 }

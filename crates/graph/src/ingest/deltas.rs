@@ -1,7 +1,8 @@
 //! What differs between two trees of git. Directories that are the same are not read, so that a commit costs what it
 //! changes and not what the tree has.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 use git2::{ObjectType, Oid, Repository, Tree};
 
@@ -17,6 +18,49 @@ pub(crate) struct TreeDelta {
     pub(crate) path: Vec<u8>,
     pub(crate) old: Option<Entry>,
     pub(crate) new: Option<Entry>,
+}
+
+/// Comparisons that are kept: as many commits are planned at once, and a few.
+const MAX_KEPT: usize = 256;
+/// Paths of a comparison that is kept.
+const MAX_PATHS: usize = 1_000;
+
+/// The trees of a comparison; none where nothing is.
+type Trees = (Option<Oid>, Option<Oid>);
+
+/// What was compared. Who reads history backwards compares each commit with its parent twice: for what is other in the parent, and
+/// for what the commit did.
+#[derive(Debug, Default)]
+pub(crate) struct Compared(RefCell<HashMap<Trees, Vec<TreeDelta>>>);
+
+impl Compared {
+    /// What differs between two trees; `compare` finds it out.
+    pub(crate) fn deltas(
+        &self,
+        (old, new): Trees,
+        compare: impl FnOnce() -> Result<Vec<TreeDelta>, GraphError>,
+    ) -> Result<Vec<TreeDelta>, GraphError> {
+        if let Some(deltas) = self.0.borrow().get(&(old, new)) {
+            return Ok(deltas.clone());
+        }
+        if let Some(deltas) = self.0.borrow().get(&(new, old)) {
+            let turned = |delta: &TreeDelta| TreeDelta {
+                path: delta.path.clone(),
+                old: delta.new,
+                new: delta.old,
+            };
+            return Ok(deltas.iter().map(turned).collect());
+        }
+        let deltas = compare()?;
+        if deltas.len() <= MAX_PATHS {
+            let mut kept = self.0.borrow_mut();
+            if kept.len() >= MAX_KEPT {
+                kept.clear();
+            }
+            kept.insert((old, new), deltas.clone());
+        }
+        Ok(deltas)
+    }
 }
 
 /// A directory that is not the same: its path, and its tree on each side.

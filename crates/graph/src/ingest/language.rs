@@ -10,7 +10,7 @@ use tgp_contract::{
 };
 
 /// How a blob is read. The number is in the store: new ones are added at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Language {
     /// Counted, not parsed.
     Plain = 0,

@@ -169,10 +169,11 @@ impl Past {
         let planned = plan(repo, &state, &first.1, &next)?;
         let count = planned.len() as u64;
         self.open.truncate(self.open.len().saturating_sub(planned.len()));
-        // The blobs of all of them are read together, on all cores.
-        let changes = planned.iter().flat_map(|planned| &planned.changes);
-        let parsed = commits::read(connection, repo, parses, Keep::InMemory, changes)?;
-        for Planned { id, tree, changes } in planned {
+        // While the links of a commit are made, the blobs of those behind it are read.
+        let blobs: Vec<_> = planned.iter().map(|planned| commits::blobs(&planned.changes)).collect();
+        let mut planned = planned.into_iter();
+        let link = |parses: &mut ParseCache, _| {
+            let Some(Planned { id, tree, changes }) = planned.next() else { return Ok(()) };
             let number = first.0 - 1;
             let mut writer = Writer::before(connection, &mut ids, number);
             apply_changes(&mut writer, &mut state, parses, tests, &changes)?;
@@ -187,7 +188,10 @@ impl Past {
             self.pass_on(&seen, &parents);
             history::show_from(&mut writer, id, note, &seen)?;
             first = (number, tree);
-        }
+            Ok(())
+        };
+        let content = |blob| repo.content(blob);
+        let parsed = parses.read_in_turn(connection, &blobs, Keep::InMemory, content, link)?;
         self.state = Some(state);
         let (read, total) = self.counts();
         if let Some(pending) = pending(connection)? {

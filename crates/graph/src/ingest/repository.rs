@@ -10,7 +10,7 @@ use tgp_contract::{Code, ToolError, is_chronicle_content};
 use tgp_fs::Stamp;
 
 use super::blobs::Content;
-use super::deltas::{Entry, TreeDelta, deltas};
+use super::deltas::{Compared, Entry, TreeDelta, deltas};
 use super::language::{is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
 use super::renames::find_renames;
@@ -47,6 +47,7 @@ pub struct Repo {
     /// Commits whose parents this clone does not have.
     shallow: HashSet<Oid>,
     weights: Weights,
+    compared: Compared,
 }
 
 impl Repo {
@@ -75,7 +76,7 @@ impl Repo {
         };
         let shallow = std::fs::read_to_string(git.commondir().join("shallow")).unwrap_or_default();
         let shallow = shallow.lines().filter_map(|line| Oid::from_str(line.trim()).ok()).collect();
-        Ok(Some(Self { git, prefix, shallow, weights: Weights::default() }))
+        Ok(Some(Self { git, prefix, shallow, weights: Weights::default(), compared: Compared::default() }))
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -253,10 +254,12 @@ impl Repo {
     }
 
     fn deltas(&self, old: Option<&Tree<'_>>, new: Option<&Tree<'_>>) -> Result<Vec<TreeDelta>, GraphError> {
-        for tree in [old, new].into_iter().flatten() {
-            self.weights.check(&self.git, tree)?;
-        }
-        deltas(&self.git, old, new)
+        self.compared.deltas((old.map(Tree::id), new.map(Tree::id)), || {
+            for tree in [old, new].into_iter().flatten() {
+                self.weights.check(&self.git, tree)?;
+            }
+            deltas(&self.git, old, new)
+        })
     }
 
     /// What differs between two trees: regular files only, links and submodules are nothing.

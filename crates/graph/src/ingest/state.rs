@@ -35,7 +35,7 @@ impl FileState {
     }
 }
 
-/// Names, not lines: what moves within a file changes nothing for those who import it.
+/// Names and not lines: what moves within a file changes nothing for those who import it.
 fn interface(parse: &Parse) -> Result<u64, GraphError> {
     let symbols: Vec<_> = parse
         .symbols
@@ -47,7 +47,7 @@ fn interface(parse: &Parse) -> Result<u64, GraphError> {
         .iter()
         .map(|import| (import.kind, &import.specifier, &import.names, &import.module, &import.scope))
         .collect();
-    let bytes = postcard::to_stdvec(&(symbols, imports, &parse.exports, &parse.package))?;
+    let bytes = postcard::to_stdvec(&(symbols, imports, &parse.exports, &parse.package, &parse.heritage))?;
     Ok(identity::number(&identity::digest_bytes(&bytes)))
 }
 

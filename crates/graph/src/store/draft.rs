@@ -77,7 +77,7 @@ impl WriteSession {
             let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
             let mut unseen = 0;
             if let Some(repo) = repo {
-                let wanted = absent.iter().map(|(path, blob)| (*blob, Language::of(path)));
+                let wanted = absent.iter().map(|(path, blob)| (*blob, Language::of(path))).collect();
                 unseen = parses.read(connection, wanted, Keep::InStore, |blob| repo.content(blob))?;
             }
             let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };

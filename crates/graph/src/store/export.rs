@@ -127,6 +127,7 @@ impl Inner {
                 nodes.truncate(rows);
                 let rest = rows - nodes.len();
                 let mut relationships = relationships(connection, moment.number, rest)?;
+                positions::forget();
                 truncated |= relationships.len() > rest;
                 relationships.truncate(rest);
                 Ok(Export { standing: moment.standing, nodes, relationships, truncated })

@@ -4,13 +4,33 @@
 //! another row from then on. So the rows of a file's facts have only their *place*: the number of the file and a slot in it. What
 //! is in the slots at a moment is one row of `position` for each stretch in which nothing of the file moves.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
 use serde::Serialize;
+
+use super::failure::GraphError;
 
 /// Bits of a place that are the slot; the others are the file's number.
 const SLOT_BITS: u32 = 24;
 
 /// Slots of one file. A file of which so much is read has gigabytes.
 const MAX_SLOTS: usize = 1 << SLOT_BITS;
+const SLOTS: i64 = (1 << SLOT_BITS) - 1;
+
+/// The first byte of a row: what follows is as it is, or packed.
+const PLAIN: u8 = 0;
+const PACKED: u8 = 1;
+/// From here on a row is packed: a machine wrote the file, and its lines are all alike.
+const LARGE: usize = 2 << 10;
+/// Bytes of a row that is unpacked. The parser keeps less of a file than these hold.
+const MAX_BYTES: u64 = 8 << 20;
+/// Slots of the rows that are kept unpacked.
+const MAX_RECENT: usize = 1 << 20;
 
 /// Properties that are kept as positions.
 pub(crate) const PROPERTIES: [&str; 3] = ["line", "column", "endLine"];
@@ -78,8 +98,8 @@ impl Positions {
 
     /// As it is stored: for each slot 0 where nothing is in it, else what kind of position it is and how far its line is from
     /// the one before it of this kind, and for a symbol the column and how many lines follow.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
-        let mut bytes = Vec::new();
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, GraphError> {
+        let mut bytes = vec![PLAIN];
         let mut lines = [0u32; 2];
         for slot in &self.slots {
             match slot {
@@ -92,7 +112,12 @@ impl Positions {
                 }
             }
         }
-        Ok(bytes)
+        if bytes.len() < LARGE {
+            return Ok(bytes);
+        }
+        let mut packed = DeflateEncoder::new(vec![PACKED], Compression::default());
+        let written = packed.write_all(bytes.get(1..).unwrap_or_default()).and_then(|()| packed.finish());
+        written.map_err(|source| GraphError::File { path: "positions of a file".to_owned(), source })
     }
 }
 
@@ -124,43 +149,90 @@ pub(crate) fn file_of(place: &str) -> String {
 
 /// What is in the slot of a place, in the row of its file.
 pub(crate) fn find(data: &[u8], place: i64) -> Option<Position> {
-    let slot = place & ((1 << SLOT_BITS) - 1);
-    let mut rest = data;
-    let mut lines = [0i64; 2];
-    for at in 0..=slot {
-        let (head, after) = postcard::take_from_bytes::<u64>(rest).ok()?;
-        rest = after;
-        let Some(head) = head.checked_sub(1) else {
-            if at == slot {
-                return None;
-            }
-            continue;
-        };
+    if data.first() == Some(&PACKED) {
+        return RECENT.with_borrow_mut(|recent| recent.find(data, place));
+    }
+    let slot = usize::try_from(place & SLOTS).ok()?;
+    Slots::new(data.get(1..)?).nth(slot)?
+}
+
+/// Walks over the slots of a row; ends where the bytes do, or are none that were written here.
+struct Slots<'d> {
+    rest: &'d [u8],
+    /// The line of the slot before, of each kind.
+    lines: [i64; 2],
+}
+
+impl<'d> Slots<'d> {
+    fn new(rest: &'d [u8]) -> Self {
+        Self { rest, lines: [0; 2] }
+    }
+
+    fn take<T: serde::Deserialize<'d>>(&mut self) -> Option<T> {
+        let (value, rest) = postcard::take_from_bytes(self.rest).ok()?;
+        self.rest = rest;
+        Some(value)
+    }
+}
+
+impl Iterator for Slots<'_> {
+    type Item = Option<Position>;
+
+    fn next(&mut self) -> Option<Option<Position>> {
+        let Some(head) = self.take::<u64>()?.checked_sub(1) else { return Some(None) };
         let is_span = head & 1 == 1;
         let far = i64::try_from(head >> 2).ok()?;
-        let before = lines.get_mut(usize::from(is_span))?;
+        let before = self.lines.get_mut(usize::from(is_span))?;
         *before = if head & 2 == 2 { before.checked_sub(far)? } else { before.checked_add(far)? };
-        let line = *before;
-        let mut span = None;
-        if is_span {
-            let (column, after) = postcard::take_from_bytes::<u32>(rest).ok()?;
-            let (more, after) = postcard::take_from_bytes::<i64>(after).ok()?;
-            rest = after;
-            span = Some((column, more));
+        let first = *before;
+        let line = u32::try_from(first).ok()?;
+        if !is_span {
+            return Some(Some(Position::Line(line)));
         }
-        if at == slot {
-            let start = u32::try_from(line).ok()?;
-            return Some(match span {
-                None => Position::Line(start),
-                Some((column, more)) => Position::Span {
-                    line: start,
-                    column,
-                    end_line: u32::try_from(line.checked_add(more)?).ok()?,
-                },
-            });
-        }
+        let (column, more): (u32, i64) = (self.take()?, self.take()?);
+        let end_line = u32::try_from(first.checked_add(more)?).ok()?;
+        Some(Some(Position::Span { line, column, end_line }))
     }
-    None
+}
+
+thread_local! {
+    static RECENT: RefCell<Recent> = RefCell::default();
+}
+
+/// Rows with many slots that were read last: who asks for one symbol of a file asks for all of them.
+#[derive(Default)]
+struct Recent {
+    files: HashMap<i64, (Vec<u8>, Vec<Option<Position>>)>,
+    slots: usize,
+}
+
+impl Recent {
+    fn find(&mut self, data: &[u8], place: i64) -> Option<Position> {
+        let (file, slot) = (place >> SLOT_BITS, usize::try_from(place & SLOTS).ok()?);
+        if let Some((of, slots)) = self.files.get(&file)
+            && of == data
+        {
+            return slots.get(slot).copied().flatten();
+        }
+        let mut plain = Vec::new();
+        let packed = data.get(1..)?;
+        DeflateDecoder::new(packed).take(MAX_BYTES).read_to_end(&mut plain).ok()?;
+        let slots: Vec<Option<Position>> = Slots::new(&plain).collect();
+        if self.slots + slots.len() > MAX_RECENT {
+            *self = Self::default();
+        }
+        let found = slots.get(slot).copied().flatten();
+        self.slots += slots.len();
+        if let Some((_, old)) = self.files.insert(file, (data.to_vec(), slots)) {
+            self.slots = self.slots.saturating_sub(old.len());
+        }
+        found
+    }
+}
+
+/// Forgets the rows that were read last.
+pub(crate) fn forget() {
+    RECENT.set(Recent::default());
 }
 
 #[cfg(test)]

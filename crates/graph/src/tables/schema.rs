@@ -90,16 +90,15 @@ CREATE INDEX label_of ON label (node);
 CREATE INDEX node_stretch ON node (id, since, until);
 CREATE INDEX node_path ON node (json_extract(props, '$.path'));
 CREATE INDEX node_name ON node (json_extract(props, '$.name'));
-CREATE INDEX edge_out ON edge (source, type, since, until, target);
+CREATE INDEX edge_out ON edge (source, type, target, since, until);
 CREATE INDEX edge_in ON edge (target, type, since, until, source);
-CREATE INDEX edge_stretch ON edge (id, since, until);
 CREATE INDEX position_stretch ON position (file, since, until);
 ";
 
 /// Removes them, within the transaction that makes them again.
 pub(crate) const WITHOUT_INDEXES: &str = "
 DROP INDEX label_of; DROP INDEX node_stretch; DROP INDEX node_path; DROP INDEX node_name;
-DROP INDEX edge_out; DROP INDEX edge_in; DROP INDEX edge_stretch;
+DROP INDEX edge_out; DROP INDEX edge_in;
 DROP INDEX position_stretch;
 ";
 

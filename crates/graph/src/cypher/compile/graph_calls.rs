@@ -262,9 +262,9 @@ impl Compiler<'_> {
         let subject = self.expression(thing, scope)?;
         suits(&subject.kind, &[Type::Node, Type::Relationship], "exists_at", thing)?;
         let (node, edge) = (self.name("n"), self.name("e"));
-        if let Form::Entity { id, .. } = &subject.form {
+        if let Form::Entity { id, props } = &subject.form {
             let test = match subject.kind {
-                Type::Relationship => visible::edge_at(id, &sight, &edge),
+                Type::Relationship => visible::edge_at(id, props, &sight, &edge),
                 _ => visible::node_at(id, &sight, &node),
             };
             return Ok(Sql::truth(format!("CASE WHEN {} IS NOT NULL THEN {test} END", subject.text)));
@@ -272,7 +272,9 @@ impl Compiler<'_> {
         let text = self.as_value(subject);
         let sql = self.once(&text, |_, value| {
             let id = format!("cy_id({value}, {})", kind::OTHER);
-            by_kind(value, &visible::node_at(&id, &sight, &node), &visible::edge_at(&id, &sight, &edge), &id)
+            let [_, row] = rows_of(value);
+            let of_edge = visible::edge_at(&id, &row, &sight, &edge);
+            by_kind(value, &visible::node_at(&id, &sight, &node), &of_edge, &id)
         });
         Ok(Sql::truth(sql))
     }

@@ -176,7 +176,7 @@ pub(super) fn node_at(id: &str, sight: &VisibleAt, alias: &str) -> String {
 }
 
 /// Whether a relationship was visible at another moment, with both its ends.
-pub(super) fn edge_at(id: &str, sight: &VisibleAt, alias: &str) -> String {
+pub(super) fn edge_at(id: &str, row: &PropertyRow, sight: &VisibleAt, alias: &str) -> String {
     let ends = ["source", "target"].map(|column| {
         let end = format!("{alias}{column}");
         format!(
@@ -185,8 +185,11 @@ pub(super) fn edge_at(id: &str, sight: &VisibleAt, alias: &str) -> String {
         )
     });
     let seen = edge(alias, sight);
+    // Relationships are found by their ends.
+    let same = ["source", "type", "target"].map(|column| format!("{alias}.{column} = {}", row.column(column)));
+    let same = same.join(" AND ");
     format!(
-        "EXISTS (SELECT 1 FROM {} WHERE {alias}.id = {id} AND {} AND {})",
+        "EXISTS (SELECT 1 FROM {} WHERE {same} AND {alias}.id = {id} AND {} AND {})",
         seen.source,
         seen.condition,
         ends.join(" AND ")

@@ -17,10 +17,16 @@ use rusqlite::types::Value as Sql;
 use super::error::met_by;
 use super::execute::made;
 use super::value::Value;
+use crate::tables::positions;
 
-pub(crate) use adjacency::forget;
 pub(crate) use named::{FUNCTIONS, Named, find};
 pub(crate) use operators::regex;
+
+/// Forgets what was kept for the query that has ended.
+pub(crate) fn forget() {
+    adjacency::forget();
+    positions::forget();
+}
 
 /// What a function gets: as many values as it was registered with.
 type Run = fn(&[Value]) -> rusqlite::Result<Value>;

@@ -1,6 +1,7 @@
 //! Which symbol calls which, as far as names show. No types are known, so every such relationship is marked as a
 //! best effort.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::json;
@@ -60,8 +61,19 @@ pub(super) fn calls(
     let finder = Finder::new(link, parse, imports);
     let mut found: Vec<(&Call, Found, How)> = Vec::new();
     let mut values: Vec<&Call> = Vec::new();
+    // The same call is often written several times in a function.
+    let mut known: HashMap<_, CallMatch> = HashMap::new();
     for call in &parse.calls {
-        match finder.find(call)? {
+        let written = (call.enclosing, &call.name, &call.receiver, &call.of);
+        let matched = match known.get(&written) {
+            Some(matched) => matched.clone(),
+            None => {
+                let matched = finder.find(call)?;
+                known.insert(written, matched.clone());
+                matched
+            }
+        };
+        match matched {
             CallMatch::Found(symbol, how) => found.push((call, symbol, how)),
             CallMatch::OfValue => values.push(call),
             CallMatch::Nothing => {}
@@ -98,6 +110,7 @@ pub(super) fn calls(
 }
 
 /// What a call's name leads to.
+#[derive(Clone)]
 enum CallMatch {
     Found(Found, How),
     /// A method of some value: only its name is known.
@@ -109,11 +122,24 @@ pub(super) struct Finder<'a, 'w> {
     pub(super) link: &'a Link<'w>,
     parse: &'a Parse,
     imports: &'a Imports,
+    /// Members that the types of this file have from others, by type and name: tests ask for the same few everywhere.
+    inherited: RefCell<HashMap<(String, String), Option<Found>>>,
 }
 
 impl<'a, 'w> Finder<'a, 'w> {
     pub(super) fn new(link: &'a Link<'w>, parse: &'a Parse, imports: &'a Imports) -> Self {
-        Self { link, parse, imports }
+        Self { link, parse, imports, inherited: RefCell::default() }
+    }
+
+    /// A member of one of the types that a type of this file is made of.
+    fn inherited(&self, class: String, name: &str) -> Result<Option<Found>, GraphError> {
+        let asked = (class, name.to_owned());
+        if let Some(known) = self.inherited.borrow().get(&asked) {
+            return Ok(known.clone());
+        }
+        let found = members::above(self, self.link.path, self.parse, &asked.0, name)?;
+        self.inherited.borrow_mut().insert(asked, found.clone());
+        Ok(found)
     }
 
     /// What a name leads to, and not a mere value.
@@ -168,7 +194,7 @@ impl<'a, 'w> Finder<'a, 'w> {
             } else {
                 format!("{around}{separator}{}", call.name)
             };
-            if let Some(index) = lookup::symbol(self.parse, &qualified) {
+            if let Some(index) = self.parse.symbol(&qualified) {
                 let is_method =
                     self.parse.symbols.get(index as usize).is_some_and(|symbol| symbol.kind == Kind::Method);
                 // Only Java calls a method of its own class by the name alone.
@@ -225,16 +251,16 @@ impl<'a, 'w> Finder<'a, 'w> {
         let is_self = matches!(receiver, "this" | "self" | "cls" | "Self" | ".self");
         if is_self {
             let container = self.enclosing_container(call);
-            let found = lookup::symbol(self.parse, &format!("{container}{separator}{}", call.name));
+            let found = self.parse.symbol(&format!("{container}{separator}{}", call.name));
             if let Some(index) = found {
                 return Ok(CallMatch::Found(self.here(index), How::SameFile));
             }
-            if let Some(found) = members::above(self, self.link.path, self.parse, &container, &call.name)? {
+            if let Some(found) = self.inherited(container, &call.name)? {
                 return Ok(CallMatch::Found(found, How::ReceiverType));
             }
         } else if is_above {
             let container = self.enclosing_container(call);
-            if let Some(found) = members::above(self, self.link.path, self.parse, &container, &call.name)? {
+            if let Some(found) = self.inherited(container, &call.name)? {
                 return Ok(CallMatch::Found(found, How::ReceiverType));
             }
             // What a class from elsewhere has is not in the tree.
@@ -304,7 +330,7 @@ impl<'a, 'w> Finder<'a, 'w> {
         loop {
             let prefix = if around.is_empty() { String::new() } else { format!("{around}{separator}") };
             let qualified = format!("{prefix}{receiver}{separator}{name}");
-            if let Some(index) = lookup::symbol(self.parse, &qualified) {
+            if let Some(index) = self.parse.symbol(&qualified) {
                 return Ok(Some((self.here(index), How::SameFile)));
             }
             if around.is_empty() {

@@ -4,7 +4,7 @@ use super::imports::{Module, resolve};
 use super::memo::Question;
 use super::{Link, interface};
 use crate::ingest::language::Language;
-use crate::ingest::parse::{ImportKind, Kind, Parse};
+use crate::ingest::parse::ImportKind;
 use crate::tables::failure::GraphError;
 
 /// How many files a name is followed through.
@@ -77,21 +77,6 @@ pub(super) fn separator(link: &Link<'_>, file: &str) -> &'static str {
     interface::separator(link.language(file))
 }
 
-/// A symbol of a parse by its qualified name; a definition before a mere variable, the first before later ones.
-pub(super) fn symbol(parse: &Parse, qualified: &str) -> Option<u32> {
-    let mut variable = None;
-    for (index, symbol) in parse.symbols.iter().enumerate() {
-        if symbol.qualified == qualified && symbol.kind != Kind::Module {
-            let index = u32::try_from(index).ok()?;
-            if symbol.kind != Kind::Variable {
-                return Some(index);
-            }
-            variable = variable.or(Some(index));
-        }
-    }
-    variable
-}
-
 fn find_in_file(
     link: &Link<'_>,
     file: &str,
@@ -122,7 +107,7 @@ fn find_in_file(
     if renamed.is_some() {
         link.name(file, ours)?;
     }
-    if let Some(index) = symbol(&parse, &with_rest(ours)) {
+    if let Some(index) = parse.symbol(&with_rest(ours)) {
         return Ok(Some((file.to_owned(), index)));
     }
     link.stars(file);

@@ -20,7 +20,7 @@ pub(super) fn member(
     name: &str,
 ) -> Result<Option<Found>, GraphError> {
     let qualified = format!("{class}{}{name}", lookup::separator(finder.link, path));
-    match lookup::symbol(parse, &qualified) {
+    match parse.symbol(&qualified) {
         Some(index) => Ok(Some((path.to_owned(), index))),
         None => above(finder, path, parse, class, name),
     }
@@ -46,7 +46,7 @@ pub(super) fn above(
         }
         let Some(parse) = link.name(&path, interface::head(link.language(&path), &class))? else { continue };
         let qualified = format!("{class}{}{name}", lookup::separator(link, &path));
-        if let Some(index) = lookup::symbol(&parse, &qualified) {
+        if let Some(index) = parse.symbol(&qualified) {
             return Ok(Some((path, index)));
         }
         let mut further = bases(finder, &path, &parse, &class)?;

@@ -6,7 +6,7 @@ use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
-    match node.kind() {
+    match reader.kind(node) {
         "package_declaration" => {
             reader.out.package = node.named_child(0).map(|name| reader.text(name));
             Next::Stop

@@ -8,7 +8,7 @@ use super::javascript_modules as modules;
 use super::reader::{Next, Reader, Scope};
 
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
-    match node.kind() {
+    match reader.kind(node) {
         "import_statement" => {
             modules::import(reader, node);
             Next::Stop

@@ -2,6 +2,7 @@
 
 mod component;
 mod go;
+mod index;
 mod java;
 mod javascript;
 mod javascript_loads;
@@ -16,14 +17,18 @@ mod rust_use;
 mod variance;
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::language::Language;
 use super::manifest::Manifest;
-use reader::Reader;
+use index::NameIndex;
+use reader::{Kinds, Reader};
 
 /// A larger blob is not parsed, and marked so: no one writes two megabytes of code by hand.
 pub(crate) const MAX_BLOB_BYTES: usize = 2 << 20;
@@ -178,9 +183,17 @@ pub(crate) struct Parse {
     /// The package clause of Go and Java.
     pub(crate) package: Option<String>,
     pub(crate) manifest: Option<Manifest>,
+    /// For [`Parse::symbol`].
+    #[serde(skip)]
+    pub(super) index: NameIndex,
 }
 
 impl Parse {
+    /// A symbol by its qualified name; a definition before a mere variable, the first before later ones.
+    pub(crate) fn symbol(&self, qualified: &str) -> Option<u32> {
+        self.index.find(&self.symbols, qualified)
+    }
+
     /// A blob that is too large to be read. What could be code must not pass for code that imports nothing.
     pub(crate) fn unread(language: Language, bytes: u64) -> Self {
         let hides = language != Language::Plain;
@@ -240,6 +253,23 @@ fn readable(content: &[u8]) -> Cow<'_, [u8]> {
     text
 }
 
+/// The names of the kinds of nodes in a grammar. They are made once for each language and stay, as the grammars do.
+fn kinds(language: Language, grammar: &tree_sitter::Language) -> Kinds {
+    static KNOWN: Mutex<BTreeMap<Language, Kinds>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(language).or_insert_with(|| {
+        let count = u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
+        let name = |id| grammar.node_kind_for_id(id).unwrap_or_default();
+        let names = (0..count).map(|id| &*String::leak(name(id).to_owned()));
+        names.collect::<Vec<_>>().leak()
+    })
+}
+
+thread_local! {
+    /// A parser has room for its work, which the next file takes over. Who fails over a file leaves none.
+    static PARSER: Cell<Option<tree_sitter::Parser>> = const { Cell::new(None) };
+}
+
 fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     let grammar: tree_sitter::Language = match language {
         Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
@@ -257,7 +287,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         }
         _ => return,
     };
-    let mut parser = tree_sitter::Parser::new();
+    let mut parser = PARSER.take().unwrap_or_default();
     if parser.set_language(&grammar).is_err() {
         (parse.broken, parse.unparsed) = (true, true);
         return;
@@ -286,7 +316,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         tree = again;
     }
     parse.broken = tree.root_node().has_error();
-    let mut reader = Reader::new(content, language);
+    let mut reader = Reader::new(content, language, kinds(language, &grammar));
     match language {
         Language::Rust => reader.walk(tree.root_node(), rust::node),
         Language::Python => {
@@ -301,6 +331,9 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         }
     }
     reader.finish(parse, language);
+    drop(tree);
+    parser.reset();
+    PARSER.set(Some(parser));
     if language == Language::Go || language == Language::Rust {
         attach_methods(parse);
     }

@@ -11,7 +11,7 @@ use super::{ImportKind, Kind, Name};
 const PUBLIC_LIST: &str = "__all__";
 
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
-    match node.kind() {
+    match reader.kind(node) {
         "class_definition" if scope.function.is_none() => {
             let name = reader.field(node, "name").unwrap_or_default();
             let symbol = reader.symbol(Kind::Class, &name, node, scope, is_public(&name));

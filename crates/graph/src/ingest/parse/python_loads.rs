@@ -1,5 +1,8 @@
 //! Python: modules that are loaded by calls (`importlib.import_module("a.b")`, `__import__("a")` and similar).
 
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 use tree_sitter::Node;
 
 use super::ImportKind;
@@ -16,12 +19,23 @@ const MODULES: [&str; 4] = ["import_module", "__import__", "run_module", "find_s
 const FILES: [(&str, usize); 4] =
     [("run_path", 0), ("spec_from_file_location", 1), ("load_source", 1), ("SourceFileLoader", 1)];
 
+/// Where one of them may be written.
+static ANY_LOADER: LazyLock<Regex> = LazyLock::new(|| {
+    let names: Vec<&str> = MODULES.into_iter().chain(FILES.map(|(name, _)| name)).collect();
+    // A word with nothing to escape.
+    #[expect(clippy::expect_used, reason = "the names are above")]
+    Regex::new(&names.join("|")).expect("names are a pattern")
+});
+
 fn is_loader(name: &str) -> bool {
     MODULES.contains(&name) || FILES.iter().any(|(own, _)| *own == name)
 }
 
-/// Finds the names that a file gives to the functions that load modules.
+/// Finds the names that a file gives to the functions that load modules. In most files none of them is written anywhere.
 pub(super) fn prepare(reader: &mut Reader<'_>, root: Node<'_>) {
+    if !ANY_LOADER.is_match(reader.source) {
+        return;
+    }
     let mut open = vec![root];
     let mut nodes = 0;
     while let Some(node) = open.pop() {

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use tree_sitter::Node;
 
@@ -22,7 +23,7 @@ const MAX_WRITTEN_CHARS: usize = 120;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     /// Names of the containers, joined; empty at the top.
-    pub(super) prefix: String,
+    pub(super) prefix: Rc<str>,
     pub(super) container: Option<u32>,
     /// The function or method whose body this is.
     pub(super) function: Option<u32>,
@@ -88,12 +89,16 @@ pub(super) enum Next {
     Stop,
 }
 
+/// The names of the kinds of nodes in a grammar, by their numbers.
+pub(super) type Kinds = &'static [&'static str];
+
 /// Visits one node and returns the scope of its children.
 pub(super) type Visitor = for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope) -> Next;
 
 pub(super) struct Reader<'s> {
     pub(super) source: &'s [u8],
     separator: &'static str,
+    kinds: Kinds,
     pub(super) names: Names<'s>,
     pub(super) out: Parse,
     seen: HashMap<(Kind, String), u32>,
@@ -106,9 +111,10 @@ pub(super) struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    pub(super) fn new(source: &'s [u8], language: Language) -> Self {
+    pub(super) fn new(source: &'s [u8], language: Language, kinds: Kinds) -> Self {
         Self {
             source,
+            kinds,
             separator: if language == Language::Rust { "::" } else { "." },
             names: Names::new(Grammar::of(language)),
             out: Parse::default(),
@@ -117,6 +123,11 @@ impl<'s> Reader<'s> {
             loaders: Loaders::default(),
             has_computed_list: false,
         }
+    }
+
+    /// What a node is, as [`Node::kind`] says, which measures and checks its text each time.
+    pub(super) fn kind<'t>(&self, node: Node<'t>) -> &'t str {
+        self.kinds.get(usize::from(node.kind_id())).copied().unwrap_or_else(|| node.kind())
     }
 
     pub(super) fn walk(&mut self, root: Node<'s>, look: Visitor) {
@@ -128,10 +139,11 @@ impl<'s> Reader<'s> {
             self.out.unparsed = true;
             return;
         }
-        self.note_names(node, role, scope);
+        let kind = self.kind(node);
+        self.note_names(node, kind, role, scope);
         if let Next::Descend(mut inner) = look(self, node, scope) {
             inner.depth = scope.depth + 1;
-            inner.frame = self.names.frame(node.kind(), scope.frame);
+            inner.frame = self.names.frame(kind, scope.frame);
             // What a definition is called is known around it.
             let is_frame = inner.frame != scope.frame;
             let outside = is_frame.then(|| Scope { frame: scope.frame, ..inner.clone() });
@@ -142,10 +154,10 @@ impl<'s> Reader<'s> {
                 if child.is_named() {
                     // The key of an element is a field.
                     let field =
-                        if node.kind() == "literal_element" { role.field } else { cursor.field_name() };
+                        if kind == "literal_element" { role.field } else { cursor.field_name() };
                     let outside = outside.as_ref().filter(|_| field == Some("name"));
                     let scope = outside.unwrap_or(&inner);
-                    self.visit(child, look, scope, Role { parent: Some(node), field });
+                    self.visit(child, look, scope, Role { parent: Some(node), kind, field });
                 }
                 is_there = cursor.goto_next_sibling();
             }
@@ -232,7 +244,7 @@ impl<'s> Reader<'s> {
     /// Adds a function that is in the body of another one. Returns the scope of its own body.
     pub(super) fn inner_function(&mut self, name: &str, node: Node<'_>, scope: &Scope) -> Scope {
         let outer = scope.function.and_then(|outer| self.out.symbols.get(outer as usize));
-        let prefix = outer.map_or_else(|| scope.prefix.clone(), |outer| outer.qualified.clone());
+        let prefix = outer.map_or_else(|| Rc::clone(&scope.prefix), |outer| outer.qualified.as_str().into());
         let place = Scope { prefix, container: scope.function.or(scope.container), ..scope.clone() };
         let symbol = self.symbol(Kind::Function, name, node, &place, false);
         scope.body(symbol)
@@ -269,7 +281,7 @@ impl<'s> Reader<'s> {
         } else {
             format!("{}{}{name}", scope.prefix, self.separator)
         };
-        let types = scope.types;
+        let (prefix, types) = (prefix.into(), scope.types);
         Scope { prefix, container: symbol, members, types, ..Scope::default() }
     }
 
@@ -315,7 +327,7 @@ impl<'s> Reader<'s> {
         if !specifier.is_empty() && self.has_room(self.out.imports.len()) {
             // A name that was cut leads elsewhere; a quote may have been taken off it.
             self.out.unparsed |= specifier.len() + 1 >= MAX_TEXT_BYTES;
-            let (line, scope) = (Self::line(node), scope.prefix.clone());
+            let (line, scope) = (Self::line(node), scope.prefix.as_ref().to_owned());
             let type_only = false;
             self.out.imports.push(Import { kind, specifier, names, module, line, scope, type_only });
         }

@@ -7,7 +7,7 @@ use super::rust_use;
 use super::{ImportKind, Kind};
 
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
-    match node.kind() {
+    match reader.kind(node) {
         "use_declaration" => {
             rust_use::declaration(reader, node, scope);
             Next::Stop

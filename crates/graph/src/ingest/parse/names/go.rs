@@ -50,7 +50,7 @@ fn word(kind: &str, role: Role<'_>) -> Option<Word> {
 }
 
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
-    match node.kind() {
+    match reader.kind(node) {
         "parameter_declaration" | "var_spec" => {
             let from = if node.kind() == "var_spec" { node.end_byte() } else { 0 };
             let of = node.child_by_field_name("type").and_then(|of| type_of(reader, of));

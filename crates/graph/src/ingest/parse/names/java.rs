@@ -60,7 +60,7 @@ fn word(kind: &str, role: Role<'_>) -> Option<Word> {
 }
 
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
-    match node.kind() {
+    match reader.kind(node) {
         "formal_parameter" | "enhanced_for_statement" | "resource" => {
             let of = declared(reader, node);
             reader.declare(node, "name", of, scope);

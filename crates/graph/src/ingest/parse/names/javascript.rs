@@ -90,7 +90,7 @@ fn is_function(role: Role<'_>) -> bool {
 }
 
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
-    match node.kind() {
+    match reader.kind(node) {
         "required_parameter" | "optional_parameter" => {
             let of = declared(reader, node);
             if has_modifier(node)

@@ -18,14 +18,16 @@ use crate::ingest::language::Language;
 #[derive(Clone, Copy)]
 pub(super) struct Role<'t> {
     pub(super) parent: Option<Node<'t>>,
+    /// What the parent is.
+    pub(super) kind: &'t str,
     pub(super) field: Option<&'t str>,
 }
 
 impl<'t> Role<'t> {
-    pub(super) const ROOT: Self = Self { parent: None, field: None };
+    pub(super) const ROOT: Self = Self { parent: None, kind: "", field: None };
 
     fn pair(self) -> (&'t str, &'t str) {
-        (self.parent.map_or("", |parent| parent.kind()), self.field.unwrap_or_default())
+        (self.kind, self.field.unwrap_or_default())
     }
 }
 
@@ -322,10 +324,10 @@ fn class_of(parse: &Parse, enclosing: Option<u32>) -> String {
 
 impl<'s> Reader<'s> {
     /// Notes what a node does with names.
-    pub(super) fn note_names(&mut self, node: Node<'s>, role: Role<'s>, scope: &Scope) {
+    pub(super) fn note_names(&mut self, node: Node<'s>, kind: &str, role: Role<'s>, scope: &Scope) {
         let grammar = self.names.grammar;
         (grammar.declare)(self, node, scope);
-        let Some(word) = (grammar.word)(node.kind(), role) else { return };
+        let Some(word) = (grammar.word)(kind, role) else { return };
         let Some(text) = self.written(node).filter(|text| is_name(text)) else { return };
         match word {
             Word::Pattern if text.starts_with(char::is_uppercase) => self.use_name(node, text, scope),

@@ -59,7 +59,7 @@ fn word(kind: &str, role: Role<'_>) -> Option<Word> {
 }
 
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
-    match node.kind() {
+    match reader.kind(node) {
         // The decorators of a definition without a symbol are uses where it is.
         "decorated_definition" => {
             for text in std::mem::take(&mut reader.names.decorators) {

@@ -105,7 +105,7 @@ fn seen_from(name: Node<'_>) -> usize {
 }
 
 fn declare<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
-    match node.kind() {
+    match reader.kind(node) {
         "parameter" => {
             let of = declared(reader, node);
             bind(reader, node, of, scope);
