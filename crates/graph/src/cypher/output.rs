@@ -33,7 +33,8 @@ pub(super) struct Output<'c> {
 impl<'c> Output<'c> {
     pub fn new(connection: &'c Connection, moment: i64, limits: &QueryLimits) -> rusqlite::Result<Self> {
         let position = position(&file_of("place"), "?2");
-        let of = |asked: &str, table: &str| format!("{asked}, place, {position} FROM {table} WHERE row_id = ?1");
+        let of =
+            |asked: &str, table: &str| format!("{asked}, place, {position} FROM {table} WHERE row_id = ?1");
         Ok(Self {
             node: connection.prepare_cached(&of(NODE, "node"))?,
             edge: connection.prepare_cached(&of(EDGE, "edge"))?,
@@ -124,8 +125,7 @@ impl<'c> Output<'c> {
 
 /// The properties in one column of a row, and those of the place and the positions in the two from `at` on.
 pub(crate) fn properties(row: &Row<'_>, props: usize, at: usize) -> rusqlite::Result<Map<String, Json>> {
-    let mut map: Map<String, Json> =
-        serde_json::from_str(row.get_ref(props)?.as_str()?).unwrap_or_default();
+    let mut map: Map<String, Json> = serde_json::from_str(row.get_ref(props)?.as_str()?).unwrap_or_default();
     let (place, data) = (row.get::<_, Option<i64>>(at)?, row.get_ref(at + 1)?.as_blob_or_null()?);
     if let Some(position) = place.zip(data).and_then(|(place, data)| find(data, place)) {
         let known = position.properties().into_iter().flatten();

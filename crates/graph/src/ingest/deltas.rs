@@ -44,11 +44,8 @@ impl Compared {
             return Ok(deltas.clone());
         }
         if let Some(deltas) = self.0.borrow().get(&(new, old)) {
-            let turned = |delta: &TreeDelta| TreeDelta {
-                path: delta.path.clone(),
-                old: delta.new,
-                new: delta.old,
-            };
+            let turned =
+                |delta: &TreeDelta| TreeDelta { path: delta.path.clone(), old: delta.new, new: delta.old };
             return Ok(deltas.iter().map(turned).collect());
         }
         let deltas = compare()?;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::link::path_props;
 use super::past::without;
 use super::repository::Repo;
+use crate::tables::facts::{Fact, FactSource, Stretches};
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
 use crate::tables::schema::{OPEN, RENAME};
-use crate::tables::facts::{Fact, FactSource, Stretches};
 use crate::tables::write::{NextFacts, Writer};
 
 /// The first line of a message is cut after this many characters.

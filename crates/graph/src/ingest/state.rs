@@ -9,9 +9,9 @@ use super::blobs::ParseCache;
 use super::language::{Language, file_name, join, parent};
 use super::manifests::Manifests;
 use super::parse::Parse;
+use crate::tables::facts::{FactSource, Frontier};
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
-use crate::tables::facts::{FactSource, Frontier};
 
 /// The id of a blob.
 pub(crate) type Blob = [u8; 20];

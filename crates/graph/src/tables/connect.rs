@@ -20,8 +20,8 @@ const STATEMENTS: usize = 128;
 
 /// Tables whose rows say what holds when, as opposed to what was read from blobs.
 const FACTS: [&str; 14] = [
-    "moment", "node", "label", "edge", "position", "now", "now_key", "past", "past_key", "undo", "change", "stat",
-    "alias", "meta",
+    "moment", "node", "label", "edge", "position", "now", "now_key", "past", "past_key", "undo", "change",
+    "stat", "alias", "meta",
 ];
 
 /// What is known of the store itself.

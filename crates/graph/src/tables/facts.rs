@@ -52,14 +52,7 @@ pub(crate) type Stretches = Vec<(i64, i64)>;
 #[derive(Clone, Debug)]
 pub(crate) enum Fact {
     Node { id: i64, props: String, at: Option<Position> },
-    Edge {
-        id: i64,
-        kind: &'static str,
-        source: i64,
-        target: i64,
-        props: String,
-        at: Option<Position>,
-    },
+    Edge { id: i64, kind: &'static str, source: i64, target: i64, props: String, at: Option<Position> },
 }
 
 impl Fact {

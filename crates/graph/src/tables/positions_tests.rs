@@ -10,8 +10,11 @@ fn many() -> impl Strategy<Value = Vec<Position>> {
 fn position() -> impl Strategy<Value = Position> {
     prop_oneof![
         any::<u32>().prop_map(Position::Line),
-        (any::<u32>(), any::<u32>(), any::<u32>())
-            .prop_map(|(line, column, end_line)| Position::Span { line, column, end_line }),
+        (any::<u32>(), any::<u32>(), any::<u32>()).prop_map(|(line, column, end_line)| Position::Span {
+            line,
+            column,
+            end_line
+        }),
     ]
 }
 
@@ -63,7 +66,9 @@ proptest! {
 fn a_symbol_and_a_call_take_few_bytes() {
     let mut positions = Positions::default();
     for number in 0..100 {
-        positions.add(Position::Span { line: 10 * number + 1, column: 5, end_line: 10 * number + 8 }).unwrap();
+        positions
+            .add(Position::Span { line: 10 * number + 1, column: 5, end_line: 10 * number + 8 })
+            .unwrap();
     }
     for number in 0..100 {
         positions.add(Position::Line(10 * number + 3)).unwrap();

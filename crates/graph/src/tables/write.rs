@@ -307,12 +307,7 @@ impl<'c> Writer<'c> {
         self.insert(fact, place, self.stretch())
     }
 
-    fn insert(
-        &self,
-        fact: &Fact,
-        place: Option<i64>,
-        (since, until): (i64, i64),
-    ) -> Result<i64, GraphError> {
+    fn insert(&self, fact: &Fact, place: Option<i64>, (since, until): (i64, i64)) -> Result<i64, GraphError> {
         match fact {
             Fact::Node { id, props, .. } => {
                 self.connection

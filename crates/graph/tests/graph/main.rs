@@ -24,6 +24,7 @@ mod oracle;
 mod own;
 mod page;
 mod paths;
+mod positions;
 mod property;
 mod queries;
 mod steps;

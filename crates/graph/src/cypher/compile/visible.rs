@@ -186,7 +186,8 @@ pub(super) fn edge_at(id: &str, row: &PropertyRow, sight: &VisibleAt, alias: &st
     });
     let seen = edge(alias, sight);
     // Relationships are found by their ends.
-    let same = ["source", "type", "target"].map(|column| format!("{alias}.{column} = {}", row.column(column)));
+    let same =
+        ["source", "type", "target"].map(|column| format!("{alias}.{column} = {}", row.column(column)));
     let same = same.join(" AND ");
     format!(
         "EXISTS (SELECT 1 FROM {} WHERE {same} AND {alias}.id = {id} AND {} AND {})",

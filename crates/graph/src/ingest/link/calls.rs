@@ -13,8 +13,8 @@ use crate::ingest::language::Language;
 use crate::ingest::parse::{Call, Kind, Parse};
 use crate::tables::facts::Fact;
 use crate::tables::failure::GraphError;
-use crate::tables::positions::Position;
 use crate::tables::identity::Identities;
+use crate::tables::positions::Position;
 
 /// Files whose methods are searched by name alone.
 const MAX_METHOD_FILES: usize = 200;

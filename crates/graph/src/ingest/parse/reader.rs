@@ -153,8 +153,7 @@ impl<'s> Reader<'s> {
                 let child = cursor.node();
                 if child.is_named() {
                     // The key of an element is a field.
-                    let field =
-                        if kind == "literal_element" { role.field } else { cursor.field_name() };
+                    let field = if kind == "literal_element" { role.field } else { cursor.field_name() };
                     let outside = outside.as_ref().filter(|_| field == Some("name"));
                     let scope = outside.unwrap_or(&inner);
                     self.visit(child, look, scope, Role { parent: Some(node), kind, field });
