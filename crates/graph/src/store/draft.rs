@@ -60,7 +60,7 @@ impl WriteSession {
         let head = repo.and_then(Repo::head).map(|(_, id)| id);
         let mut ingested = IngestSummary::default();
         if let (Some(repo), Some(head)) = (repo, head) {
-            ingested = self.ingest(repo, head, IngestScope::Head, run)?;
+            ingested = self.ingest_uncounted(repo, head, IngestScope::Head, run)?;
         }
         let (files, broken, parsed) = self.transact(|connection, state, parses| {
             let base = head.map(|head| head.to_string());

@@ -121,6 +121,19 @@ impl WriteSession {
         scope: IngestScope,
         run: &IngestRun<'_>,
     ) -> Result<IngestSummary, GraphError> {
+        let mut ingested = self.ingest_uncounted(repo, id, scope, run)?;
+        (ingested.files, ingested.broken) = self.count(id)?;
+        Ok(ingested)
+    }
+
+    /// The same without the numbers of files, which all of them are looked at for.
+    pub(crate) fn ingest_uncounted(
+        &mut self,
+        repo: &Repo,
+        id: Oid,
+        scope: IngestScope,
+        run: &IngestRun<'_>,
+    ) -> Result<IngestSummary, GraphError> {
         self.parses.read_from(run.project)?;
         if is_outdated(&self.connection, repo, run.cap)? {
             self.transact(|connection, state, _| {
@@ -148,7 +161,6 @@ impl WriteSession {
             // The planner's numbers are looked up again where the tables have grown.
             self.connection.execute_batch("PRAGMA analysis_limit = 1000; PRAGMA optimize")?;
         }
-        (ingested.files, ingested.broken) = self.count(id)?;
         if let Some(progress) = run.progress {
             progress.end();
         }
