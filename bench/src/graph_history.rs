@@ -82,12 +82,11 @@ async fn one(section: &mut Section, size: &Size, package: Installed, commits: us
     let row = |what: &str| Row::new(&format!("{}: {what}", size.name), Unit::Milliseconds);
     section.row(row("newest commit").ours(head).budget(Budget::Below(size.head)));
     section.row(row("each older commit").ours(each).budget(Budget::Below(10.0)));
+    let stored = Row::new(&format!("{}: store of each older commit", size.name), Unit::Kilobytes)
+        .ours(grown as f64 / 1024.0 / read as f64);
+    section.row(stored.budget(Budget::Below(15.0)));
     section.row(row("a proposed change of one file, p50").ours(judged.median()).budget(Budget::Below(100.0)));
-    section.note(format!(
-        "{}: {files} files, {commits} generated commits, {:.1} KB of store for each",
-        package.name,
-        grown as f64 / 1024.0 / read as f64
-    ));
+    section.note(format!("{}: {files} files, {commits} generated commits", package.name));
     Ok(())
 }
 

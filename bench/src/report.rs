@@ -80,6 +80,7 @@ pub struct CurvePoint {
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     Milliseconds,
+    Kilobytes,
     Megabytes,
     RunsPerSecond,
 }
@@ -89,6 +90,7 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Milliseconds => format!("{value:.3} ms"),
+            Self::Kilobytes => format!("{value:.1} KB"),
             Self::Megabytes => format!("{value:.1} MB"),
             Self::RunsPerSecond => format!("{value:.0} runs/s"),
         }

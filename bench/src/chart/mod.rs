@@ -137,6 +137,7 @@ fn short(value: f64, unit: Unit) -> String {
     };
     let unit = match unit {
         Unit::Milliseconds => "ms",
+        Unit::Kilobytes => "KB",
         Unit::Megabytes => "MB",
         Unit::RunsPerSecond => "runs/s",
     };
