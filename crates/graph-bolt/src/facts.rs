@@ -2,18 +2,19 @@
 //!
 //! On a server a relationship joins two rows, where in the store it joins two ids. So it is cut into pieces, one for
 //! each pair of rows that hold while it does: a piece holds exactly when it and both its ends are visible. An end that
-//! was renamed away is a row that always holds and has such pieces only.
+//! was renamed away is a row that always holds and has such pieces only. What moves in its file is another row as well,
+//! since its lines are properties on a server.
 
 use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, OptionalExtension, Params, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tgp_contract::canonical;
 
 use tgp_graph::mirroring::GraphError;
-use tgp_graph::mirroring::{OPEN, RENAME};
+use tgp_graph::mirroring::{OPEN, RENAME, pieces};
 
 /// Nodes that change without a commit; they are sent completely each time.
 pub(super) const TOOL: &str = "Tool";
@@ -110,9 +111,9 @@ pub(super) fn nodes(
     span: Span,
     mut each: impl FnMut(NodeRow) -> Result<(), GraphError>,
 ) -> Result<(), GraphError> {
-    let sql = "SELECT (SELECT min(name) FROM label WHERE node = n.id) AS label, n.id, n.props, n.since, n.until, n.ghost \
-               FROM node AS n WHERE n.since <= ?2 AND (n.since > ?1 OR n.ghost = 1 OR label = ?3)";
-    let mut statement = connection.prepare(sql)?;
+    let sql = "SELECT (SELECT min(name) FROM label WHERE node = n.id) AS label, n.id, n.props, n.since, n.until, n.ghost, \
+               n.at FROM seen_node AS n WHERE n.since <= ?2 AND (n.since > ?1 OR n.ghost = 1 OR label = ?3)";
+    let mut statement = connection.prepare(&format!("{} {sql}", pieces()))?;
     let mut rows = statement.query(params![span.after, span.last, TOOL])?;
     while let Some(row) = rows.next()? {
         let (id, since, ghost) = (row.get(1)?, row.get(3)?, row.get(5)?);
@@ -120,7 +121,7 @@ pub(super) fn nodes(
             label: row.get(0)?,
             key: node_key(id, since, ghost),
             id,
-            properties: object(row, 2)?,
+            properties: object(row, 2, 6)?,
             since,
             until: span.end(row.get(4)?),
             ghost,
@@ -134,9 +135,9 @@ pub(super) fn ended_nodes(
     span: Span,
     mut each: impl FnMut(Ended) -> Result<(), GraphError>,
 ) -> Result<(), GraphError> {
-    let sql = "SELECT (SELECT min(name) FROM label WHERE node = n.id), n.id, n.since, n.until FROM node AS n \
+    let sql = "SELECT (SELECT min(name) FROM label WHERE node = n.id), n.id, n.since, n.until FROM seen_node AS n \
                WHERE n.ghost = 0 AND n.since <= ?1 AND n.until > ?1 AND n.until <= ?2";
-    let mut statement = connection.prepare(sql)?;
+    let mut statement = connection.prepare(&format!("{} {sql}", pieces()))?;
     let mut rows = statement.query(params![span.after, span.last])?;
     while let Some(row) = rows.next()? {
         let key = node_key(row.get(1)?, row.get(2)?, false);
@@ -149,10 +150,11 @@ pub(super) fn ended_nodes(
 const PIECES: &str = "
 SELECT e.id, e.type, e.source, e.target, e.props,
        max(e.since, a.since, b.since), min(e.until, a.until, b.until), a.since, b.since,
-       (SELECT min(name) FROM label WHERE node = e.source), (SELECT min(name) FROM label WHERE node = e.target)
-FROM edge AS e
-JOIN node AS a ON a.id = e.source AND a.ghost = 0 AND a.since < e.until AND a.until > e.since
-JOIN node AS b ON b.id = e.target AND b.ghost = 0 AND b.since < e.until AND b.until > e.since
+       (SELECT min(name) FROM label WHERE node = e.source), (SELECT min(name) FROM label WHERE node = e.target),
+       e.at
+FROM seen_edge AS e
+JOIN seen_node AS a ON a.id = e.source AND a.ghost = 0 AND a.since < e.until AND a.until > e.since
+JOIN seen_node AS b ON b.id = e.target AND b.ghost = 0 AND b.since < e.until AND b.until > e.since
 WHERE e.type <> ?3 AND e.until > ?1 AND a.until > ?1 AND b.until > ?1
   AND max(e.since, a.since, b.since) <= ?2
   AND max(e.since, a.since, b.since) < min(e.until, a.until, b.until)";
@@ -164,7 +166,7 @@ pub(super) fn edges(
     mut each: impl FnMut(EdgeRow) -> Result<(), GraphError>,
     mut ended: impl FnMut(Ended) -> Result<(), GraphError>,
 ) -> Result<(), GraphError> {
-    let mut statement = connection.prepare(PIECES)?;
+    let mut statement = connection.prepare(&format!("{} {PIECES}", pieces()))?;
     let mut rows = statement.query(params![span.after, span.last, RENAME])?;
     while let Some(row) = rows.next()? {
         let (id, since, until): (i64, i64, i64) = (row.get(0)?, row.get(5)?, row.get(6)?);
@@ -174,7 +176,7 @@ pub(super) fn edges(
         };
         let (from, kind): (End, String) = (end(2, 7, 9)?, row.get(1)?);
         if span.is_new(since) {
-            let properties = object(row, 4)?;
+            let properties = object(row, 4, 11)?;
             let (to, key) = (end(3, 8, 10)?, edge_key(id, since));
             each(EdgeRow { kind, key, id, from, to, properties, since, until: span.end(until) })?;
         } else if span.has_ended(since, until) {
@@ -186,7 +188,8 @@ pub(super) fn edges(
 
 /// All pieces of all renames; there are few, and what they end at can change afterwards.
 pub(super) fn renames(connection: &Connection, span: Span) -> Result<Vec<EdgeRow>, GraphError> {
-    let sql = "SELECT id, source, target, props, since, until FROM edge WHERE type = ?1 AND since <= ?2";
+    let sql =
+        "SELECT id, source, target, props, since, until, NULL FROM edge WHERE type = ?1 AND since <= ?2";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params![RENAME, span.last])?;
     let mut files = Files { connection, known: HashMap::new() };
@@ -194,7 +197,7 @@ pub(super) fn renames(connection: &Connection, span: Span) -> Result<Vec<EdgeRow
     while let Some(row) = rows.next()? {
         let (id, source, target): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let (since, until): (i64, i64) = (row.get(4)?, span.end(row.get(5)?));
-        let properties = object(row, 3)?;
+        let properties = object(row, 3, 6)?;
         let mut borders: Vec<i64> = vec![since];
         for file in [source, target] {
             let stretches = files.renamed(file)?.stretches;
@@ -270,7 +273,7 @@ fn list<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
-    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, GraphError> {
     let mut statement = connection.prepare_cached(sql)?;
     Ok(statement.query_map(params, read)?.collect::<Result<_, _>>()?)
@@ -280,8 +283,14 @@ fn one<T: FromSql>(connection: &Connection, sql: &str, params: impl Params) -> R
     Ok(connection.prepare_cached(sql)?.query_row(params, |row| row.get(0)).optional()?)
 }
 
-fn object(row: &rusqlite::Row<'_>, column: usize) -> Result<Map<String, Value>, rusqlite::Error> {
-    Ok(serde_json::from_str(row.get_ref(column)?.as_str()?).unwrap_or_default())
+/// The properties in one column, and the position in another.
+fn object(row: &Row<'_>, props: usize, at: usize) -> Result<Map<String, Value>, rusqlite::Error> {
+    let mut object: Map<String, Value> =
+        serde_json::from_str(row.get_ref(props)?.as_str()?).unwrap_or_default();
+    if let Some(position) = row.get_ref(at)?.as_str_or_null()? {
+        object.extend(serde_json::from_str::<Map<String, Value>>(position).unwrap_or_default());
+    }
+    Ok(object)
 }
 
 fn node_key(id: i64, since: i64, ghost: bool) -> String {

@@ -14,14 +14,14 @@ use super::failure::Failure;
 use super::options::BoltOptions;
 use super::pack::Packed;
 use super::values;
-use tgp_graph::mirroring::GraphError;
+use tgp_graph::mirroring::{GraphError, prepare as prepare_store};
 
 /// Rows of one statement: enough that the way to the server does not matter, and little enough for any server's memory.
 const BATCH: usize = 1000;
 /// Batches that wait for the server while the store is read.
 const QUEUE: usize = 4;
 /// The form of what is written; a server with another one is not ours to change.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 /// Property names that are looked for, beside the key of a row.
 const INDEXED: [&str; 3] = ["path", "name", "sha"];
 
@@ -129,6 +129,7 @@ fn read(
     sender: &mpsc::Sender<Batch>,
 ) -> Result<Option<Closing>, GraphError> {
     // One transaction, so that all of it is about one state of the store.
+    prepare_store(store)?;
     let store = store.unchecked_transaction()?;
     let moments = facts::moments(&store)?;
     let known = moments.iter().filter(|(number, _)| *number <= standing.upto);

@@ -20,5 +20,6 @@ pub mod mirroring {
     pub use crate::ingest::repository::Repo;
     pub use crate::tables::connect::reader;
     pub use crate::tables::failure::GraphError;
+    pub use crate::tables::pieces::{pieces, prepare};
     pub use crate::tables::schema::{OPEN, RENAME};
 }

@@ -131,6 +131,9 @@ fn history(project: &mut Project) -> Vec<String> {
     commits.push(project.commit("eight: e becomes g"));
     project.remove("src/b.ts");
     commits.push(project.commit("nine: b is gone"));
+    // Lines move, and nothing else.
+    project.write("src/f.py", "# a line\n\ndef f():\n    return g()\n\ndef g():\n    return 3\n");
+    commits.push(project.commit("ten: a line above"));
     assert_ne!(left, right);
     commits
 }

@@ -157,9 +157,10 @@ impl ParseCache {
             }
             Ok(())
         })?;
-        // Groups behind the last blob that had to be read.
-        while let Some(group) = turns.next(&needed) {
-            work(self, group)?;
+        // Groups behind the last blob that had to be read. No group is left out, even if blobs were: they are read again.
+        while turns.next < groups.len() {
+            turns.next += 1;
+            work(self, turns.next - 1)?;
         }
         Ok(missing.len() as u64)
     }

@@ -67,13 +67,15 @@ WHERE n.since <= ?1 AND n.until > ?1 AND (n.ghost = 0 OR (
 ))
 ORDER BY n.id LIMIT ?2";
 
+/// In the order of their ids; their positions are looked up when they are, for they are large.
 const RELATIONSHIPS: &str = "
-SELECT e.id, e.type, e.source, e.target, e.props, e.place, {position} FROM edge AS e
+SELECT e.id, e.type, e.source, e.target, e.props, e.place, {position} FROM (
+SELECT e.row_id FROM edge AS e
 WHERE e.since <= ?1 AND e.until > ?1 AND (e.type = ?3 OR (
     EXISTS (SELECT 1 FROM node AS n WHERE n.id = e.source AND n.ghost = 0 AND n.since <= ?1 AND n.until > ?1) AND
     EXISTS (SELECT 1 FROM node AS n WHERE n.id = e.target AND n.ghost = 0 AND n.since <= ?1 AND n.until > ?1)
 ))
-ORDER BY e.id LIMIT ?2";
+ORDER BY e.id LIMIT ?2) AS s CROSS JOIN edge AS e ON e.row_id = s.row_id";
 
 /// One of the two statements, with where the positions of the alias `row` are.
 fn with_positions(sql: &str, row: &str) -> String {

@@ -6,6 +6,7 @@ pub(crate) mod facts;
 pub(crate) mod failure;
 pub(crate) mod forged;
 pub(crate) mod identity;
+pub(crate) mod pieces;
 pub(crate) mod positions;
 pub(crate) mod schema;
 pub(crate) mod undo;

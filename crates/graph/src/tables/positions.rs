@@ -18,17 +18,17 @@ use super::failure::GraphError;
 /// Bits of a place that are the slot; the others are the file's number.
 const SLOT_BITS: u32 = 24;
 
-/// Slots of one file. A file of which so much is read has gigabytes.
-const MAX_SLOTS: usize = 1 << SLOT_BITS;
+/// Slots of one file. The parser reads less of a file; only patterns of imports lead to more, and those beyond have no line.
+const MAX_SLOTS: usize = 1 << 19;
 const SLOTS: i64 = (1 << SLOT_BITS) - 1;
 
 /// The first byte of a row: what follows is as it is, or packed.
 const PLAIN: u8 = 0;
 const PACKED: u8 = 1;
-/// From here on a row is packed: a machine wrote the file, and its lines are all alike.
-const LARGE: usize = 2 << 10;
-/// Bytes of a row that is unpacked. The parser keeps less of a file than these hold.
-const MAX_BYTES: u64 = 8 << 20;
+/// From here on a row is packed. What a machine wrote becomes very small, as its lines are all alike.
+const LARGE: usize = 512;
+/// Bytes of a row that is unpacked: of all slots.
+const MAX_BYTES: u64 = 20 * MAX_SLOTS as u64;
 /// Slots of the rows that are kept unpacked.
 const MAX_RECENT: usize = 1 << 20;
 

@@ -14,16 +14,16 @@
 pub(crate) const FORMAT: i64 = 7;
 
 /// The number of the first moment that is ingested: more commits than that are in no history.
-pub(crate) const BASE: i64 = 1 << 24;
+pub(crate) const BASE: i64 = 1 << 25;
 
 /// Commits of one history that are read at most, so that all of them have a number.
-pub(crate) const MAX_HISTORY: usize = 1 << 23;
+pub(crate) const MAX_HISTORY: usize = 1 << 24;
 
-/// `since` of a row that holds at the oldest moment that was read. Smaller than all numbers of moments.
-pub(crate) const FIRST: i64 = 1;
+/// `since` of a row that holds at the oldest moment that was read. Smaller than all numbers of moments, and as long as
+/// they are in a row: four bytes. A row of an index that got longer when its fact ends would not fit into its page.
+pub(crate) const FIRST: i64 = 1 << 23;
 
-/// `until` of a row that still holds at the last moment. Larger than all numbers of moments, and no larger than what takes
-/// four bytes in a row.
+/// `until` of a row that still holds at the last moment. Larger than all numbers of moments, and as long in a row.
 pub const OPEN: i64 = (1 << 31) - 1;
 
 /// The relationship whose ends may be files that are gone.

@@ -1,9 +1,12 @@
 //! Lines and columns: they move with every line that is inserted, and what is known of the code does not.
 
-use serde_json::{Value, json};
-use tgp_contract::{Change, Graph, GraphQuery, RelativePath};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::support::{Project, arrows, ingest, picture, rows, run, without_history};
+use serde_json::{Map, Value, json};
+use tgp_contract::{Change, Graph, GraphQuery, RelativePath};
+use tgp_graph::mirroring::pieces;
+
+use crate::support::{Project, arrows, export, ingest, picture, rows, run, without_history};
 
 /// A module with a class, and one that uses it.
 const MODULE: &str = "\
@@ -197,5 +200,48 @@ fn a_class_that_gets_another_base_concerns_those_who_use_it() {
                 "{name}"
             );
         }
+    }
+}
+
+#[test]
+fn pieces_have_at_every_commit_what_the_store_shows() {
+    let (project, commits) = moved();
+    let store = project.open();
+    ingest(&store, &commits[2]);
+    let connection = tgp_graph::mirroring::reader(&project.options().file).unwrap();
+    tgp_graph::mirroring::prepare(&connection).unwrap();
+    let count = |table: &str| -> i64 {
+        let sql = format!("{} SELECT count(*) FROM seen_{table} WHERE at IS NOT NULL", pieces());
+        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    // In the third commit `Shape` and `area` get longer and `helper` moves, while `use` stays, with its call and the import.
+    assert_eq!((count("node"), count("edge")), (3 + 3 + 3 + 2, 3 + 2 + 2));
+    for commit in &commits {
+        let sql = "SELECT number FROM moment WHERE commit_id = ?1";
+        let moment: i64 = connection.query_row(sql, [commit], |row| row.get(0)).unwrap();
+        let at = |table: &str| -> BTreeMap<i64, Map<String, Value>> {
+            let sql = format!(
+                "{} SELECT id, props, at FROM seen_{table} WHERE since <= ?1 AND until > ?1",
+                pieces()
+            );
+            let mut statement = connection.prepare(&sql).unwrap();
+            let rows = statement.query_map([moment], |row| {
+                let mut known: Map<String, Value> = serde_json::from_str(&row.get::<_, String>(1)?).unwrap();
+                let at: Option<String> = row.get(2)?;
+                known.extend(
+                    at.map(|at| serde_json::from_str::<Map<String, Value>>(&at).unwrap()).unwrap_or_default(),
+                );
+                Ok((row.get(0)?, known))
+            });
+            rows.unwrap().map(Result::unwrap).collect()
+        };
+        let shown = export(&store, commit);
+        let nodes = shown.nodes.into_iter().map(|node| (node.id, node.properties));
+        assert_eq!(at("node"), nodes.collect());
+        let is_shown: BTreeSet<i64> = shown.relationships.iter().map(|edge| edge.id).collect();
+        let edges = shown.relationships.into_iter().map(|edge| (edge.id, edge.properties));
+        // What has an end that is not visible is not shown.
+        let seen = at("edge").into_iter().filter(|(id, _)| is_shown.contains(id));
+        assert_eq!(seen.collect::<BTreeMap<_, _>>(), edges.collect());
     }
 }

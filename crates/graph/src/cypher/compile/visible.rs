@@ -2,7 +2,7 @@
 //!
 //! INVARIANT: every alias of `node` and `edge` that the compiler puts into a FROM comes from here, with the predicate of
 //! its moment, and without the nodes that are hidden from the caller. Lookups by row are of rows that were found that
-//! way.
+//! way. So are those of positions: by the place of such a row, at the moment of the query.
 
 use crate::tables::positions;
 use crate::tables::schema::RENAME;
