@@ -17,6 +17,9 @@ use crate::tables::failure::GraphError;
 /// Results that are kept in memory in each of two generations; the rest is read from the store again.
 const MAX_KEPT: usize = 4096;
 
+/// Bytes of the blobs whose results are in one generation: what was read takes about as much as the source.
+const MAX_KEPT_BYTES: u64 = 32 << 20;
+
 /// Blobs that are in memory at once while they are read. With [`super::parse::MAX_BLOB_BYTES`] each, and most of them
 /// far smaller.
 const MAX_AT_ONCE: usize = 128;
@@ -42,6 +45,8 @@ pub(crate) enum Keep {
 #[derive(Default)]
 pub(crate) struct ParseCache {
     young: HashMap<BlobKey, Arc<Parse>>,
+    /// Bytes of the blobs that are in it.
+    bytes: u64,
     old: HashMap<BlobKey, Arc<Parse>>,
     /// Where blobs are read again that are neither in memory nor in the store.
     objects: Option<Repo>,
@@ -102,8 +107,13 @@ impl ParseCache {
     }
 
     fn keep(&mut self, key: BlobKey, parse: Arc<Parse>) {
-        if self.young.len() >= MAX_KEPT {
+        if self.young.len() >= MAX_KEPT || self.bytes >= MAX_KEPT_BYTES {
             self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+        // Of what is no code nothing is kept but its size.
+        if key.1 != Language::Plain && !parse.unparsed {
+            self.bytes += parse.bytes;
         }
         self.young.insert(key, parse);
     }
