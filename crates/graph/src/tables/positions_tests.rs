@@ -1,3 +1,5 @@
+//! Positions in the form in which they are stored.
+
 use proptest::prelude::*;
 
 use super::{Position, Positions, find, place};
