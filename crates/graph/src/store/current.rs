@@ -92,6 +92,22 @@ impl Inner {
             .into())
     }
 
+    /// Brings the draft up to date with the files, where they are what is asked about.
+    pub(crate) fn catch_up(&self, commit: Option<&str>) -> Result<(), GraphError> {
+        if commit != Some(WORKTREE) {
+            return Ok(());
+        }
+        let repo = Repo::open(&self.options.project)?;
+        let repo = repo.as_ref();
+        let is_current = self.reader(|connection| {
+            Ok(stands_on_head(connection, repo)? && self.is_current(connection, repo)?)
+        })?;
+        if !is_current {
+            self.writing().draft(repo, &self.run())?;
+        }
+        Ok(())
+    }
+
     /// Whether the draft, which is based on the head, has the files as they are.
     fn is_current(&self, connection: &Connection, repo: Option<&Repo>) -> Result<bool, GraphError> {
         if let Some(repo) = repo

@@ -23,8 +23,8 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity;
 use crate::tables::schema::MAX_HISTORY;
 
-/// Between two steps of reading history.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Between two steps of reading history: a few times as long as others wait before they try to get the lock again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Connections that are kept for the next question.
 const MAX_IDLE: usize = 4;

@@ -1,6 +1,7 @@
 //! What the store holds, in numbers.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rusqlite::{Connection, params};
 use serde::Serialize;
@@ -52,7 +53,16 @@ impl GraphStore {
 }
 
 impl Inner {
+    /// Bytes on the disk: of the store, and of the log with what is not in it yet.
+    fn bytes(&self) -> u64 {
+        let mut log = self.options.file.clone().into_os_string();
+        log.push("-wal");
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        length(&self.options.file) + length(Path::new(&log))
+    }
+
     fn stats(&self, commit: Option<&str>) -> Result<Stats, GraphError> {
+        self.catch_up(commit)?;
         self.repository(|repo| {
             self.reader(|connection| {
                 let moment = revisions::find(connection, repo, commit)?;
@@ -79,7 +89,7 @@ impl Inner {
                     has_draft: revisions::draft(connection)?.is_some(),
                     cut: meta(connection, "cut")?.is_some(),
                     blobs: number("SELECT count(*) FROM parse")?,
-                    bytes: std::fs::metadata(&self.options.file).map_or(0, |metadata| metadata.len()),
+                    bytes: self.bytes(),
                 })
             })
         })

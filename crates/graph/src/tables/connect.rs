@@ -9,8 +9,10 @@ use super::failure::GraphError;
 use super::forged;
 use super::schema::{FORMAT, INDEXES, LEDGER, SCHEMA, VERSION};
 
-/// Another process may be writing a batch of commits.
-const BUSY: Duration = Duration::from_secs(60);
+/// How often a lock is tried that another process has, which may be writing a batch of commits: for a minute. Who reads a
+/// history lets it go for a moment only, which SQLite's own waiting, with its growing pauses, would miss again and again.
+const MAX_TRIES: i32 = 60_000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What stays of the log of writes on the disk when all of it is in the store.
 const MAX_LOG_BYTES: i64 = 16 << 20;
@@ -30,6 +32,12 @@ const KEPT: [&str; 4] = ["format", "about", "generation", REBUILT];
 /// Where it is kept that the store was made by another version, and has lost what it knew.
 pub(crate) const REBUILT: &str = "rebuilt";
 
+/// Waits for a lock, until that has taken too long.
+fn wait(tries: i32) -> bool {
+    std::thread::sleep(PAUSE);
+    tries < MAX_TRIES
+}
+
 /// Opens the store for writing, and makes or remakes it where its form or what it is about (`about`) is another.
 pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError> {
     if let Some(directory) = file.parent() {
@@ -37,7 +45,7 @@ pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError>
             .map_err(|source| GraphError::File { path: directory.display().to_string(), source })?;
     }
     let mut connection = Connection::open(file)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_handler(Some(wait))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // Only a new store takes it, and an old one would be locked for it: pages that are not needed any more can be given back.
     if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
@@ -149,8 +157,8 @@ pub(crate) fn forget_meta(connection: &Connection, name: &str) -> Result<(), Gra
 /// Opens the store so that nothing can be changed through the connection.
 pub fn reader(file: &Path) -> Result<Connection, GraphError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file, flags)?;
-    connection.busy_timeout(BUSY)?;
+    let mut connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_handler(Some(wait))?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -16_000)?;
     Ok(connection)

@@ -1,10 +1,11 @@
 //! Questions about the files as they are now.
 
 use rusqlite::Connection;
-use tgp_contract::GraphQuery;
+use serde_json::json;
+use tgp_contract::{Graph, GraphQuery};
 use tgp_graph::GraphStore;
 
-use crate::support::{Project, files, ingest, run};
+use crate::support::{Project, committed, file, files, ingest, run};
 
 const FILES: &str = "MATCH (f:File) RETURN f.path AS path ORDER BY path";
 
@@ -135,4 +136,46 @@ fn a_change_of_the_index_alone_changes_what_counts() {
     assert_eq!(now(&store), [".gitignore", "a.ts", "b.ts", "ignored/d.ts"]);
     index(&|index| index.remove_path(std::path::Path::new("ignored/d.ts")).unwrap());
     assert_eq!(now(&store), plain);
+}
+
+#[test]
+fn an_export_and_the_numbers_of_the_work_tree_are_about_the_files_as_they_are() {
+    let (project, store) = committed(&[("a.ts", "export function a() {}\n")]);
+    // Nobody has asked about the work tree before.
+    assert_eq!(file(&store, "WORKTREE", "a.ts")["lines"], json!(1));
+    project.write("a.ts", "// a line\nexport function a() {}\n");
+    project.write("b.ts", "export function b() {}\n");
+    assert_eq!(file(&store, "WORKTREE", "a.ts")["lines"], json!(2));
+    let stats = run(store.stats(Some("WORKTREE"))).unwrap();
+    assert_eq!((stats.nodes["File"], stats.nodes["Symbol"]), (2, 2));
+    project.remove("b.ts");
+    assert_eq!(run(store.stats(Some("WORKTREE"))).unwrap().nodes["File"], 1);
+    assert_eq!(file(&store, "HEAD", "a.ts")["lines"], json!(1));
+}
+
+#[test]
+fn bug_who_asked_about_the_work_tree_waited_until_all_of_the_history_was_read() {
+    let mut project = Project::new();
+    for number in 0..900 {
+        project.write("a.ts", format!("export function a() {{}}\n// {number}\n"));
+        project.commit("next");
+    }
+    let reading = project.open();
+    run(reading.ingest_alone("HEAD")).unwrap();
+    project.write("b.ts", "export function b() {}\n");
+    let asking = project.open();
+    let before = run(asking.unread_history()).unwrap().unwrap().read;
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| run(reading.ingest("HEAD")).unwrap());
+        // The first group of commits is read.
+        while run(asking.unread_history()).unwrap().is_some_and(|unread| unread.read == before) {
+            std::thread::yield_now();
+        }
+        let answer = run(asking.query_worktree(GraphQuery::new(FILES).at("WORKTREE"))).unwrap();
+        assert_eq!(answer.rows, [[json!("a.ts")], [json!("b.ts")]]);
+        let unread = run(asking.unread_history()).unwrap();
+        assert!(unread.is_some(), "the answer came when there was nothing more to read");
+        reader.join().unwrap();
+    });
+    assert!(run(asking.unread_history()).unwrap().is_none());
 }
