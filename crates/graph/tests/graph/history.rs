@@ -1,7 +1,7 @@
 //! Branches and merges: what is seen from where.
 
 use git2::Oid;
-use tgp_contract::Graph;
+use tgp_contract::{Graph, GraphQuery};
 
 use crate::support::{Project, arrows, files, ingest, picture, run};
 
@@ -308,10 +308,14 @@ fn a_draft_on_another_commit_than_the_head_is_behind() {
     project.commit("second");
     let store = project.open();
     ingest(&store, "WORKTREE");
-    let behind = || run(store.stats(Some("WORKTREE"))).unwrap().standing.behind;
+    // What was read of the work tree last, as opposed to the files as they are.
+    let question = GraphQuery::new("RETURN 1").at("WORKTREE");
+    let behind = || run(store.query(question.clone())).unwrap().standing.behind;
     assert!(!behind());
     project.git().set_head_detached(id(&first)).unwrap();
     assert!(behind());
+    assert!(!run(store.stats(Some("WORKTREE"))).unwrap().standing.behind);
+    assert!(!behind());
 }
 
 /// What was cut off is read when it can be had.
