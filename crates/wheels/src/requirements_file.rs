@@ -123,6 +123,10 @@ impl RequirementsFile {
                 if let Some(last) = self.lines.last_mut().filter(|line| !line.ends_with('\n')) {
                     last.push_str(ending);
                 }
+                // A last line with a backslash, if only in its comment, would take the new one to itself.
+                if self.lines.last().is_some_and(|line| line.trim_end().ends_with('\\')) {
+                    self.lines.push(ending.to_owned());
+                }
                 (self.lines.len(), 0, None)
             }
             [at] => match self.items.get(*at) {
@@ -135,7 +139,9 @@ impl RequirementsFile {
                 return Err(ManifestError::Line { line, problem });
             }
         };
-        let comment = comment.map(|comment| format!("  {comment}")).unwrap_or_default();
+        // A backslash at its end would take the line behind it to the comment.
+        let comment =
+            comment.map(|comment| format!("  {}", comment.trim_end_matches('\\'))).unwrap_or_default();
         let line = format!("{requirement}{comment}{ending}");
         self.lines.splice(first..first + count, [line]);
         *self = Self::parse(&self.text())?;

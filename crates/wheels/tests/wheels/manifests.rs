@@ -202,6 +202,22 @@ fn bug_extras_and_groups_that_take_in_each_other_end() {
     assert!(manifest.dependencies().is_err() && manifest.group("g0").is_err());
 }
 
+#[test]
+fn bug_a_requirement_behind_a_comment_with_a_backslash_was_part_of_the_comment() {
+    for text in ["six\nsix-two #c\\", "six-two #c\\\n", "#c\\", "zope #c\\\n\nattrs\n"] {
+        let mut file = RequirementsFile::parse(text).unwrap();
+        let before: Vec<_> =
+            ["six-two", "attrs"].iter().filter(|name| file.lists(&Name::new(name).unwrap())).collect();
+        file.set(&requirement("zope>=1")).unwrap();
+        assert!(file.lists(&Name::new("zope").unwrap()), "{text:?} became {:?}", file.text());
+        assert!(
+            before.iter().all(|name| file.lists(&Name::new(name).unwrap())),
+            "{text:?} became {:?}",
+            file.text()
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn lists_are_read_without_a_panic_and_kept(text in "(six|attrs>=1|#c|-r a.txt|\\\\|\n|\r\n| |;|'|-e){0,20}") {
