@@ -111,7 +111,7 @@ impl ParseCache {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
-        // Of what is no code nothing is kept but its size.
+        // A file that is not code has no symbols: its result is small, whatever its size.
         if key.1 != Language::Plain && !parse.unparsed {
             self.bytes += parse.bytes;
         }

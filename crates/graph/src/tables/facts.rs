@@ -73,7 +73,7 @@ impl Fact {
         Self::Edge { id, kind, source, target, props, at: None }
     }
 
-    /// The same fact, with where it is in its file. That is no part of what it says: it may move.
+    /// The same fact with its position in the file. A change of the position alone does not make it another fact.
     pub(crate) fn at(mut self, position: Position) -> Self {
         let (Self::Node { at, .. } | Self::Edge { at, .. }) = &mut self;
         *at = Some(position);

@@ -82,7 +82,7 @@ impl Positions {
         }
     }
 
-    /// Puts a position into a free slot. None where there is no more of them.
+    /// Puts a position into a free slot. Returns `None` when all slots are taken.
     pub(crate) fn add(&mut self, position: Position) -> Option<u32> {
         while self.slots.get(self.taken).is_some_and(Option::is_some) {
             self.taken += 1;
