@@ -152,6 +152,9 @@ impl Project {
             .env("LC_ALL", "C.UTF-8")
             .env(MARK, &self.mark)
             .envs(GIT_IDENTITY);
+        // The authority of a server of the case, which speaks TLS.
+        let authority = self.root.path().join("home/authority.pem");
+        command.envs(authority.is_file().then_some(("SSL_CERT_FILE", authority)));
         for name in [POSTGRES_VARIABLE, MYSQL_VARIABLE] {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
         }

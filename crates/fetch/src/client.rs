@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use reqwest::header::{HeaderMap, HeaderValue, LOCATION, TRANSFER_ENCODING};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, TRANSFER_ENCODING};
 use tgp_contract::{ToolError, background};
-use tgp_net::{BodyError, Transport, build_client, client_builder, read_body};
+use tgp_net::{BodyError, SecretRedaction, Transport, build_client, client_builder, read_body};
 use tokio::sync::OnceCell;
 use url::{Host, Url};
 
@@ -19,7 +19,7 @@ use super::hops::{Clock, EveryHop, Hop, HopJudge};
 use super::redirect::{is_redirect, rewrite};
 use super::request::Prepared;
 use super::resolver::{OffLimits, ScreeningResolver};
-use super::secret::{BoundSecret, SecretBroker};
+use super::secret::{BoundSecret, SecretBroker, check_whole, clean, holds, redirects_with_secret};
 use super::{AllowList, FetchLimits, FetchRequest, FetchResponse, NameResolver, Redirects, SystemResolver};
 
 /// Idle connections serve the next call of a tool that makes many; beyond that they are only a burden.
@@ -63,15 +63,24 @@ struct Journey {
     clock: Clock,
 }
 
-/// Why an answer cannot be searched for a secret.
+/// Returns why an answer cannot be searched for a secret.
 fn unsearchable(response: &reqwest::Response) -> Option<&'static str> {
-    let headers = response.headers();
+    let (status, headers) = (response.status(), response.headers());
     let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     if codings(headers).is_none() || !headers.get_all(TRANSFER_ENCODING).iter().all(is_chunked) {
-        return Some("it is encoded in a way that hides whether it holds the secret");
+        return Some("it is encoded in a way that hides whether it holds a secret");
     }
-    let is_part = response.status() == StatusCode::PARTIAL_CONTENT;
-    is_part.then_some("it is a part of an answer, which hides whether it holds the secret")
+    // A refusal of a part says there how long the whole is.
+    let names_part = headers.contains_key(CONTENT_RANGE) && status != StatusCode::RANGE_NOT_SATISFIABLE;
+    let is_parts = headers.get(CONTENT_TYPE).is_some_and(|value| {
+        const PARTS: &[u8] = b"multipart/byteranges";
+        let kind = value.as_bytes().trim_ascii_start();
+        kind.get(..PARTS.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(PARTS))
+    });
+    // The last is the status of an answer that only says how it differs from an earlier one.
+    let is_part = matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::IM_USED);
+    (is_part || names_part || is_parts)
+        .then_some("it is a part of an answer, which hides whether it holds a secret")
 }
 
 /// Carries out the fetches of tools under one allow list.
@@ -195,12 +204,22 @@ impl FetchClient {
             None => None,
             Some(name) => Some(clock.run(self.bound(&name, &request, &start)).await?),
         };
+        // One that was used may be kept there, and would come back in pieces.
+        if !self.redactions(secret.as_ref()).is_empty() {
+            check_whole(&request)?;
+        }
         let mut journey = Journey { start, request, redirects, secret, clock };
         let walked = self.walk(&mut journey, judge, progress).await;
-        walked.map_err(|error| match &journey.secret {
-            Some(secret) => secret.clean(error),
-            None => error,
-        })
+        let secrets = self.redactions(journey.secret.as_ref());
+        walked.map_err(|error| secrets.iter().fold(error, |error, secret| clean(secret, error)))
+    }
+
+    /// Returns what finds the secrets that were used so far, and the one of this request.
+    fn redactions(&self, secret: Option<&BoundSecret>) -> Vec<Arc<SecretRedaction>> {
+        let mut secrets = self.secrets.as_ref().map(SecretBroker::redactions).unwrap_or_default();
+        // An old value makes room for a new one; the one that was sent is looked for in any case.
+        secrets.extend(secret.map(BoundSecret::redaction));
+        secrets
     }
 
     async fn walk(
@@ -224,9 +243,6 @@ impl FetchClient {
             let location = response.headers().get(LOCATION).filter(|_| is_redirect(status));
             let Some(location) = location.filter(|_| redirects != Redirects::Manual) else {
                 progress.answered();
-                if let Some(problem) = secret.and_then(|_| unsearchable(&response)) {
-                    return Err(bad_response(&url, problem));
-                }
                 return clock.run(self.receive(response, &url, hops > 0, secret)).await;
             };
             if redirects == Redirects::Error {
@@ -295,6 +311,9 @@ impl FetchClient {
             Some(secret) => secret.strip(target)?,
             None => target,
         };
+        if self.redactions(None).iter().any(|secret| holds(secret, &target)) {
+            return Err(redirects_with_secret("a secret that was used before"));
+        }
         self.admit(target.as_str(), Some(from))
     }
 
@@ -346,10 +365,18 @@ impl FetchClient {
         secret: Option<&BoundSecret>,
     ) -> Result<FetchResponse, ToolError> {
         let limit = self.limits.max_response_bytes;
+        let problem = unsearchable(&response);
         let body = read_body(&mut response, limit).await.map_err(|error| match error {
             BodyError::Transport(error) => transport(&error, url),
             BodyError::TooLarge(_) | BodyError::Compressed(_) => too_large("response body", limit, "bytes"),
         })?;
+        // Asked now: another request may have used one while this answer was on its way.
+        let secrets = self.redactions(secret);
+        if let Some(problem) = problem.filter(|_| !secrets.is_empty()) {
+            return Err(bad_response(url, problem).help(
+                "ask for all of it: once a secret was used, every answer is searched for it before a tool has it",
+            ));
+        }
         let body = self.decoded(body, response.headers(), url).await?;
         let status = response.status();
         let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
@@ -365,9 +392,6 @@ impl FetchClient {
             body,
             redirected,
         };
-        let mut secrets = self.secrets.as_ref().map(SecretBroker::redactions).unwrap_or_default();
-        // Of many values the oldest are forgotten; the one that was sent is looked for in any case.
-        secrets.extend(secret.map(BoundSecret::redaction));
         if secrets.is_empty() {
             return Ok(received);
         }

@@ -20,8 +20,11 @@ use super::request::Prepared;
 /// A shorter value occurs in ordinary answers, so it could not be kept out of them.
 const MIN_SECRET_BYTES: usize = 8;
 const MAX_SECRET_BYTES: usize = 16 << 10;
-/// Values that are looked for in answers: more than a kernel has, also when they change now and then.
+/// Values that are looked for in answers: more than a kernel has. Old ones of a secret make room for newer ones.
 const MAX_KNOWN: usize = 64;
+
+/// Headers that ask for a part of an answer, or for how it differs from another.
+const PARTIAL: [HeaderName; 3] = [RANGE, IF_RANGE, HeaderName::from_static("a-im")];
 
 /// Where a value is inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,15 +148,20 @@ pub trait SecretSource: Send + Sync {
     async fn value(&self, name: &str) -> Result<Secret, ToolError>;
 }
 
-/// A value that was used, and what finds it in answers.
-type KnownValue = (Secret, Arc<SecretRedaction>);
+/// A value that was used.
+struct KnownValue {
+    name: String,
+    value: Secret,
+    /// Finds it in answers.
+    redaction: Arc<SecretRedaction>,
+}
 
 /// The secrets of a kernel, by their names.
 #[derive(Clone)]
 pub struct SecretBroker {
     bindings: BTreeMap<String, Arc<SecretBinding>>,
     source: Arc<dyn SecretSource>,
-    /// The values that were used so far, each with what finds it in answers.
+    /// The values that were used so far, in the order of their first use.
     known: Arc<Mutex<Vec<KnownValue>>>,
 }
 
@@ -173,14 +181,16 @@ impl SecretBroker {
     /// What finds the values that were used so far, in the answer to whatever request.
     pub(super) fn redactions(&self) -> Vec<Arc<SecretRedaction>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().map(|(_, redaction)| Arc::clone(redaction)).collect()
+        known.iter().map(|known| Arc::clone(&known.redaction)).collect()
     }
 
-    /// Made once for each value: a long one takes its time.
-    async fn redaction(&self, value: &Secret) -> Option<Arc<SecretRedaction>> {
+    /// Returns what finds a value in answers; `None` when it cannot be looked for. Made once for each value: a long one takes
+    /// its time.
+    async fn redaction(&self, name: &str, value: &Secret) -> Option<Arc<SecretRedaction>> {
         let known = |broker: &Self| {
             let known = broker.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.iter().find(|(other, _)| other == value).map(|(_, redaction)| Arc::clone(redaction))
+            let same = known.iter().find(|known| known.value == *value);
+            same.map(|known| Arc::clone(&known.redaction))
         };
         if let Some(redaction) = known(self) {
             return Some(redaction);
@@ -189,9 +199,15 @@ impl SecretBroker {
         let made = background::run(move || Ok(SecretRedaction::new(&secret))).await.ok()?.map(Arc::new)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN {
-            known.remove(0);
+            // Only a value that a newer one of the same secret has replaced is forgotten.
+            let has_newer = |(place, old): (usize, &KnownValue)| {
+                let newer = known.iter().skip(place + 1).any(|other| other.name == old.name);
+                newer || old.name == name
+            };
+            let old = known.iter().enumerate().position(has_newer)?;
+            known.remove(old);
         }
-        known.push((value.clone(), Arc::clone(&made)));
+        known.push(KnownValue { name: name.to_owned(), value: value.clone(), redaction: Arc::clone(&made) });
         Some(made)
     }
 
@@ -231,7 +247,9 @@ impl SecretBroker {
             _ => {}
         }
         let header = header_value(binding, &value).map_err(unusable)?;
-        let redaction = self.redaction(&value).await.ok_or_else(|| unusable("it cannot be looked for"))?;
+        let redaction = self.redaction(name, &value).await;
+        let unseen = format!("answers cannot be searched for it (for at most {MAX_KNOWN} values at a time)");
+        let redaction = redaction.ok_or_else(|| unusable(&unseen))?;
         Ok(BoundSecret { binding: Arc::clone(binding), value, header, redaction })
     }
 
@@ -254,18 +272,55 @@ fn check_request(binding: &SecretBinding, request: &Prepared, url: &Url) -> Resu
         Insertion::Query(name) if url.query_pairs().any(|(own, _)| own == name.as_str()) => {
             format!("the parameter `{name}`")
         }
-        // A part of the answer could hold a part of the value.
-        _ => match [ACCEPT_ENCODING, RANGE, IF_RANGE].iter().find(|name| request.headers.contains_key(*name))
-        {
-            Some(name) => format!("the header `{name}`"),
-            None => return Ok(()),
-        },
+        _ if request.headers.contains_key(ACCEPT_ENCODING) => format!("the header `{ACCEPT_ENCODING}`"),
+        _ => return check_whole(request),
     };
     Err(ToolError::new(
         Code::Fetch,
         format!("a request with the secret `{}` cannot have {taken}", binding.name),
     )
     .help("leave it out: the kernel sets it"))
+}
+
+/// Refuses a request for a part of an answer, which could hold a part of a value that the server has kept.
+pub(super) fn check_whole(request: &Prepared) -> Result<(), ToolError> {
+    let Some(name) = PARTIAL.into_iter().find(|name| request.headers.contains_key(name)) else {
+        return Ok(());
+    };
+    let message =
+        format!("a request that uses a secret, or follows one that did, cannot have the header `{name}`");
+    Err(ToolError::new(Code::Fetch, message).help(
+        "leave it out: an answer in parts could hold the secret in parts, and cannot be searched for it",
+    ))
+}
+
+/// Returns an error without a value, wherever a server has put it.
+pub(super) fn clean(redaction: &SecretRedaction, mut error: ToolError) -> ToolError {
+    let clean = |text: &str| {
+        let clean = redaction.clean(text.as_bytes());
+        clean.map(|clean| String::from_utf8_lossy(&clean).into_owned())
+    };
+    if let Some(message) = clean(&error.message) {
+        error.message = message;
+    }
+    let details = serde_json::to_string(&error.details).unwrap_or_default();
+    if let Some(details) = clean(&details) {
+        error.details = serde_json::from_str(&details).unwrap_or_default();
+    }
+    error
+}
+
+/// Whether an address holds a value, however much of it is percent-encoded.
+pub(super) fn holds(redaction: &SecretRedaction, url: &Url) -> bool {
+    let decoded: Vec<u8> = percent_decode_str(url.as_str()).collect();
+    let is_in = |text: &[u8]| redaction.finds(text) || redaction.hides_in(text);
+    is_in(url.as_str().as_bytes()) || is_in(&decoded)
+}
+
+/// Refuses to follow a redirect that would tell a value to whoever is there.
+pub(super) fn redirects_with_secret(which: &str) -> ToolError {
+    let message = format!("the server redirects to an address that holds {which}");
+    ToolError::new(Code::Security, message).help("nothing was sent there; the fault is with the server")
 }
 
 fn header_value(binding: &SecretBinding, value: &Secret) -> Result<Option<HeaderValue>, &'static str> {
@@ -285,22 +340,6 @@ pub(super) struct BoundSecret {
 }
 
 impl BoundSecret {
-    /// An error without the value, wherever a server has put it.
-    pub(super) fn clean(&self, mut error: ToolError) -> ToolError {
-        let clean = |text: &str| {
-            let clean = self.redaction.clean(text.as_bytes());
-            clean.map(|clean| String::from_utf8_lossy(&clean).into_owned())
-        };
-        if let Some(message) = clean(&error.message) {
-            error.message = message;
-        }
-        let details = serde_json::to_string(&error.details).unwrap_or_default();
-        if let Some(details) = clean(&details) {
-            error.details = serde_json::from_str(&details).unwrap_or_default();
-        }
-        error
-    }
-
     pub(super) fn redaction(&self) -> Arc<SecretRedaction> {
         Arc::clone(&self.redaction)
     }
@@ -328,7 +367,7 @@ impl BoundSecret {
     /// # Errors
     /// `ESECURITY` when it is in another part of the address.
     pub(super) fn strip(&self, target: Url) -> Result<Url, ToolError> {
-        if !self.is_in(&target) {
+        if !holds(&self.redaction, &target) {
             return Ok(target);
         }
         let mut stripped = target.clone();
@@ -341,20 +380,9 @@ impl BoundSecret {
         if !kept.is_empty() {
             stripped.query_pairs_mut().extend_pairs(kept);
         }
-        if self.is_in(&stripped) {
-            let name = &self.binding.name;
-            return Err(ToolError::new(
-                Code::Security,
-                format!("the server redirects to an address that holds the secret `{name}`"),
-            )
-            .help("nothing was sent there; the fault is with the server"));
+        if holds(&self.redaction, &stripped) {
+            return Err(redirects_with_secret(&format!("the secret `{}`", self.binding.name)));
         }
         Ok(stripped)
-    }
-
-    /// Whether an address holds the value, however much of it is percent-encoded.
-    fn is_in(&self, url: &Url) -> bool {
-        let decoded: Vec<u8> = percent_decode_str(url.as_str()).collect();
-        self.redaction.finds(url.as_str().as_bytes()) || self.redaction.finds(&decoded)
     }
 }

@@ -23,6 +23,52 @@ pub(crate) const EXCLUDES: &str = "/.state/\n/upstream.d.ts\n/host.d.ts\n.tgp-tm
 /// Longer branch names are cut: with the digest behind it the name still is the tool's alone.
 const MAX_SLUG_BYTES: usize = 80;
 
+/// Bytes of a branch's name.
+const MAX_BRANCH_BYTES: usize = 200;
+/// Names of git's own references beside the branches, which it finds first. Others of them end in `_HEAD`.
+const ROOT_REFERENCES: [&str; 14] = [
+    "HEAD",
+    "FETCH_HEAD",
+    "ORIG_HEAD",
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "BISECT_HEAD",
+    "BISECT_EXPECTED_REV",
+    "AUTO_MERGE",
+    "MERGE_AUTOSTASH",
+    "NOTES_MERGE_PARTIAL",
+    "NOTES_MERGE_REF",
+    "stash",
+];
+
+/// Checks the name of a branch that a caller or a configuration gives.
+///
+/// # Errors
+/// `EVALIDATION` for a name that git refuses, and for one that git or a person takes for something else.
+pub(crate) fn check_branch(name: &str) -> Result<(), ToolError> {
+    // On some file systems case does not count.
+    let is_root = ROOT_REFERENCES.iter().any(|reference| name.eq_ignore_ascii_case(reference))
+        || (name.ends_with("_HEAD") && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
+    // The id of a commit, by SHA-1 or SHA-256.
+    let is_id = matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_valid = name.len() <= MAX_BRANCH_BYTES
+        && name != "@"
+        && !is_root
+        && !is_id
+        && !name.starts_with("refs/")
+        && !name.chars().any(tgp_text::is_unseen)
+        && git2::Branch::name_is_valid(name).unwrap_or(false);
+    if is_valid {
+        return Ok(());
+    }
+    let shown: String = name.chars().filter(|character| !tgp_text::is_unseen(*character)).take(80).collect();
+    Err(ToolError::new(Code::Validation, format!("invalid branch name `{shown}`"))
+        .detail("field", "branch")
+        .help("use letters, digits, `-`, `_`, `.` and `/`, such as `agent/fix-parser`"))
+}
+
 /// The path as a working tree may hold it. A tree from a remote can name anything; what this refuses is carried
 /// along in the objects and never written to the disk.
 pub(crate) fn writable(path: &Path) -> Option<RelativePath> {
@@ -166,7 +212,7 @@ mod tests {
             expected.iter().map(|(path, name)| ((*name).to_owned(), *path)).collect();
         for path in odd {
             let name = slug(&RelativePath::new(path).unwrap());
-            assert!(git2::Reference::is_valid_name(&format!("refs/heads/feat/{name}")), "{name}");
+            assert!(check_branch(&format!("feat/{name}")).is_ok(), "{name}");
             assert_eq!(seen.insert(name.clone(), path), None, "{name}");
         }
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::anchor::RepositoryAnchor;
+use crate::branch_names::check_branch;
 use crate::failure::blocking;
 use crate::inner::Inner;
 use crate::journal::Journal;
@@ -49,12 +50,9 @@ impl ToolRepo {
     }
 
     async fn prepare(options: ToolRepoOptions, sieve: &mut Sieve) -> Result<Self, ToolError> {
-        if !git2::Reference::is_valid_name(&format!("refs/heads/{}", options.branch)) {
-            let message = format!("`{}` is not a name for a branch", options.branch);
-            return Err(
-                ToolError::new(Code::Config, message).help("set `git.branch`, to `main` for instance")
-            );
-        }
+        check_branch(&options.branch).map_err(|error| {
+            ToolError::new(Code::Config, error.message).help("set `git.branch`, to `main` for instance")
+        })?;
         if let Some(token) = &options.token {
             sieve.add(token.expose());
         }

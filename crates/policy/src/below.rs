@@ -2,12 +2,15 @@
 
 use globset::GlobBuilder;
 
+use crate::protect::composed;
+
 /// Alternatives that one pattern is taken apart into; a pattern with more is in doubt.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Whether `pattern`, a glob for paths, may match a path below `directory` without regard to case.
+/// Whether `pattern`, a glob for paths, may match a path below `directory` without regard to case and to how accents are
+/// written.
 pub(crate) fn may_match_below(pattern: &str, directory: &str) -> bool {
-    let (pattern, directory) = (pattern.to_lowercase(), directory.to_lowercase());
+    let (pattern, directory) = (composed(pattern).to_lowercase(), composed(directory).to_lowercase());
     match alternatives(&pattern) {
         Some(list) => list.iter().any(|alternative| alternative_may_match(alternative, &directory)),
         None => true,

@@ -8,7 +8,7 @@ use tgp_contract::{Actor, ClientId, Effect, RelativePath};
 
 use crate::PolicyRequest;
 use crate::below::may_match_below;
-use crate::protect::fold_path;
+use crate::protect::{composed, fold_path};
 
 /// Longer than any path a pattern could be written for, and short enough to be compiled at once.
 const MAX_PATTERN_BYTES: usize = 1024;
@@ -268,8 +268,8 @@ pub(crate) struct PathGlobs {
 }
 
 impl PathGlobs {
-    /// Where the rule restricts, case does not count, and `x/**` means `x` too: a caller that may not touch what
-    /// is in a directory may not remove it either.
+    /// Where the rule restricts, neither case nor how an accent is written counts, and `x/**` means `x` too: a caller that
+    /// may not touch what is in a directory may not remove it either.
     pub(crate) fn new(words: &[&str], leaning: MatchBias) -> Result<Self, PatternErrors> {
         let globs = each(words, |word| {
             check_path_glob(word)?;
@@ -277,12 +277,13 @@ impl PathGlobs {
             if leaning.restricts() {
                 // Globs ignore the case of ASCII letters only; the others are brought to one case on both sides. The
                 // exact glob stays: without case, `[!a]` means less than it says.
-                let lower = word.to_lowercase();
+                let normal = composed(word);
+                let lower = composed(&normal.to_lowercase()).into_owned();
                 let directory = lower.strip_suffix("/**").filter(|directory| !directory.is_empty());
-                let others = [Some(word), Some(lower.as_str()).filter(|lower| *lower != word), directory];
-                globs.extend(
-                    others.into_iter().flatten().filter_map(|text| glob(text, Wildcard::OneName, true).ok()),
-                );
+                let normal = Some(normal.as_ref()).filter(|normal| *normal != word);
+                let lower = Some(lower.as_str()).filter(|lower| *lower != word);
+                let others = [Some(word), normal, lower, directory].into_iter().flatten();
+                globs.extend(others.filter_map(|text| glob(text, Wildcard::OneName, true).ok()));
             }
             Ok(globs)
         })?;

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use tgp_contract::{Access, ChronicleLayout, PathProbe, RelativePath, Root, chronicled, ends_as_chronicle};
 
+use unicode_normalization::{UnicodeNormalization as _, is_nfc};
+
 use crate::PolicySettings;
 
 /// Why a path is out of reach.
@@ -118,15 +120,20 @@ const IGNORED: &[char] = &[
     '\u{206f}', '\u{fe0f}', '\u{feff}',
 ];
 
-/// A name as the most forgiving file system reads it: without case, without invisible code points and without trailing
-/// dots and spaces.
+/// Returns a text in which letters are composed (NFC): `é` is one character, and not `e` with an accent behind it.
+pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+    if is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
+}
+
+/// A name as the most forgiving file system reads it: composed, without case, without invisible code points and without
+/// trailing dots and spaces.
 pub(crate) fn fold(name: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b'~';
     if name.bytes().all(plain) && !name.ends_with(['.', ' ']) {
         return Cow::Borrowed(name);
     }
     let mut folded = String::with_capacity(name.len());
-    for letter in name.chars() {
+    for letter in composed(name).chars() {
         match letter {
             'ſ' => folded.push('s'),
             'ß' | 'ẞ' => folded.push_str("ss"),
@@ -141,6 +148,10 @@ pub(crate) fn fold(name: &str) -> Cow<'_, str> {
         }
     }
     folded.truncate(folded.trim_end_matches(['.', ' ']).len());
+    // What was left out may have stood between a letter and its accent.
+    if !is_nfc(&folded) {
+        folded = folded.nfc().collect();
+    }
     // The short name that one family of file systems gives to `.git`.
     if folded == "git~1" { Cow::Borrowed(".git") } else { Cow::Owned(folded) }
 }

@@ -130,12 +130,65 @@ async fn a_branch_of_its_own_leaves_head_and_index_as_they_are() {
         desk.refused("git_commit", json!({ "message": "X", "branch": "agent/fix" })).await,
         Code::Conflict
     );
-    for name in ["-x", "HEAD", "refs/heads/x", "a..b", "a b", ""] {
-        assert_eq!(
-            desk.refused("git_commit", json!({ "message": "X", "branch": name })).await,
-            Code::Validation,
-            "{name}"
-        );
+}
+
+#[tokio::test]
+async fn bug_a_branch_could_have_a_name_that_git_refuses_or_reads_as_something_else() {
+    let desk = repository();
+    desk.put("a.txt", "agent\n");
+    let ids = ["0123456789abcdef0123456789ABCDEF01234567".to_owned(), "ab".repeat(32), "x".repeat(201)];
+    let names = [
+        "@",
+        "-x",
+        "HEAD",
+        "head",
+        "FETCH_HEAD",
+        "ORIG_HEAD",
+        "MERGE_HEAD",
+        "OWN_HEAD",
+        "AUTO_MERGE",
+        "stash",
+        "refs/heads/x",
+        "refs/x",
+        "heads/x",
+        "tags/x",
+        "remotes/x",
+        "a..b",
+        "a b",
+        "",
+        ".",
+        ".a",
+        "a/.b",
+        "a.",
+        "a.lock",
+        "a.lock/b",
+        "a@{1}",
+        "@{-1}",
+        "/a",
+        "a/",
+        "a//b",
+        "a~1",
+        "a^",
+        "a:b",
+        "a?",
+        "a*",
+        "a[b",
+        "a\\b",
+        "a\u{7f}b",
+        "a\nb",
+        "a\u{85}b",
+        "a\u{200b}b",
+        "a\u{202e}b",
+    ];
+    for name in names.into_iter().chain(ids.iter().map(String::as_str)) {
+        let refused = desk.refused("git_commit", json!({ "message": "X", "branch": name })).await;
+        assert_eq!(refused, Code::Validation, "{name:?}");
+    }
+    assert_eq!(git(&desk, &["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+    for name in ["agent/fix-@", "fix_head", "deadbeef", "größe", "v1.2"] {
+        desk.done("git_commit", json!({ "message": "One", "branch": name })).await;
+        assert_eq!(git(&desk, &["log", "--format=%s", &format!("refs/heads/{name}")]), "One\nFirst");
+        desk.put("a.txt", format!("for {name}\n"));
     }
 }
 

@@ -55,24 +55,39 @@ impl Place {
                     "HTTP/1.1 200 OK\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
                 )
             };
-            let answer = match path.split('?').next().unwrap_or_default() {
-                "/v1/same" => to("/v1/end"),
-                "/v1/outside" => to("/v2/end"),
-                "/v1/copied" => {
-                    to(&format!("/v1/end?{}", path.split_once('?').map_or("", |(_, query)| query)))
-                }
-                "/v1/in-path" => to(&format!("/v1/{}", VALUE.replace('/', "%2F").replace('+', "%2B"))),
-                "/v1/encoded" => with("", &STANDARD.encode(format!("x:{VALUE}"))),
-                "/v1/header" => with(&format!("X-Echo: {VALUE}\r\n"), ""),
-                "/v1/brotli" => with("Content-Encoding: br\r\n", "???"),
-                "/v1/refused" => to(&format!("https://other.example/{VALUE}/x")),
-                "/v1/scheme" => to(&format!("ftp://localhost/{VALUE}")),
-                "/v1/host" => to("https://V4lue.example/"),
-                "/v1/php" => with("", &VALUE.replace('/', "\\/")),
-                "/v1/part" => with("", "").replace("200 OK", "206 Partial Content"),
-                "/v2/later" => with("", &format!("before it was {VALUE}")),
-                _ => with("", request),
-            };
+            let answer =
+                match path.split('?').next().unwrap_or_default() {
+                    "/v1/same" => to("/v1/end"),
+                    "/v1/outside" => to("/v2/end"),
+                    "/v1/copied" => {
+                        to(&format!("/v1/end?{}", path.split_once('?').map_or("", |(_, query)| query)))
+                    }
+                    "/v1/in-path" => to(&format!("/v1/{}", VALUE.replace('/', "%2F").replace('+', "%2B"))),
+                    "/v1/encoded" => with("", &STANDARD.encode(format!("x:{VALUE}"))),
+                    "/v1/header" => with(&format!("X-Echo: {VALUE}\r\n"), ""),
+                    "/v1/brotli" => with("Content-Encoding: br\r\n", "???"),
+                    "/v1/refused" => to(&format!("https://other.example/{VALUE}/x")),
+                    "/v1/scheme" => to(&format!("ftp://localhost/{VALUE}")),
+                    "/v1/host" => to("https://V4lue.example/"),
+                    "/v1/php" => with("", &VALUE.replace('/', "\\/")),
+                    "/v1/part" => with("", "").replace("200 OK", "206 Partial Content"),
+                    "/v2/later" => with("", &format!("before it was {VALUE}")),
+                    "/v2/part" => with("", "s3cr+").replace("200 OK", "206 Partial Content"),
+                    "/v2/parts" => with("Content-Type:  Multipart/ByteRanges; boundary=x\r\n", "t/v4"),
+                    "/v2/content-range" => with("Content-Range: bytes 0-4/14\r\n", "s3cr+"),
+                    "/v2/error-page" => with("Content-Range: bytes 5-13/14\r\n", "t/v4lue=")
+                        .replace("200 OK", "404 Not Found"),
+                    "/v2/delta" => with("IM: vcdiff\r\n", "s3cr+").replace("200 OK", "226 IM Used"),
+                    "/v2/beyond" => with("Content-Range: bytes */14\r\n", "")
+                        .replace("200 OK", "416 Range Not Satisfiable"),
+                    "/v2/brotli" => with("Content-Encoding: br\r\n", "???"),
+                    "/v2/zstd" => with("Content-Encoding: identity, ZSTD\r\n", "???"),
+                    "/v2/deep" => with("Content-Encoding: gzip, gzip, gzip\r\n", "???"),
+                    "/v2/onward" => to("/v2/end?kept=s3cr%2Bt%2Fv4lue%3D"),
+                    "/v2/onward-twice" => to("/v2/end?kept=s3cr%252Bt%252Fv4lue%253D"),
+                    "/v2/in-header" => with(&format!("ETag: \"{VALUE}\"\r\nSet-Cookie: a={VALUE}\r\n"), ""),
+                    _ => with("", request),
+                };
             answer.into_bytes()
         });
         Self { address, seen }
@@ -241,6 +256,104 @@ async fn bug_a_value_came_back_in_other_forms_and_in_other_answers() {
     // A server that remembers it tells it to a request without it.
     let later = client.fetch(FetchRequest::new(here.url("/v2/later"))).await.unwrap();
     assert_eq!(later.body, b"before it was [secret]");
+}
+
+#[tokio::test]
+async fn bug_a_value_came_back_in_pieces_by_later_requests() {
+    let here = Place::start();
+    let client = here.client(&SecretPlace::Bearer);
+    let plain = |path: &str| FetchRequest::new(here.url(path));
+    let with = |name: &str| FetchRequest {
+        headers: vec![(name.to_owned(), "bytes=0-4".to_owned())],
+        ..plain("/v2/part")
+    };
+    // A kernel that has used no secret has nothing to look for.
+    assert_eq!(client.fetch(with("Range")).await.unwrap().status, 206);
+    client.fetch(using("KEY", here.url("/v1/a"))).await.unwrap();
+    let before = here.count();
+    for name in ["Range", "range", "If-Range", "A-IM"] {
+        refused(client.fetch(with(name)).await, Code::Fetch, &format!("`{}`", name.to_lowercase()));
+    }
+    assert_eq!(here.count(), before, "nothing was sent");
+    for path in ["part", "parts", "content-range", "error-page", "delta"] {
+        for method in ["GET", "POST", "HEAD"] {
+            let request = FetchRequest { method: method.to_owned(), ..plain(&format!("/v2/{path}")) };
+            refused(client.fetch(request).await, Code::Fetch, "a part of an answer");
+        }
+    }
+    for path in ["brotli", "zstd", "deep"] {
+        refused(client.fetch(plain(&format!("/v2/{path}"))).await, Code::Fetch, "encoded in a way");
+    }
+    // One that goes on with the value in its address tells it to the next server, the record and the question.
+    let judge = Judge::default();
+    for path in ["onward", "onward-twice"] {
+        let before = here.count();
+        let followed = client.fetch_judged(plain(&format!("/v2/{path}")), &judge).await;
+        refused(followed, Code::Security, "holds a secret");
+        assert_eq!(here.count(), before + 1);
+    }
+    assert!(judge.0.lock().unwrap().is_empty());
+    let manual = FetchRequest { redirect: Redirects::Manual, ..plain("/v2/onward") };
+    assert_hidden(&shown(&client.fetch(manual).await.unwrap()));
+    let head = FetchRequest { method: "HEAD".to_owned(), ..plain("/v2/in-header") };
+    let head = shown(&client.fetch(head).await.unwrap());
+    assert!(head.matches("[secret]").count() == 2, "{head}");
+    assert_hidden(&head);
+    // An address that the list refuses is not named with the value in it, whose request it ever was.
+    let error = client.fetch(plain("/v1/refused")).await.unwrap_err();
+    assert_hidden(&format!("{error:?}"));
+    // What says that there is no such part is not a part, and a whole answer comes as ever.
+    assert_eq!(client.fetch(plain("/v2/beyond")).await.unwrap().status, 416);
+    assert_eq!(client.fetch(plain("/v2/later")).await.unwrap().body, b"before it was [secret]");
+}
+
+/// A source with a value for each name, and one name whose value is another every time.
+#[derive(Default)]
+struct Many(Mutex<usize>);
+
+#[async_trait]
+impl SecretSource for Many {
+    async fn value(&self, name: &str) -> Result<Secret, ToolError> {
+        let mut asked = self.0.lock().unwrap();
+        *asked += 1;
+        Ok(Secret::new(if name == "TURNING" {
+            format!("turn-{asked}-of-it")
+        } else {
+            format!("value-{name}-x")
+        }))
+    }
+}
+
+#[tokio::test]
+async fn bug_a_value_was_forgotten_when_many_others_were_used() {
+    let here = Place::start();
+    let host = format!("localhost:{}", here.address.port());
+    let names: Vec<String> = (100..164).map(|number| format!("K{number}")).collect();
+    let binding = |name: &str| {
+        SecretBinding::new(name, std::slice::from_ref(&host), &[], &[], &SecretPlace::Bearer).unwrap()
+    };
+    let bindings = names.iter().map(String::as_str).chain(["TURNING"]).map(binding).collect();
+    let client = FetchClient::new(list(&[&here.url("/")]), FetchLimits::default())
+        .with_resolver(ScriptedResolver::new(&[&["127.0.0.1"]]))
+        .with_extra_roots(ROOT)
+        .with_secrets(SecretBroker::new(bindings, Arc::new(Many::default())));
+    let echo = async |value: &str| {
+        let answer = client.fetch(FetchRequest::new(here.url(&format!("/v2/echo?x={value}")))).await.unwrap();
+        String::from_utf8(answer.body).unwrap()
+    };
+    for name in names.iter().take(63) {
+        client.fetch(using(name, here.url("/v1/a"))).await.unwrap();
+    }
+    // New values of a secret take the places of its old ones.
+    for _ in 0..3 {
+        client.fetch(using("TURNING", here.url("/v1/a"))).await.unwrap();
+    }
+    assert!(echo("turn-66-of-it").await.contains("[secret]"));
+    let refusal = client.fetch(using(&names[63], here.url("/v1/a"))).await;
+    refused(refusal, Code::Config, "cannot be searched for it");
+    for name in names.iter().take(63) {
+        assert!(echo(&format!("value-{name}-x")).await.contains("[secret]"), "{name}");
+    }
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use git2::{Branch, BranchType, FileMode, ObjectType, Oid, Repository};
+use git2::{BranchType, FileMode, ObjectType, Oid, Repository};
 use tgp_contract::{Code, RelativePath, ToolError, canonical};
 
 use super::delta::{DeltaKind, FileVersion, TreeEntry};
 use super::scan::{MAX_WORK_FILE_BYTES, StatusScan};
 use super::{ProjectRepo, Reading, WorkFiles};
 use crate::bounds;
+use crate::branch_names::check_branch;
 use crate::entry::Entry;
 use crate::rebase::{self, ToolEdit};
 
@@ -24,8 +25,6 @@ pub(crate) const MAX_COMMIT_FILES: usize = 2_000;
 const MAX_COMMIT_BYTES: usize = 128 << 20;
 /// Bytes of a commit message.
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
-/// Bytes of a branch's name.
-const MAX_BRANCH_BYTES: usize = 200;
 /// Hooks that git would run around a commit.
 const HOOKS: [&str; 5] =
     ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction"];
@@ -280,7 +279,7 @@ impl ProjectRepo {
     /// Refuses a name that git reads as another branch, or as a branch of a remote repository: whoever asks for that one would
     /// be shown this one.
     fn check_own_branch(&self, name: &str) -> Result<(), ToolError> {
-        check_branch_name(name)?;
+        check_branch(name)?;
         let first = name.split_once('/').map(|(first, _)| first.to_ascii_lowercase());
         let remotes = self.repo.remotes().reading("list the remote repositories")?;
         let is_taken = |first: &str| {
@@ -311,7 +310,7 @@ impl ProjectRepo {
         };
         match wanted {
             Some(_) => self.check_own_branch(&branch)?,
-            None => check_branch_name(&branch)?,
+            None => check_branch(&branch)?,
         }
         let tip = self.tip(&format!("refs/heads/{branch}"))?;
         let is_current = head.branch.as_deref() == Some(branch.as_str());
@@ -487,19 +486,4 @@ fn checked_message(message: &str) -> Result<String, ToolError> {
     Err(ToolError::new(Code::Validation, wrong)
         .detail("field", "message")
         .help("say in the first line what the commit changes"))
-}
-
-fn check_branch_name(name: &str) -> Result<(), ToolError> {
-    let is_valid = name.len() <= MAX_BRANCH_BYTES
-        && name != "HEAD"
-        && !name.starts_with('-')
-        && !name.starts_with("refs/")
-        && Branch::name_is_valid(name).unwrap_or(false);
-    if is_valid {
-        return Ok(());
-    }
-    let shown: String = name.chars().filter(|character| !character.is_control()).take(80).collect();
-    Err(ToolError::new(Code::Validation, format!("invalid branch name `{shown}`"))
-        .detail("field", "branch")
-        .help("use letters, digits, `-`, `_`, `.` and `/`, such as `agent/fix-parser`"))
 }

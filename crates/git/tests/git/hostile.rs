@@ -29,6 +29,21 @@ async fn addresses_that_are_commands_are_refused() {
     assert!(!marker.exists());
 }
 
+#[tokio::test]
+async fn bug_the_tool_repository_took_branch_names_that_git_refuses() {
+    let world = World::new();
+    let id = "a".repeat(40);
+    for branch in
+        ["@", "HEAD", "-x", "refs/heads/main", "a..b", "a.lock", "FETCH_HEAD", "stash", "a b", "", &id]
+    {
+        let mut options = options(&world.root("agent"), None);
+        branch.clone_into(&mut options.branch);
+        let error = ToolRepo::open(options).await.unwrap_err();
+        assert_eq!(error.code, Code::Config, "{branch}");
+        assert!(error.help_of().is_some_and(|help| help.contains("git.branch")), "{branch}");
+    }
+}
+
 /// A program that leaves a mark when it is run, whatever for.
 fn trap(world: &World) -> String {
     let script = world.at("trap");

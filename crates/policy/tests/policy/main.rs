@@ -8,6 +8,7 @@ mod judging;
 mod ledger;
 mod manual;
 mod model;
+mod normal_forms;
 mod properties;
 mod runs_later;
 mod sequences;
