@@ -65,6 +65,12 @@ pub(crate) fn read_only() -> ToolError {
         .help("only queries are allowed here")
 }
 
+/// A query that is read in batches would not only read.
+pub(crate) fn query_writes(why: &str) -> ToolError {
+    esql(format!("tgp.query only reads, and this statement does more: {why}"))
+        .help("use tgp.exec_sql for it; a batch of tgp.query changes nothing")
+}
+
 pub(crate) fn several_statements() -> ToolError {
     esql("one call takes one statement, and this text has several")
         .help("send each statement as a call of its own")

@@ -10,9 +10,10 @@ use crate::router::PointOfNoReturn;
 pub use run::SqlRun;
 pub use run::{SqlNote, SqlNotes};
 
-/// The kinds of a statement that can be read in batches. The gates have seen all of them.
-const READING_KINDS: [&str; 10] =
-    ["select", "with", "values", "table", "show", "describe", "explain", "pragma", "call", "lock"];
+/// The kinds of a statement that can be read in batches. The gates have seen all of them, and the database refuses what a
+/// `call` would write.
+const READING_KINDS: [&str; 9] =
+    ["select", "with", "values", "table", "show", "describe", "explain", "pragma", "call"];
 
 /// What becomes of a statement that succeeded.
 pub enum StatementEnd {

@@ -15,7 +15,9 @@ use super::rules::{Effect, check};
 use super::values::{may_be_json, read, write};
 use super::{Connector, errors, statement_bounds};
 use crate::answer::{Capacity, RowCollector};
-use crate::failure::{Failure, Transaction, esql, read_only, rolled_back, timed_out, unknown_outcome};
+use crate::failure::{
+    Failure, Transaction, esql, query_writes, read_only, rolled_back, timed_out, unknown_outcome,
+};
 use crate::options::Limits;
 use crate::text::{Bound, Dialect, Script, bind, classify};
 use crate::transaction::{Ending, SavepointKind, SavepointOp, Session, SessionWork, Stop, no_cursor};
@@ -204,10 +206,11 @@ impl MySqlSession {
     async fn open_cursor(&mut self, cursor: u64, statement: &SqlStatement) -> Result<(), Failure> {
         let script = Script::read(&statement.sql, Dialect::MySql)?;
         let effect = check(&script, self.access)?;
-        if effect != Effect::Read {
-            return Err(esql("tgp.query only reads, and this statement writes")
-                .help("use tgp.exec_sql for it")
-                .into());
+        // The server cannot make one statement of a transaction a read-only one, so the text has to say that it is.
+        let class = classify(script.sql, Dialect::MySql);
+        if !class.reads {
+            let why = format!("what it does is {}", class.kinds.join(", "));
+            return Err(query_writes(&why).detail("kinds", class.kinds).into());
         }
         let bound = bind(&script, Dialect::MySql, &statement.params)?;
         let prepared = match self.free()?.prep(bound.sql.as_str()).await {

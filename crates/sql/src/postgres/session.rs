@@ -14,7 +14,7 @@ use tokio_postgres::{Error, Portal, Row, Statement, Transaction};
 use super::decode::{Decoded, check_readable};
 use super::{Connector, encode, errors, rules};
 use crate::answer::{Batches, Capacity, RowCollector};
-use crate::failure::{Failure, esql, read_only, rolled_back, timed_out, unknown_outcome};
+use crate::failure::{Failure, esql, query_writes, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
 use crate::text::{Bound, Dialect, Script, bind, classify, count};
 use crate::transaction::{
@@ -33,14 +33,17 @@ const STATEMENT: &str = "tgp_statement";
 /// How the server reads a text. A statement before can have changed that, and then ours would be another reading.
 const READING: &str = "SET LOCAL standard_conforming_strings = on; SET LOCAL client_encoding = 'UTF8'";
 
+/// Whatever the text of a query, no function that it calls writes a table then, also where one is only planned.
+const READS: &str = "; SET TRANSACTION READ ONLY";
+
 pub(crate) struct PostgresSession<'a> {
     // Taken by the commit or the rollback.
     transaction: Option<Transaction<'a>>,
     connector: Connector,
     access: SqlAccess,
     limits: Limits,
-    /// True once the statement savepoint is there; it is replaced, never stacked.
-    saved: bool,
+    /// What may be done behind the statement savepoint, once it is there; it is replaced, never stacked.
+    saved: Option<SqlAccess>,
     cursors: BTreeMap<u64, Cursor>,
 }
 
@@ -64,7 +67,7 @@ impl<'a> PostgresSession<'a> {
             connector,
             access,
             limits,
-            saved: false,
+            saved: None,
             cursors: BTreeMap::new(),
         }
     }
@@ -73,17 +76,23 @@ impl<'a> PostgresSession<'a> {
         self.transaction.as_ref().ok_or_else(|| Failure::gone(rolled_back()))
     }
 
-    /// What replaces the savepoint of the statement before.
-    fn savepoint(&self) -> String {
-        let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
-        format!("{release}SAVEPOINT {STATEMENT}; {READING}")
+    /// Returns what ends the savepoint of the statement before, and with it that only reads were allowed: the server takes
+    /// a READ ONLY back where the savepoint ends that it was said behind, and nothing else does.
+    fn release(&self) -> String {
+        self.saved.map(|_| format!("RELEASE SAVEPOINT {STATEMENT}; ")).unwrap_or_default()
+    }
+
+    /// Returns what replaces the savepoint of the statement before.
+    fn savepoint(&self, access: SqlAccess) -> String {
+        let reads = if access == SqlAccess::ReadOnly { READS } else { "" };
+        format!("{}SAVEPOINT {STATEMENT}; {READING}{reads}", self.release())
     }
 
     async fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         let script = Script::read(&statement.sql, Dialect::Postgres)?;
         rules::check(&script)?;
         let bound = bind(&script, Dialect::Postgres, &statement.params)?;
-        let answer = match self.prepare(&script, &bound).await? {
+        let answer = match self.prepare(&script, &bound, self.access).await? {
             Ok(prepared) => self.answer(&prepared, &script, &bound).await,
             Err(error) => Err(error),
         };
@@ -95,14 +104,15 @@ impl<'a> PostgresSession<'a> {
         &mut self,
         script: &Script<'_>,
         bound: &Bound,
+        access: SqlAccess,
     ) -> Result<Result<Statement, ToolError>, Failure> {
-        let savepoint = self.savepoint();
+        let savepoint = self.savepoint(access);
         let transaction = self.transaction()?;
         // Both are sent at once, so the savepoint costs no waiting.
         let (saved, prepared) =
             join(transaction.batch_execute(&savepoint), transaction.prepare(&bound.sql)).await;
         saved.map_err(|error| Failure::gone(lost(&error)))?;
-        self.saved = true;
+        self.saved = Some(access);
         Ok(prepared.map_err(|error| self.failure(&error, bound, script.sql)))
     }
 
@@ -125,7 +135,7 @@ impl<'a> PostgresSession<'a> {
         let script = Script::read(&statement.sql, Dialect::Postgres)?;
         rules::check(&script)?;
         let bound = bind(&script, Dialect::Postgres, &statement.params)?;
-        let opened = match self.prepare(&script, &bound).await? {
+        let opened = match self.prepare(&script, &bound, SqlAccess::ReadOnly).await? {
             Ok(prepared) => self.portal(&prepared, &bound, script.sql).await,
             Err(error) => Err(error),
         };
@@ -149,10 +159,10 @@ impl<'a> PostgresSession<'a> {
 
     /// The next rows, behind a savepoint of their own: a row that cannot be computed must not spoil the transaction.
     async fn fetch(&mut self, cursor: &mut Cursor, rows: usize) -> Result<SqlRows, Failure> {
-        let savepoint = self.savepoint();
+        let savepoint = self.savepoint(SqlAccess::ReadOnly);
         let saved = self.transaction()?.batch_execute(&savepoint).await;
         saved.map_err(|error| Failure::gone(lost(&error)))?;
-        self.saved = true;
+        self.saved = Some(SqlAccess::ReadOnly);
         let batch = self.read_batch(cursor, rows).await;
         self.undone(batch).await
     }
@@ -220,10 +230,13 @@ impl<'a> PostgresSession<'a> {
             Some(code) if *code == SqlState::QUERY_CANCELED => {
                 timed_out(self.limits.statement_timeout).detail("sqlCode", code.code())
             }
-            Some(code)
-                if *code == SqlState::READ_ONLY_SQL_TRANSACTION && self.access == SqlAccess::ReadOnly =>
-            {
-                read_only().detail("sqlCode", code.code())
+            Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                let refusal = match (self.access, self.saved) {
+                    (SqlAccess::ReadOnly, _) => read_only(),
+                    (_, Some(SqlAccess::ReadOnly)) => query_writes("it calls something that writes or locks"),
+                    _ => return errors::of_statement(error, bound, sql),
+                };
+                refusal.detail("sqlCode", code.code())
             }
             _ => errors::of_statement(error, bound, sql),
         }
@@ -295,13 +308,13 @@ impl Session for PostgresSession<'_> {
     async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure> {
         let name = &point.name;
         // Undoing to a mark forgets the savepoints after it; keeping one must not leave ours behind it.
-        let forget = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
+        let forget = self.release();
         let order = match point.kind {
             SavepointKind::Mark => format!("{forget}SAVEPOINT {name}"),
             SavepointKind::Keep => format!("{forget}RELEASE SAVEPOINT {name}"),
             SavepointKind::Undo => format!("{forget}ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}"),
         };
-        self.saved = false;
+        self.saved = None;
         self.transaction()?.batch_execute(&order).await.map_err(|error| Failure::gone(lost(&error)))
     }
 
@@ -309,7 +322,7 @@ impl Session for PostgresSession<'_> {
         self.cursors.clear();
         let Some(transaction) = self.transaction.take() else { return Err(Failure::gone(rolled_back())) };
         // Releasing the savepoint proves that this is still the transaction we began.
-        let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
+        let release = self.release();
         match transaction.batch_execute(&format!("{release}COMMIT")).await {
             Ok(()) => {
                 // Dropped, it would send a rollback that has nothing to roll back.

@@ -3,20 +3,21 @@
 //! A name before a parenthesis is taken for a call unless the grammar leaves no doubt, so an unusual spelling makes a
 //! statement stricter and never looser.
 
-use super::functions::{BOTH, KEYWORDS, MYSQL, POSTGRES};
-use super::lexer::{Dialect, Kind, Token};
+use std::collections::BTreeSet;
 
-/// Keywords of MySQL that name an index or a partition, and cannot be functions there.
-const MYSQL_KEYWORDS: [&str; 3] = ["INDEX", "KEY", "PARTITION"];
+use super::definitions::plain_names;
+use super::functions::{BOTH, KEYWORDS, MYSQL, MYSQL_KEYWORDS, POSTGRES};
+use super::lexer::{Dialect, Kind, Token};
 
 /// Whether any call is not one of a function that is known to only compute its answer.
 pub(super) fn has_doubtful_call(tokens: &[Token<'_>], dialect: Dialect) -> bool {
-    let queries = query_names(tokens);
+    let mut names = query_names(tokens);
+    plain_names(tokens, dialect, &mut names);
     tokens.iter().enumerate().any(|(place, token)| {
         let opens = tokens.get(place + 1).filter(|next| next.text == "(");
         let is_name = matches!(token.kind, Kind::Word | Kind::Name | Kind::Text);
         match opens {
-            Some(open) if is_name => !is_harmless(tokens, place, open, dialect, &queries),
+            Some(open) if is_name => !is_harmless(tokens, place, open, dialect, &names),
             _ => false,
         }
     })
@@ -27,16 +28,19 @@ fn is_harmless(
     place: usize,
     open: &Token<'_>,
     dialect: Dialect,
-    queries: &[usize],
+    names: &BTreeSet<usize>,
 ) -> bool {
     let Some(name) = tokens.get(place) else { return false };
     let (head, schema) = head(tokens, place);
     let before = head.checked_sub(1).and_then(|before| tokens.get(before));
     let follows = |word: &str| before.is_some_and(|before| before.is(word));
-    // A list of columns: `INTO t (a)`, `AS t (a)`, `WITH t (a) AS (…)`. A type: `CAST(a AS t(1))`, `a::t(1)`.
-    if queries.contains(&place)
+    // A list of columns: `INTO t (a)`, `AS t (a)`, `REFERENCES t (a)`, `WITH t (a) AS (…)`. A type: `CAST(a AS t(1))`,
+    // `a::t(1)`. A key of MySQL: `KEY k (a)`.
+    if names.contains(&place)
         || follows("INTO")
         || follows("AS")
+        || follows("REFERENCES")
+        || (dialect == Dialect::MySql && (follows("KEY") || follows("INDEX")))
         || before.is_some_and(|before| before.text == "::")
     {
         return true;
@@ -58,6 +62,8 @@ fn is_harmless(
         () if name.is("CONFLICT") => follows("ON"),
         () if name.is("MATERIALIZED") => follows("AS") || follows("NOT"),
         () if name.is("SETS") => follows("GROUPING"),
+        () if name.is("KEY") && (follows("PRIMARY") || follows("FOREIGN")) => true,
+        () if name.is("THAN") => follows("LESS"),
         () if dialect == Dialect::MySql && MYSQL_KEYWORDS.iter().any(|word| name.is(word)) => true,
         () => contains(&KEYWORDS, name.text),
     };
@@ -95,8 +101,8 @@ fn head(tokens: &[Token<'_>], place: usize) -> (usize, Schema) {
 
 /// The places of the names that a `WITH` gives to queries and that have a list of columns: `WITH a (x) AS (…), b (y)
 /// AS (…)`.
-fn query_names(tokens: &[Token<'_>]) -> Vec<usize> {
-    let mut names = Vec::new();
+fn query_names(tokens: &[Token<'_>]) -> BTreeSet<usize> {
+    let mut names = BTreeSet::new();
     for (place, _) in tokens.iter().enumerate().filter(|(_, token)| token.is("WITH")) {
         let mut next = place + 1;
         if tokens.get(next).is_some_and(|token| token.is("RECURSIVE")) {
@@ -141,8 +147,8 @@ fn query_name(tokens: &[Token<'_>], place: usize) -> Option<(Option<usize>, usiz
     Some((name, closing(tokens, next)? + 1))
 }
 
-/// The place of the parenthesis that closes the one at `open`.
-fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+/// Returns the place of the parenthesis that closes the one at `open`.
+pub(super) fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (place, token) in tokens.iter().enumerate().skip(open) {
         match token.text {

@@ -126,7 +126,7 @@ pub(super) const BOTH: [&str; 117] = [
 ];
 
 /// Functions and types of PostgreSQL only.
-pub(super) const POSTGRES: [&str; 170] = [
+pub(super) const POSTGRES: [&str; 176] = [
     "age",
     "array",
     "array_agg",
@@ -147,9 +147,11 @@ pub(super) const POSTGRES: [&str; 170] = [
     "array_upper",
     "bool_and",
     "bool_or",
+    "bpchar",
     "btrim",
     "cardinality",
     "cbrt",
+    "character",
     "clock_timestamp",
     "col_description",
     "corr",
@@ -227,6 +229,7 @@ pub(super) const POSTGRES: [&str; 170] = [
     "make_timestamp",
     "make_timestamptz",
     "mode",
+    "nchar",
     "normalize",
     "num_nonnulls",
     "num_nulls",
@@ -277,6 +280,8 @@ pub(super) const POSTGRES: [&str; 170] = [
     "string_to_array",
     "string_to_table",
     "strpos",
+    "timestamptz",
+    "timetz",
     "to_date",
     "to_hex",
     "to_json",
@@ -295,6 +300,7 @@ pub(super) const POSTGRES: [&str; 170] = [
     "tsrange",
     "tstzrange",
     "unnest",
+    "varbit",
     "websearch_to_tsquery",
     "width_bucket",
 ];
@@ -420,16 +426,18 @@ pub(super) const MYSQL: [&str; 117] = [
     "yearweek",
 ];
 
-/// Words before a parenthesis that are part of the grammar.
-pub(super) const KEYWORDS: [&str; 39] = [
+/// Words before a parenthesis that are part of the grammar, and reserved in both.
+pub(super) const KEYWORDS: [&str; 43] = [
     "ALL",
     "AND",
     "ANY",
     "AS",
     "BETWEEN",
     "CASE",
+    "CHECK",
     "CROSS",
     "CUBE",
+    "DEFAULT",
     "DISTINCT",
     "ELSE",
     "EXCEPT",
@@ -454,11 +462,35 @@ pub(super) const KEYWORDS: [&str; 39] = [
     "SELECT",
     "SOME",
     "THEN",
+    "TO",
     "UNION",
+    "UNIQUE",
     "USING",
     "VALUES",
     "WHEN",
     "WHERE",
     "WITH",
     "XOR",
+];
+
+/// Words that are reserved in MySQL, and so are not functions there.
+pub(super) const MYSQL_KEYWORDS: [&str; 18] = [
+    "BIGINT",
+    "BINARY",
+    "BLOB",
+    "CHARACTER",
+    "DEC",
+    "DOUBLE",
+    "INDEX",
+    "INT",
+    "INTEGER",
+    "KEY",
+    "MEDIUMINT",
+    "PARTITION",
+    "PRECISION",
+    "REAL",
+    "SET",
+    "SMALLINT",
+    "TINYINT",
+    "VARBINARY",
 ];

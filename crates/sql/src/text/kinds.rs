@@ -3,6 +3,7 @@
 use tgp_contract::{SqlClass, UNKNOWN_KIND};
 
 use super::calls;
+use super::definitions::hides_code;
 use super::lexer::{BYTE_ORDER_MARK, Dialect, Kind, Token, tokens};
 use super::statement::MAIN_VERBS;
 
@@ -75,12 +76,9 @@ const READING_VERBS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "
 /// All that such a statement may consist of. `EXPLAIN ANALYZE` runs what it explains.
 const READING_KINDS: [&str; 7] = ["select", "values", "table", "show", "describe", "explain", "analyze"];
 
-/// Kinds of statements in which a name before a parenthesis is a function. In a definition it is mostly a column's type
-/// or a key.
-const CALLING_KINDS: [&str; 14] = [
-    "select", "values", "table", "show", "describe", "explain", "analyze", "insert", "update", "delete",
-    "merge", "replace", "lock", "set",
-];
+/// Kinds of statements without any expression: a name before a parenthesis is a column or what a privilege is about.
+const PLAIN_KINDS: [&str; 9] =
+    ["drop", "grant", "revoke", "comment", "rename", "truncate", "reindex", "cluster", "security"];
 
 /// The kind of a statement that calls a function of which it is not known that it only computes.
 const CALL: &str = "call";
@@ -94,8 +92,9 @@ pub fn all_kinds() -> impl Iterator<Item = String> {
 /// The verbs of every statement in the text, also of those inside a `WITH`, in lower case and without repetition. A
 /// text that the three databases read differently has the verbs of all readings, and one that has none, begins with
 /// another word or hides code from a reader, has `unknown`. A `SELECT … INTO` makes a table or a file somewhere, so it
-/// has `create`, too; a function that may do something has `call`; a row that is locked has `lock`; an insertion that
-/// replaces or updates rows has `replace` or `update`.
+/// has `create`, too; a function that may do something has `call`, and so has a refreshed view; a row that is locked has
+/// `lock`; an insertion that replaces or updates rows has `replace` or `update`; a table that loses a column has `drop`.
+/// A program, and a definition that carries code for later, has `unknown`.
 #[must_use]
 pub fn statement_kinds(sql: &str) -> Vec<String> {
     let mut kinds = Kinds::default();
@@ -130,7 +129,17 @@ pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
         if is_start {
             found = true;
             let verb = token.text.to_ascii_lowercase();
+            // A text with two definitions is not read further: one of them may be about the other.
+            let is_second = matches!(verb.as_str(), "create" | "alter") && kinds.has(&verb);
             kinds.add(if verb == "desc" { "describe".to_owned() } else { verb });
+            if dialect != Dialect::Sqlite && (is_second || hides_code(&words, place, dialect)) {
+                kinds.unknown();
+            }
+        }
+        if kinds.has("alter")
+            && let Some(kind) = removal(token, next)
+        {
+            kinds.add(kind.to_owned());
         }
         if selection.creates(token, is_start) {
             kinds.add("create".to_owned());
@@ -145,8 +154,10 @@ pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
         kinds.unknown();
     }
     let calls = || dialect != Dialect::Sqlite && calls::has_doubtful_call(&words, dialect);
-    let may_call = kinds.0.iter().all(|kind| CALLING_KINDS.contains(&kind.as_str()) || kind == UNKNOWN_KIND);
-    if may_call && calls() {
+    // What a stored query calls is not in the text.
+    let refreshes = kinds.has("refresh");
+    let is_plain = kinds.0.iter().all(|kind| PLAIN_KINDS.contains(&kind.as_str()));
+    if refreshes || !is_plain && calls() {
         kinds.add(CALL.to_owned());
     }
     let first = words.iter().find(|token| token.text != "(");
@@ -244,6 +255,15 @@ fn begins(before: &[Token<'_>]) -> bool {
 fn is_first_verb(before: &[Token<'_>], token: &Token<'_>) -> bool {
     before.last().is_none_or(|last| last.kind == Kind::Semicolon)
         && FIRST_VERBS.iter().any(|verb| token.is(verb))
+}
+
+/// The kind of what an ALTER takes away for good. A default and `NOT NULL` hold no data.
+fn removal(token: &Token<'_>, next: Option<&Token<'_>>) -> Option<&'static str> {
+    let is_property = next.is_some_and(|next| next.is("DEFAULT") || next.is("NOT"));
+    if (token.is("DROP") && !is_property) || token.is("DISCARD") {
+        return Some("drop");
+    }
+    token.is("TRUNCATE").then_some("truncate")
 }
 
 /// The kind that a clause adds to its statement.

@@ -1,6 +1,7 @@
 //! Reading SQL just far enough: what kind of statement it is, whether it is one, and where its parameters are.
 
 mod calls;
+mod definitions;
 mod functions;
 mod kinds;
 mod lexer;

@@ -174,10 +174,12 @@ async fn a_cursor_is_for_statements_that_read_and_its_errors_are_the_statements(
             let refused = transaction.open_cursor(&statement(sql)).await.unwrap_err();
             assert_eq!(refused.code, Code::Sql, "{:?} {sql}", place.kind);
         }
-        if place.kind != Kind::Postgres {
-            let refused = transaction.open_cursor(&statement("DELETE FROM users")).await.unwrap_err();
-            assert!(refused.message.contains("only reads"), "{:?}: {}", place.kind, refused.message);
-        }
+        let refused = async {
+            let cursor = transaction.open_cursor(&statement("DELETE FROM users")).await?;
+            transaction.fetch(cursor, 1).await
+        };
+        let refused = refused.await.unwrap_err();
+        assert!(refused.message.contains("only reads"), "{:?}: {}", place.kind, refused.message);
         // A row that cannot be computed ends the cursor, not the transaction.
         if place.kind == Kind::Postgres {
             let sql = "SELECT id, 1 / (2 - id) AS x FROM users ORDER BY id";
@@ -188,6 +190,102 @@ async fn a_cursor_is_for_statements_that_read_and_its_errors_are_the_statements(
         place.insert(&mut *transaction, 4).await.unwrap();
         transaction.commit().await.unwrap();
         assert_eq!(place.ids().await, [1, 2, 3, 4], "{:?}", place.kind);
+    })
+    .await;
+}
+
+/// Opens a cursor and reads it to its end, which must be refused because it would not only read.
+async fn refused_query(transaction: &mut dyn SqlTransaction, sql: &str) {
+    let read = async {
+        let cursor = transaction.open_cursor(&statement(sql)).await?;
+        while transaction.fetch(cursor, 500).await?.truncated {}
+        Ok::<_, tgp_contract::ToolError>(())
+    };
+    let refused = read.await.expect_err(sql);
+    assert_eq!(refused.code, Code::Sql, "{sql}");
+    assert!(refused.message.contains("tgp.query only reads"), "{sql}: {}", refused.message);
+    assert!(refused.help_of().is_some_and(|help| help.contains("tgp.exec_sql")), "{sql}");
+}
+
+#[tokio::test]
+async fn bug_a_query_of_postgresql_wrote_by_its_functions() {
+    on(Kind::Postgres, "cursor_reads", &|_| {}, &async |place: &Place| {
+        fill(place, 5).await;
+        for sql in [
+            "CREATE SEQUENCE s",
+            "CREATE FUNCTION evil() RETURNS INTEGER LANGUAGE sql AS 'DELETE FROM users WHERE id = 1; SELECT 1'",
+            "CREATE FUNCTION loud() RETURNS INTEGER LANGUAGE plpgsql AS 'BEGIN PERFORM set_config(''transaction_read_only'', ''off'', true); RETURN evil(); END'",
+            "CREATE FUNCTION sly() RETURNS INTEGER IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN evil(); END'",
+            "CREATE VIEW wiping AS SELECT evil() AS id",
+        ] {
+            place.call(sql, json!(null)).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        }
+        let mut transaction = place.begin().await;
+        place.insert(&mut *transaction, 6).await.unwrap();
+        let beside = transaction.open_cursor(&statement("SELECT id FROM users ORDER BY id")).await.unwrap();
+        assert_eq!(transaction.fetch(beside, 2).await.unwrap().rows.len(), 2);
+        for sql in [
+            "SELECT evil()",
+            "SELECT * FROM wiping",
+            "SELECT n, CASE WHEN n = 1700 THEN evil() END FROM generate_series(1, 2000) AS n",
+            "SELECT sly()",
+            "SELECT id FROM users WHERE sly() = 1",
+            "SELECT nextval('s')",
+            "SELECT id FROM users FOR UPDATE",
+            "WITH d AS (DELETE FROM users RETURNING id) SELECT id FROM d",
+            "INSERT INTO users VALUES (9, 'x') RETURNING id",
+        ] {
+            refused_query(&mut *transaction, sql).await;
+            // What the transaction does by other statements is as free as before.
+            run(&mut *transaction, "UPDATE users SET name = name WHERE id = 2", json!(null)).await.unwrap();
+        }
+        // Nor can a function take the server's promise back.
+        let cursor = transaction.open_cursor(&statement("SELECT loud()")).await.unwrap();
+        let refused = transaction.fetch(cursor, 1).await.unwrap_err();
+        assert!(refused.message.contains("read-write mode"), "{}", refused.message);
+        place.insert(&mut *transaction, 7).await.unwrap();
+        assert_eq!(drain(&mut *transaction, beside, 3).await.0, [3, 4, 5, 6]);
+        // Directly after a batch: a mark, and the end.
+        let open = transaction.open_cursor(&statement("SELECT id FROM users")).await.unwrap();
+        transaction.fetch(open, 1).await.unwrap();
+        transaction.mark().await.unwrap();
+        place.insert(&mut *transaction, 8).await.unwrap();
+        transaction.fetch(open, 1).await.unwrap();
+        transaction.keep().await.unwrap();
+        place.insert(&mut *transaction, 9).await.unwrap();
+        transaction.fetch(open, 1).await.unwrap();
+        transaction.commit().await.unwrap();
+        assert_eq!(place.ids().await, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bug_a_query_of_mysql_could_call_what_does_more_than_compute() {
+    on(Kind::MySql, "cursor_calls", &|_| {}, &async |place: &Place| {
+        fill(place, 3).await;
+        place.call("CREATE SEQUENCE s NOCACHE", json!(null)).await.unwrap();
+        let mut transaction = place.begin().await;
+        for sql in [
+            "SELECT NEXTVAL(s)",
+            "SELECT NEXT VALUE FOR s",
+            "SELECT GET_LOCK('tgp', 0)",
+            "SELECT stored_function()",
+            "SELECT `upper`('a')",
+            "SELECT @a := 1",
+            "SELECT id FROM users FOR UPDATE",
+            "SELECT id FROM users LOCK IN SHARE MODE",
+            "ANALYZE SELECT 1",
+            "DELETE FROM users RETURNING id",
+        ] {
+            refused_query(&mut *transaction, sql).await;
+        }
+        let query = "SELECT upper(name) AS name, count(*) AS n FROM users WHERE id IN (1, 2) GROUP BY name";
+        let cursor = transaction.open_cursor(&statement(query)).await.unwrap();
+        assert_eq!(transaction.fetch(cursor, 10).await.unwrap().rows.len(), 2);
+        transaction.commit().await.unwrap();
+        let next = place.call("SELECT next_not_cached_value AS n FROM s", json!(null)).await.unwrap();
+        assert_eq!(next.rows[0]["n"], 1);
     })
     .await;
 }

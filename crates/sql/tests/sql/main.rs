@@ -12,6 +12,7 @@
 mod addresses;
 mod classes;
 mod cursors;
+mod definitions;
 mod differential;
 mod dropped;
 mod errors;
