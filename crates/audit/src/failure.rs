@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 use tgp_contract::{Code, ToolError};
+use tgp_fs::explain_permission;
 
 const NEXT_STEP: &str = "`tgp audit verify` reads the whole chain; `tgp audit restart --reason TEXT` sets the broken \
                          database aside and begins a new chain";
@@ -87,8 +88,14 @@ impl From<Failure> for ToolError {
             Failure::Database { source, .. } if is_corrupt(&source) => {
                 ToolError::new(Code::Integrity, message).detail("problem", source.to_string()).help(NEXT_STEP)
             }
-            Failure::Database { source, .. } => {
-                ToolError::new(Code::Internal, message).help(next_step(&source))
+            Failure::Database { path, source, .. } => match source.sqlite_error_code() {
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                    ToolError::new(Code::Permission, message).help(explain_permission(&path))
+                }
+                _ => ToolError::new(Code::Internal, message).help(next_step(&source)),
+            },
+            Failure::Disk { path, source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                ToolError::new(Code::Permission, message).help(explain_permission(&path))
             }
             Failure::Disk { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 ToolError::new(Code::Internal, message)
@@ -118,9 +125,6 @@ fn next_step(error: &rusqlite::Error) -> &'static str {
             "another process holds the audit database; let it finish, or end it, and try again"
         }
         Some(ErrorCode::DiskFull) => "the disk is full; free some space and try again",
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            "see that this user can write the audit database and its folder"
-        }
         _ => "see that the disk of the audit database works, and try again",
     }
 }

@@ -14,7 +14,7 @@ use tgp_contract::{Actor, Effect, Execution, FileEffect, GateDecision, Target, T
 use crate::anchor::{Anchor, Head};
 use crate::entry::{is_whole, key};
 use crate::failure::{ErrorContext, Failure};
-use crate::store;
+use crate::store::{self, ReadMode};
 use crate::verify::{self, COLUMNS, StoredRow};
 
 /// Entries that are held in memory at once; to read more, export them.
@@ -98,7 +98,18 @@ impl AuditReader {
     /// `EINTEGRITY` when there is no database although the anchor knows of one, `ENOTFOUND` when there is neither,
     /// `EINTERNAL` when it cannot be read.
     pub fn open(path: impl Into<PathBuf>, anchor: Arc<dyn Anchor>) -> Result<Self, ToolError> {
-        let path = path.into();
+        Self::open_as(path.into(), anchor, ReadMode::Shared)
+    }
+
+    /// The same without a change to any file, for the audit of another user or on a disk that cannot be written.
+    ///
+    /// # Errors
+    /// As [`AuditReader::open`].
+    pub fn open_unchanged(path: impl Into<PathBuf>, anchor: Arc<dyn Anchor>) -> Result<Self, ToolError> {
+        Self::open_as(path.into(), anchor, ReadMode::Unchanged)
+    }
+
+    fn open_as(path: PathBuf, anchor: Arc<dyn Anchor>, mode: ReadMode) -> Result<Self, ToolError> {
         let anchored = verify::load(anchor.as_ref())?;
         if !path.try_exists().doing("cannot look at", &path)? {
             return Err(match anchored {
@@ -107,7 +118,7 @@ impl AuditReader {
                     .help("every tool call leaves an entry; make one"),
             });
         }
-        let connection = store::open_to_read(&path, LOCK_WAIT)?;
+        let connection = store::open_to_read(&path, mode, LOCK_WAIT)?;
         Ok(Self { connection, path, anchor })
     }
 

@@ -73,7 +73,7 @@ fn shown(head: &Head) -> Value {
 
 /// The head according to the old database, if it can be read.
 fn stored_head(path: &Path) -> Option<Head> {
-    let connection = store::open_to_read(path, std::time::Duration::ZERO).ok()?;
+    let connection = store::open_to_read(path, store::ReadMode::Shared, std::time::Duration::ZERO).ok()?;
     let chain = store::chain(&connection, path).ok()?;
     store::last(&connection, &chain.id, path).ok()
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -123,12 +124,27 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), Failure> {
     File::open(folder).and_then(|file| file.sync_all()).doing("cannot sync", folder)
 }
 
+/// How a database is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadMode {
+    /// Together with its writers: SQLite keeps what it knows of the log in a file beside the database.
+    Shared,
+    /// Without a change to any file: the database may be another user's, or on a disk that cannot be written.
+    Unchanged,
+}
+
 /// Opens the file for reading only.
-pub(crate) fn open_to_read(path: &Path, lock_wait: Duration) -> Result<Connection, Failure> {
+pub(crate) fn open_to_read(path: &Path, mode: ReadMode, lock_wait: Duration) -> Result<Connection, Failure> {
     const DOING: &str = "cannot read";
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let connection = Connection::open_with_flags(path, flags).doing(DOING, path)?;
+    let connection = match mode {
+        ReadMode::Shared => Connection::open_with_flags(path, flags),
+        ReadMode::Unchanged => {
+            Connection::open_with_flags(unchanged_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
+        }
+    };
+    let connection = connection.doing(DOING, path)?;
     harden(&connection, lock_wait).doing(DOING, path)?;
     connection.pragma_update(None, "query_only", true).doing(DOING, path)?;
     Ok(connection)
@@ -178,6 +194,24 @@ fn make_file(path: &Path) -> Result<(), Failure> {
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The name by which SQLite opens a database without changing a file: with the index of its log as it is, or without a log
+/// where that is empty.
+fn unchanged_uri(path: &Path) -> String {
+    let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let how = if has_log { "readonly_shm=1" } else { "immutable=1" };
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        if is_plain(*byte) {
+            uri.push(char::from(*byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    format!("{uri}?{how}")
 }
 
 /// The path of a file that SQLite keeps beside the database.

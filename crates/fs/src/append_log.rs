@@ -11,6 +11,7 @@ use std::time::Duration;
 use tgp_contract::{Code, ToolError, background};
 
 use crate::lock::{LockKind, LockWait, take_lock};
+use crate::owner::explain_permission;
 
 /// A longer file could not be read again within the memory of a small machine.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -208,7 +209,10 @@ pub fn at(path: &Path) -> impl Fn(io::Error) -> ToolError {
             io::ErrorKind::PermissionDenied => Code::Permission,
             _ => Code::Internal,
         };
-        ToolError::new(code, format!("the kernel's file `{}`: {error}", path.display()))
-            .help("check the permissions of the directory and the free space of the disk")
+        let help = match code {
+            Code::Permission => explain_permission(&path),
+            _ => "check the permissions of the directory and the free space of the disk".to_owned(),
+        };
+        ToolError::new(code, format!("cannot use the kernel's file `{}`: {error}", path.display())).help(help)
     }
 }

@@ -23,6 +23,7 @@ mod lock;
 mod memory;
 mod os;
 mod overlay;
+mod owner;
 mod places;
 mod plain;
 pub mod private_record;
@@ -36,12 +37,16 @@ pub use directory::{Directory, Replace};
 pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
 pub use git_directory::{GitProbe, git_directories, git_work_tree, main_work_tree};
 pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
-pub use kernel_directory::{KERNEL_DIRECTORY, is_in_kernel_directory};
+pub use kernel_directory::{
+    DATABASE_ENDINGS, DATABASE_FILE, KERNEL_DIRECTORY, STATE_DIRECTORY, is_default_database,
+    is_in_kernel_directory, is_kernel_private,
+};
 pub use limits::FileLimits;
 pub use lock::{LockKind, LockWait, jittered, take_lock};
 pub use memory::MemoryFs;
 pub use os::sync_file_system;
 pub use overlay::OverlayFs;
+pub use owner::{explain_permission, user_name};
 pub use places::{links_and_place, real_place};
 pub use plain::{first_special_file, open_plain, read_plain, replace_plain};
 pub use search_path::{search_path, search_variable};

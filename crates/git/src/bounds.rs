@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid, Repository};
 use tgp_contract::{Code, ToolError};
+use tgp_fs::is_default_database;
 use tgp_text::truncate;
 
 use crate::entry::{Change, Entry};
@@ -277,6 +278,17 @@ pub(crate) fn check_version(repo: &Repository, tip: Oid, known: &[Oid]) -> Resul
         }
     }
     Ok(())
+}
+
+/// The name in the root of a version, whose size was checked, that is one of the default database. Its files belong to one
+/// machine: the kernel would open what a remote brings.
+pub(crate) fn default_database(repo: &Repository, tip: Oid) -> Result<Option<String>, ToolError> {
+    let tree = repo.find_commit(tip).and_then(|commit| commit.tree()).doing(READING)?;
+    let name = tree
+        .iter()
+        .map(|entry| entry.name_bytes().to_vec())
+        .find(|name| std::str::from_utf8(name).is_ok_and(is_default_database));
+    Ok(name.map(|name| shown(&name)))
 }
 
 /// Checks the sizes of the newest commits, from `tip` back to what is `known`.

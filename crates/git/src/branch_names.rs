@@ -4,14 +4,14 @@ use std::path::Path;
 
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
+pub(crate) use tgp_fs::STATE_DIRECTORY as STATE;
+use tgp_fs::is_kernel_private;
 
 use crate::{CommitKind, PersistFile};
 
 /// References that say: this branch has no request yet.
 pub(crate) const PENDING: &str = "refs/tgp/pending/";
 
-/// The folder of state that is not source, below the root. Git never sees it.
-pub(crate) const STATE: &str = ".state";
 /// A file in here is a tool, and is committed when the user or an agent asks for it.
 const TOOLS_DIRECTORY: &str = "tools";
 /// Keeps an empty directory in git.
@@ -19,7 +19,8 @@ const PLACEHOLDER: &str = ".gitkeep";
 /// How the names of other crates' temporary files begin.
 const TEMPORARY: &str = ".tgp-tmp-";
 /// What every clone ignores, whether or not it has the `.gitignore` that says so.
-pub(crate) const EXCLUDES: &str = "/.state/\n/upstream.d.ts\n/host.d.ts\n.tgp-tmp-*\n";
+pub(crate) const EXCLUDES: &str =
+    "/.state/\n/data.sqlite\n/data.sqlite-*\n/upstream.d.ts\n/host.d.ts\n.tgp-tmp-*\n";
 /// Longer branch names are cut: with the digest behind it the name still is the tool's alone.
 const MAX_SLUG_BYTES: usize = 80;
 
@@ -78,12 +79,12 @@ pub(crate) fn writable(path: &Path) -> Option<RelativePath> {
 }
 
 fn is_plain(path: &RelativePath) -> bool {
-    let is_state = path.parts().next().is_some_and(|first| first.eq_ignore_ascii_case(STATE));
+    let is_private = path.parts().next().is_some_and(is_kernel_private);
     let is_reserved = |name: &str| {
         // The second is what a FAT file system would call the first.
         name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1") || name.starts_with(TEMPORARY)
     };
-    !path.is_root() && !is_state && !path.parts().any(is_reserved)
+    !path.is_root() && !is_private && !path.parts().any(is_reserved)
 }
 
 /// Whether the file is one of the library's tools, or belongs to one.
@@ -94,7 +95,7 @@ pub(crate) fn is_tool(path: &RelativePath) -> bool {
 /// Whether such a name is never committed: it is git's, ours, or a file that is being written.
 pub(crate) fn is_private(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path == Path::new(".git") || path == Path::new(STATE) || name.starts_with(TEMPORARY)
+    path == Path::new(".git") || path.to_str().is_some_and(is_kernel_private) || name.starts_with(TEMPORARY)
 }
 
 /// Refuses to persist what no working tree may hold.
@@ -226,6 +227,9 @@ mod tests {
             "a/.GIT/x",
             ".state/git.lock",
             ".State/x",
+            "data.sqlite",
+            "Data.SQLite-wal",
+            "data.sqlite-journal/x",
             "a/../b",
             "a//b",
             "./a",
@@ -238,8 +242,15 @@ mod tests {
         ] {
             assert_eq!(writable(Path::new(path)), None, "{path:?}");
         }
-        for path in ["tools/a b.ts", "-x", "tools/größe.ts", ".gitignore", "tools/.state/x", "tools/git.ts"]
-        {
+        for path in [
+            "tools/a b.ts",
+            "-x",
+            "tools/größe.ts",
+            ".gitignore",
+            "tools/.state/x",
+            "data.sqlite3",
+            "tools/data.sqlite",
+        ] {
             assert_eq!(writable(Path::new(path)).unwrap().as_str(), path);
         }
     }

@@ -221,7 +221,13 @@ impl LockedRepo {
         }
         let known: Vec<Oid> = head.into_iter().chain(known).collect();
         match bounds::check_version(&self.repo, tip, &known) {
-            Ok(()) => Ok(None),
+            Ok(()) => Ok(bounds::default_database(&self.repo, tip)?.map(|name| {
+                format!(
+                    "the remote's version {} was not taken over: it has `{name}`, which is a name of the default \
+                     database of each clone; rename that on the remote's branch, the tools here stay as they are",
+                    crate::report::short(&tip.to_string()),
+                )
+            })),
             Err(Stop::Failed(error)) => Err(error),
             Err(Stop::Limit(exceeded)) => Ok(Some(format!(
                 "the remote's version {} was not taken over: {exceeded}; remove that from the remote's branch, the \

@@ -35,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) patience: Duration,
     /// Whether there is an API that opens requests; otherwise people do, and no request is waited for.
     pub(crate) opens_requests: bool,
+    /// Whether the repository is only read: it may be another user's, and no settings were written for it.
+    pub(crate) is_read_only: bool,
 }
 
 impl Context {
@@ -243,7 +245,14 @@ impl LockedRepo {
 }
 
 pub(crate) fn open_repository(context: &Context) -> Result<Repository, git2::Error> {
-    open_repository_at(&context.root)
+    if context.is_read_only { open_to_read(&context.git()) } else { open_repository_at(&context.root) }
+}
+
+/// The repository without any configuration. Its objects and references are only read, so it may belong to another user.
+fn open_to_read(git: &Path) -> Result<Repository, git2::Error> {
+    let repo = Repository::open_bare(git)?;
+    repo.set_config(&Config::new()?)?;
+    Ok(repo)
 }
 
 /// The repository of a tool root, with nothing of the user's own configuration.

@@ -49,26 +49,32 @@ impl ToolRepo {
         opened.map_err(|error| cleaned(&sieve, error))
     }
 
+    /// Opens a repository that is only read: versions and status, without a remote. Nothing is made or repaired.
+    ///
+    /// # Errors
+    /// `ECONFIG` for a branch that cannot be.
+    pub fn open_to_read(options: ToolRepoOptions) -> Result<Self, ToolError> {
+        let context = context_of(&options, true)?;
+        let inner = Inner {
+            context,
+            strategy: options.strategy,
+            timeouts: options.timeouts,
+            network: None,
+            requests: None,
+            sieve: Sieve::default(),
+            writer: Arc::default(),
+            lane: tokio::sync::Mutex::new(()),
+            set_aside: Mutex::default(),
+            notes: Mutex::default(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
     async fn prepare(options: ToolRepoOptions, sieve: &mut Sieve) -> Result<Self, ToolError> {
-        check_branch(&options.branch).map_err(|error| {
-            ToolError::new(Code::Config, error.message).help("set `git.branch`, to `main` for instance")
-        })?;
+        let context = context_of(&options, false)?;
         if let Some(token) = &options.token {
             sieve.add(token.expose());
         }
-        let root = std::path::absolute(&options.root).map_err(|error| {
-            ToolError::new(Code::Config, format!("`{}` is not a folder: {error}", options.root.display()))
-        })?;
-        let context = Context {
-            root,
-            branch: options.branch,
-            author: options.author,
-            derived: options.derived,
-            clock: options.clock,
-            patience: options.timeouts.lock,
-            opens_requests: options.strategy == Strategy::Request
-                && matches!(options.remote, Some(Remote::Hosted { .. })),
-        };
         let beside = context.root.parent().unwrap_or(Path::new("/")).to_owned();
         let endpoint = options
             .remote
@@ -207,6 +213,30 @@ impl ToolRepo {
         let remote = self.inner.network.as_ref().map(|network| self.inner.sieve.clean(&network.endpoint.url));
         blocking(move || history::status(&context, remote)).await
     }
+}
+
+/// What every operation on the repository needs to know.
+///
+/// # Errors
+/// `ECONFIG` for a branch or a directory that cannot be.
+fn context_of(options: &ToolRepoOptions, is_read_only: bool) -> Result<Context, ToolError> {
+    check_branch(&options.branch).map_err(|error| {
+        ToolError::new(Code::Config, error.message).help("set `git.branch`, to `main` for instance")
+    })?;
+    let root = std::path::absolute(&options.root).map_err(|error| {
+        ToolError::new(Code::Config, format!("`{}` is not a folder: {error}", options.root.display()))
+    })?;
+    Ok(Context {
+        root,
+        branch: options.branch.clone(),
+        author: options.author.clone(),
+        derived: Arc::clone(&options.derived),
+        clock: options.clock,
+        patience: options.timeouts.lock,
+        opens_requests: options.strategy == Strategy::Request
+            && matches!(options.remote, Some(Remote::Hosted { .. })),
+        is_read_only,
+    })
 }
 
 /// The last line of defence: whatever an error says, it says it without secrets.

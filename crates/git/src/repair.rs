@@ -44,8 +44,10 @@ pub(crate) fn prepare(context: &Context) -> Result<LockedRepo, ToolError> {
     let state = context.state();
     fs::create_dir_all(&state).at("cannot make", &state)?;
     if fs::symlink_metadata(&state).is_ok_and(|data| data.is_symlink()) {
-        let message = format!("`{}` is a link", state.display());
-        return Err(ToolError::new(Code::Security, message).help("remove it; it has to be a folder"));
+        let message = format!("`{}` is a link, and not the directory of the kernel's state", state.display());
+        return Err(ToolError::new(Code::Security, message).help(
+            "find out where it comes from and rename it; the state is in the directory that it leads to",
+        ));
     }
     write_settings(&state)?;
     let lock = Lock::take(&context.writer_lock(), context.patience)?;

@@ -24,6 +24,8 @@ use crate::approvals::Approvals;
 use crate::boot::Environment;
 use crate::config::Config;
 use crate::knowledge::Knowledge;
+use crate::project_access::ProjectAccess;
+use crate::state_directory::StateDirectory;
 use crate::trust::Trust;
 
 /// How long a shutdown waits for effects that are being made; what is not done by then is recorded as unknown.
@@ -62,6 +64,7 @@ pub(crate) struct KernelInner {
     pub(crate) config: Config,
     pub(crate) project: PathBuf,
     pub(crate) root: PathBuf,
+    pub(crate) access: ProjectAccess,
     pub(crate) router: Arc<Router>,
     pub(crate) forge: Arc<ToolRuntime>,
     pub(crate) library: Arc<ToolLibrary>,
@@ -110,6 +113,17 @@ impl Kernel {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.parts.root
+    }
+
+    /// Where this kernel keeps what is not source: `.state` of the tool repository, or a directory of the user for a project
+    /// that this user does not own or cannot write.
+    #[must_use]
+    pub fn state_path(&self) -> &Path {
+        self.parts.access.state().path()
+    }
+
+    pub(crate) fn state_directory(&self) -> &StateDirectory {
+        self.parts.access.state()
     }
 
     /// What a person should know about the start, one sentence each: conflicts and repairs of the tool repository.
@@ -271,6 +285,7 @@ impl Kernel {
     /// # Errors
     /// `EVALIDATION` for caveats that mean nothing.
     pub async fn mint_token(&self, caveats: &Caveats) -> Result<CapabilityToken, ToolError> {
+        self.parts.access.check_effects()?;
         let token = self.parts.tokens.mint(caveats);
         let id = token.as_ref().map_err(Clone::clone).and_then(|token| self.parts.tokens.verify(token));
         let result = id.map(|grant| json!({ "id": grant.id() }));
@@ -283,6 +298,7 @@ impl Kernel {
     /// # Errors
     /// `ESTATE` when the state cannot be set so.
     pub async fn set_state(&self, scope: &Scope, state: TddState) -> Result<(), ToolError> {
+        self.parts.access.check_effects()?;
         let gate = &self.parts.state;
         let set = gate.tdd().set(scope, state, gate.disk());
         let told = set.clone().map(|()| Value::Null);

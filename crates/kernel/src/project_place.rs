@@ -9,7 +9,7 @@ use tgp_fs::{KERNEL_DIRECTORY, main_work_tree};
 
 use crate::boot::BootContext;
 use crate::config::{self, Config};
-use crate::settings::state_directory;
+use crate::state_directory::StateDirectory;
 
 /// The most directories that are looked at.
 const MAX_ABOVE: usize = 64;
@@ -93,17 +93,20 @@ pub(crate) fn use_main_tree(config: &mut Config, project: &Path) {
 /// # Errors
 /// When its directory cannot be made.
 pub(crate) fn tdd_store(ground: &BootContext) -> Result<PathBuf, ToolError> {
-    Ok(work_tree_state(&ground.config, &ground.project, &ground.root)?.join("tdd.sqlite"))
+    Ok(work_tree_state(&ground.config, &ground.project, ground.access.state())?.join("tdd.sqlite"))
 }
 
 /// Where the state is that belongs to the files of one work tree: what its tests have shown, and its code graph.
 ///
 /// # Errors
 /// When it cannot be made.
-pub(crate) fn work_tree_state(config: &Config, project: &Path, root: &Path) -> Result<PathBuf, ToolError> {
-    let state = state_directory(root);
+pub(crate) fn work_tree_state(
+    config: &Config,
+    project: &Path,
+    state: &StateDirectory,
+) -> Result<PathBuf, ToolError> {
     if config.main_tree.is_none() {
-        return Ok(state);
+        return Ok(state.path().to_owned());
     }
     let name = canonical::sha256_hex(project.as_os_str().as_encoded_bytes());
     let place = state.join(WORK_TREES).join(name.get(..16).unwrap_or(&name));

@@ -47,23 +47,26 @@ impl OpenedTools {
         forge: &Arc<ToolRuntime>,
         modules: Option<&HostModules>,
     ) -> Result<Self, BootError> {
-        let BootContext { project, root, config, .. } = ground;
-        let searcher = settings::searcher(config, root)?;
+        let BootContext { project, root, config, access, .. } = ground;
+        let state = access.state();
+        let searcher = settings::searcher(config, state)?;
         let on_duplicate = config.registry.on_duplicate.into();
-        let (forge, state) = (Arc::clone(forge), settings::state_directory(root));
+        let forge = Arc::clone(forge);
         if let Some(host) = &options.host_files {
             let store = Arc::new(HostStore::load(Arc::clone(host)).await?);
             for (name, text) in scaffold::declarations(modules) {
                 store.show(name, &text)?;
             }
             let kept = Some(store.files());
-            let library = ToolLibrary::of_host(forge, searcher, on_duplicate, store, &state)?;
+            let library = ToolLibrary::of_host(forge, searcher, on_duplicate, store, state.path())?;
             return Ok(Self { library: Arc::new(library), opening: StartupNotices::default(), kept });
         }
         let git = |derived| {
             settings::git_options(config.git.as_ref(), project, root, &options.environment, derived)
         };
-        let (library, opening) = ToolLibrary::open(forge, searcher, on_duplicate, git, &state).await?;
+        let read_only = access.check_kernel_files().err();
+        let (library, opening) =
+            ToolLibrary::open(forge, searcher, on_duplicate, git, state.path(), read_only).await?;
         Ok(Self { library: Arc::new(library), opening, kept: None })
     }
 

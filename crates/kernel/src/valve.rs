@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use crate::Kernel;
 use crate::queries::{QueryRequest, choose_query};
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
-use crate::settings::state_directory;
 use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// What is known of the files, in the kernel's own state.
@@ -60,7 +59,7 @@ impl Kernel {
         let consent = if request.agreed { Consent::Everything } else { Consent::Ask };
         Valve::open(&ValveOptions {
             project: self.project().to_owned(),
-            journal: state_directory(self.root()).join(JOURNAL),
+            journal: self.state_directory().join(JOURNAL),
             personas_file: RelativePath::new(PERSONAS)?,
             chronicle: self.knowledge().chronicle(),
             layout: self.knowledge().layout(),
@@ -82,7 +81,7 @@ impl Kernel {
     /// # Errors
     /// When its journal cannot be read.
     pub fn valve_status(&self) -> Result<ValveStatus, ToolError> {
-        let journal = state_directory(self.root()).join(JOURNAL);
+        let journal = self.state_directory().join(JOURNAL);
         Valve::status(self.project(), &journal, &RelativePath::new(PERSONAS)?)
     }
 }

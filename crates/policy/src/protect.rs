@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use tgp_contract::{Access, ChronicleLayout, PathProbe, RelativePath, Root, chronicled, ends_as_chronicle};
+use tgp_fs::is_kernel_private;
 
 use unicode_normalization::{UnicodeNormalization as _, is_nfc};
 
@@ -52,7 +53,7 @@ const GIT: Protection = Protection {
 };
 const STATE: Protection = Protection {
     rule: "builtin/state",
-    reason: "the kernel's own state, with the audit, belongs to the kernel alone",
+    reason: "the kernel's own state, with the audit and the default database, belongs to the kernel alone",
     reads: true,
 };
 const TOOL_ROOT: Protection = Protection {
@@ -238,14 +239,14 @@ impl Protections {
     }
 
     fn by_name(&self, root: Root, parts: &[Cow<'_, str>]) -> Option<Protection> {
-        let in_tools = |name: &str| {
-            let below = |parts: &[Cow<'_, str>]| parts.first().is_some_and(|first| first == name);
+        let in_tools = |is_meant: fn(&str) -> bool| {
+            let below = |parts: &[Cow<'_, str>]| parts.first().is_some_and(|first| is_meant(first));
             (root == Root::Tools && below(parts))
                 || self.tool_roots.iter().any(|(at, prefix)| {
                     *at == root && starts_with(parts, prefix) && below(parts.get(prefix.len()..).unwrap_or_default())
                 })
                 // Another project's tool repository, or ours by a way the settings do not know.
-                || pairs(parts).any(|(first, second)| first == ".tgp" && second == name)
+                || pairs(parts).any(|(first, second)| first == ".tgp" && is_meant(second))
         };
         let named = |test: fn(&str) -> bool| parts.iter().any(|part| test(part));
         // Replacing a directory replaces what is in it.
@@ -257,13 +258,13 @@ impl Protections {
         };
         if named(|name| name == ".git") || is_in(&self.git_directories) {
             Some(GIT)
-        } else if in_tools(".state") {
+        } else if in_tools(is_kernel_private) {
             Some(STATE)
         } else if is_credential(parts) {
             Some(CREDENTIALS)
         } else if self.tool_roots.iter().any(is_tool_root) {
             Some(TOOL_ROOT)
-        } else if in_tools("policy")
+        } else if in_tools(|name| name == "policy")
             || named(|name| matches!(name, "tgp.policy.yaml" | "tgp.policy.yml"))
             || is_in(&self.files)
         {

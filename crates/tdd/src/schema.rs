@@ -1,12 +1,14 @@
 //! The tables of the store, and how a file of them is opened.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tgp_contract::{Code, ToolError};
+use tgp_fs::explain_permission;
 
 /// The version of the tables below. A file of another one is refused, never guessed at.
 const VERSION: i64 = 1;
@@ -54,11 +56,14 @@ const TABLES: &str = "
     CREATE INDEX run_by_scope ON run (scope, id);
 ";
 
+/// What a person can do about a damaged store.
+const DAMAGED: &str = "restore `tdd.sqlite` from a backup, or rename it: work then begins again from idle";
+
 /// Why the store cannot answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    #[error("the TDD store cannot be opened: {0}")]
-    File(#[from] std::io::Error),
+    #[error("cannot open the TDD store `{}`: {source}", .path.display())]
+    File { path: PathBuf, source: std::io::Error },
     #[error("the TDD store cannot be used: {0}")]
     Sqlite(#[from] rusqlite::Error),
     #[error("the TDD store is of version {0}, and this program knows version {VERSION}")]
@@ -72,17 +77,19 @@ pub(crate) enum StoreError {
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         let (code, help) = match &error {
-            StoreError::Damaged(_) => {
-                (Code::Integrity, "put the state database aside; work begins again from idle")
-            }
+            StoreError::Damaged(_) => (Code::Integrity, DAMAGED.to_owned()),
             StoreError::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-                (Code::Integrity, "put the state database aside; work begins again from idle")
+                (Code::Integrity, DAMAGED.to_owned())
             }
-            StoreError::Version(_) => (Code::Config, "use the newest `tgp` on this project"),
-            StoreError::File(_) | StoreError::Sqlite(_) => {
-                (Code::Internal, "check the permissions and the free space of the state folder")
+            StoreError::Version(_) => (Code::Config, "use the newest `tgp` on this project".to_owned()),
+            StoreError::File { path, source } if source.kind() == ErrorKind::PermissionDenied => {
+                (Code::Permission, explain_permission(path))
             }
-            StoreError::Fingerprint(_) => (Code::Internal, "report this as a fault"),
+            StoreError::File { .. } | StoreError::Sqlite(_) => (
+                Code::Internal,
+                "check the permissions and the free space of the directory of the state".to_owned(),
+            ),
+            StoreError::Fingerprint(_) => (Code::Internal, "report this as a fault".to_owned()),
         };
         ToolError::new(code, error.to_string()).help(help)
     }
@@ -90,7 +97,8 @@ impl From<StoreError> for ToolError {
 
 /// Opens the file; makes it, for the owner only, when it is not there.
 pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    opened.map_err(|source| StoreError::File { path: path.to_owned(), source })?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(LOCK_WAIT)?;
     use_write_ahead_log(&connection)?;

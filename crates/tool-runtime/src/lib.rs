@@ -11,4 +11,4 @@ pub use forge::{
     BytecodeCache, ConfigValue, ForgeFrontend, TestFailure, TestReport, TestResult, ToolRuntime,
     ToolRuntimeError, ToolRuntimeOptions, native_type_checker,
 };
-pub use memory::{DuplicatePolicy, STATE_DIRECTORY, StartupNotices, ToolLibrary};
+pub use memory::{DuplicatePolicy, StartupNotices, ToolLibrary};

@@ -64,7 +64,7 @@ impl From<Failure> for ToolError {
                 Code::Internal,
                 "check the permissions of the journal's folder and the free space of the disk",
             ),
-            Failure::Version { .. } => (Code::Config, "use the newer build, or remove the journal"),
+            Failure::Version { .. } => (Code::Config, "use the newest `tgp` on this project"),
             Failure::Busy(_) => (Code::Conflict, "stop the other one, or ask it with `tgp valve status`"),
             Failure::NoPersonas(_) => {
                 (Code::Config, "write one, such as `personas: [{name: guardian, filters: [\"src/**\"]}]`")

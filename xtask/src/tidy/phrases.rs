@@ -13,7 +13,7 @@ const ALLOWED: &str = "xtask/allowed-messages.txt";
 
 /// A phrase and what to write. Where a group of the pattern matches, the phrase is harmless: "X is no Y" is denied,
 /// "there is no tool `X`" and "is no longer" are plain English.
-const PHRASES: [(&str, &str); 10] = [
+const PHRASES: [(&str, &str); 11] = [
     (r"(\bthere )?\bis no (?:(longer\b)|[a-z]+)", "invalid Y `X`: expected …"),
     (r"\bbroken off\b", "internal error: background task panicked: {cause}"),
     (r"\bgone on with\b", "resumed"),
@@ -24,6 +24,10 @@ const PHRASES: [(&str, &str); 10] = [
     (r"\bwhoever\b", "name the actor: the user, the agent, the kernel"),
     (r"\bsomebody\b", "name the actor: the user, the agent, the kernel"),
     (r"\bnobody\b", "name the actor: the user, the agent, the kernel"),
+    (
+        r"(\bcannot )?\b(?:remove|delete|rm)\b[^.;:]{0,40}(?:\.state\b|\.tgp\b|\b(?:state|audit|anchor|database|journal|store)\b)",
+        "who owns it, and how to read, restore or rename it: state holds the audit and the data",
+    ),
 ];
 
 pub(super) fn check(root: &Path, files: &[SourceFile], problems: &mut Vec<String>) -> Result<()> {
@@ -94,6 +98,16 @@ mod tests {
         check("there is no file, and `x` is no name", &["is no name"]);
         check("Nobody agreed; it stands in line 3", &["stands in", "Nobody"]);
         check("the call was broken off", &["broken off"]);
+        for advice in [
+            "remove `.tgp/.state`",
+            "delete the store",
+            "remove the damaged audit",
+            "rm -r .state",
+            "Delete the kernel's state",
+            "remove the journal",
+        ] {
+            check(advice, &[advice]);
+        }
     }
 
     #[test]
@@ -102,6 +116,9 @@ mod tests {
         check("the file is no longer there", &[]);
         check("this is not a query", &[]);
         check("it stands alone", &[]);
+        check("cannot remove the anchor of the audit", &[]);
+        check("remove the comment; the database stays", &[]);
+        check("remove `sandbox` from the configuration", &[]);
         check("<nobody.to_string()>", &[]);
     }
 }

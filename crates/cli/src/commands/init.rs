@@ -34,7 +34,7 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     if let Some(shared) = shared {
         let shared = visible(&shared.to_string_lossy());
         made.warnings.push(format!(
-            "this work tree has used the tools, rules and records of {shared}; from now on it has its own. Remove `{}` to use those again",
+            "this work tree has used the tools, rules and records of {shared}; from now on it has its own. To use those again, rename `{}` here",
             tgp::project::KERNEL_DIRECTORY
         ));
     }

@@ -16,8 +16,8 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::{session, standard_streams};
 
-/// Where the token for HTTP clients is, below the tool root.
-const TOKEN_FILE: &str = ".state/mcp/token";
+/// Where the token for HTTP clients is, in the kernel's state.
+const TOKEN_FILE: &str = "mcp/token";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -140,7 +140,7 @@ async fn serve(arguments: &ServeMcpArgs, global: &Global, printer: &Printer) -> 
     let options = arguments.options()?;
     if let Some(port) = arguments.http {
         let kernel = Arc::new(session::boot(global, Some(Arc::new(HostApprover)), printer).await?);
-        let token_file = arguments.token_file.clone().unwrap_or_else(|| kernel.root().join(TOKEN_FILE));
+        let token_file = arguments.token_file.clone().unwrap_or_else(|| kernel.state_path().join(TOKEN_FILE));
         let http = HttpOptions { port, token_file };
         let server = HttpServer::bind(kernel, options, &http).await?;
         let (url, token_file) = (server.url(), http.token_file.display());

@@ -97,7 +97,7 @@ fn a_work_tree_shares_the_tools_and_records_and_has_its_own_state_of_tests() {
     init.current_dir(&tree);
     let made = project.finish(init).expect_code(0);
     assert!(made.stderr.contains("this work tree has used the tools"), "{made:?}");
-    assert!(made.stderr.contains("Remove `.tgp`"), "{made:?}");
+    assert!(made.stderr.contains("rename `.tgp` here"), "{made:?}");
     assert_eq!(run(&["list"]).expect_code(0).stdout, "");
 }
 

@@ -45,7 +45,7 @@ impl From<GraphError> for ToolError {
             }
             GraphError::Store(_) | GraphError::Record(_) | GraphError::Note(_) => {
                 ToolError::new(Code::Internal, message).help(
-                    "delete the store's file and run `tgp graph ingest`: everything in it can be read again",
+                    "run `tgp graph ingest`, which reads everything again; if it fails too, check the disk that the store is on",
                 )
             }
         }

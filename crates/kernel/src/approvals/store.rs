@@ -190,7 +190,8 @@ impl Approvals {
     fn record(&self, path: &Path) -> Result<Option<RunRecord>, ToolError> {
         let refused = |why: &str| {
             let message = format!("the approvals in `{}` are not used: {why}", path.display());
-            ToolError::new(Code::Security, message).help("remove the file, and make the call again")
+            ToolError::new(Code::Security, message)
+                .help("rename the file, and make the call again: it then waits for a new answer")
         };
         let record: Option<RunRecord> = user_state::read(path, MAX_RECORD_BYTES, refused)?;
         let now = tgp_text::now_ms();

@@ -8,6 +8,7 @@ use tgp_tool_runtime::{BytecodeCache, ToolRuntime};
 
 use super::{BootError, BootOptions};
 use crate::config::{Config, Found, GitConfig};
+use crate::project_access::ProjectAccess;
 use crate::{settings, trust};
 
 /// What is known before anything is opened.
@@ -16,6 +17,8 @@ pub(crate) struct BootContext {
     /// The agent's root on disk.
     pub(crate) root: PathBuf,
     pub(crate) config: Config,
+    /// What this process may do in the project, and where its state is.
+    pub(crate) access: ProjectAccess,
     /// What a person should know of the configuration.
     pub(crate) notice: Option<String>,
     /// The secrets that the configuration holds or names, also those of fields that do not take effect.
@@ -34,15 +37,17 @@ impl BootContext {
         let Found { project, config, secrets, worker, cache, sandbox, .. } = found;
         trust::check_root(&config, &project)?;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
-        if options.host_files.is_some() {
+        let is_confirmed = trust::is_owner_confirmed(&config);
+        let access = ProjectAccess::decide(&project, &root, is_confirmed, &options.environment)?;
+        if options.host_files.is_some() && access.is_own() {
             // Records and rules are on the disk all the same.
             let made = std::fs::create_dir_all(&root);
             made.map_err(|source| BootError::Directory { path: root.clone(), source })?;
         } else if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
-        settings::check_state(&root)?;
-        Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
+        settings::check_state(access.state().path())?;
+        Ok(Self { project, root, config, access, notice, secrets, worker, cache, sandbox })
     }
 
     pub(crate) async fn forge(

@@ -11,13 +11,13 @@ use tgp_tool_runtime::ToolRuntime;
 
 use super::{BootContext, BootOptions};
 use crate::project_place::tdd_store;
-use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
+use crate::records::{Past, SharedRecord, audit_options};
 use crate::settings::{policy_settings, tools_in_project};
 use crate::trust::confirmed_rules;
 
 /// Opens the audit, and verifies what came since it was last verified.
 pub(super) async fn audit(ground: &BootContext) -> Result<Arc<Audit>, ToolError> {
-    Ok(Arc::new(Audit::open(audit_options(ground), audit_anchor(&ground.root))?))
+    Ok(Arc::new(Audit::open(audit_options(ground), ground.access.state().audit_anchor())?))
 }
 
 /// The audit, and the recorder of the embedding program.
@@ -90,7 +90,7 @@ pub(super) async fn arm(
     let known =
         |tool: &Arc<dyn DynTool>| (tool.definition().name.to_string(), tool.definition().aliases.clone());
     let aliases = tools.iter().map(known).collect();
-    let past = Arc::new(Past::new(audit, &ground.root, aliases));
+    let past = Arc::new(Past::new(audit, ground.access.state(), aliases));
     let view = Arc::clone(state) as Arc<dyn TddView>;
     let policy =
         PolicyGate::open(files, Arc::<ToolRuntime>::clone(forge), tools, Arc::clone(&view), past).await?;
@@ -100,6 +100,7 @@ pub(super) async fn arm(
         Arc::new(TokenGate::new(Arc::clone(&tokens), view)),
         Arc::clone(&policy) as _,
     ];
+    gates.extend(ground.access.gate());
     gates.extend(options.gates.iter().cloned());
     state.keep_hidden(gates.get(1..).unwrap_or_default());
     Ok(Gates { policy, tokens, gates })

@@ -32,16 +32,16 @@ impl Kernel {
         let host = options.host_tools.clone().map(HostModules::new).transpose()?.map(Arc::new);
         let others = settings::OtherPrograms { upstream, host };
         let forge = ground.forge(&others, &options).await?;
-        let BootContext { project, root, config, .. } = &ground;
+        let BootContext { project, root, config, access, .. } = &ground;
+        let state_directory = access.state().clone();
         let opened = OpenedTools::open(&ground, &options, &forge, others.host.as_deref()).await?;
         let audit = gates::audit(&ground).await?;
-        let (database, database_name) = match &options.database {
-            Some(database) => {
-                (Arc::clone(database), format!("{} (of the embedding program)", database.dialect()))
-            }
-            None => settings::database(config, project, root).await?,
+        let database = match &options.database {
+            Some(database) => settings::OpenedDatabase::of_host(database),
+            None => settings::database(config, project, root, access).await?,
         };
-        let tokens = Arc::new(TokenAuthority::new(settings::state_directory(root)));
+        let settings::OpenedDatabase { database, name: database_name, notice: database_notice } = database;
+        let tokens = Arc::new(TokenAuthority::new(state_directory.path().to_owned()));
         let workspace = Workspace::open(
             project,
             root,
@@ -51,7 +51,7 @@ impl Kernel {
         .with_tools(opened.kept.clone())
         .with_database(Arc::clone(&database))
         .with_session_files(config.jail.session_files)
-        .with_before_images(sessions::before_images(root, project, &tokens));
+        .with_before_images(sessions::before_images(&state_directory, project, &tokens));
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let fetch = settings::fetch_client(config, project, &options.environment);
@@ -59,29 +59,33 @@ impl Kernel {
             kernel_tools(&forge, &fetch, &opened.library, &others.upstream, others.host.as_ref())?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
-        tools.extend(sessions::session_tools(root, &tokens)?);
-        tools.push(records::audit_tail_tool(root, &audit)?);
-        let knowledge = Knowledge::open(config, project, root)?;
+        tools.extend(sessions::session_tools(&state_directory, &tokens)?);
+        tools.push(records::audit_tail_tool(&state_directory, &audit)?);
+        let knowledge = Knowledge::open(config, project, root, &state_directory)?;
         tools.extend(knowledge.tools()?);
         let tools = opened.usable(tools);
         let OpenedTools { library, mut opening, .. } = opened;
         let parts =
             gates::GateParts { forge: &forge, tools: tools.clone(), state: &state, audit: &audit, tokens };
         let mut armed = gates::arm(&ground, &options, &workspace, parts).await?;
-        let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
-        opening.notices.extend(ground.notice.clone().into_iter().chain(rules));
-        scaffold::refresh(root);
-        scaffold::refresh_foreign(root, &others.upstream, others.host.as_deref());
+        let rules = trust::report_changes(&armed.policy, state_directory.path()).await?;
+        let notices = [access.notice(), database_notice, ground.notice.clone(), rules];
+        opening.notices.extend(notices.into_iter().flatten());
+        if access.is_own() {
+            scaffold::refresh(root);
+            scaffold::refresh_foreign(root, &others.upstream, others.host.as_deref());
+        }
         let approver = approvals::keeping(&options, project);
         let recorder = knowledge.recorder(gates::recorder(&audit, &armed.policy, options.recorder));
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, approver, recorder, workspace)?;
-        let BootContext { project, root, config, .. } = ground;
+        let BootContext { project, root, config, access, .. } = ground;
         tracing::debug!(target: "kernel", project = %project.display(), database = database_name, "started");
         Ok(Self::new(KernelInner {
             config,
             project,
             root,
+            access,
             router: Arc::new(router),
             forge,
             library,

@@ -92,7 +92,13 @@ impl Kernel {
     /// When an inquiry could not be made at all.
     pub async fn inquire(&self) -> Result<Vec<GuardianFinding>, ToolError> {
         let (library, audit) = self.inquiry_parts();
-        let sources = inspect::sources(library, audit, &self.knowledge().chronicle, self.root());
+        let sources = inspect::sources(
+            library,
+            audit,
+            &self.knowledge().chronicle,
+            self.root(),
+            self.state_directory(),
+        );
         self.knowledge().guardian().self_inquiry(&sources).await
     }
 }

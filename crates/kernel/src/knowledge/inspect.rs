@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_audit::{Audit, AuditFilter, AuditReader, MAX_TAIL};
 use tgp_chronicle::FileChronicle;
-use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata, chronicle_of};
+use tgp_contract::{RelativePath, ToolError, ToolMetadata, chronicle_of};
 use tgp_guardian::{
     AuditIndex, FindingSeverity, GuardianFinding, InquirySources, Inspect, PROJECT_CHRONICLE,
 };
 use tgp_tool_runtime::ToolLibrary;
 
-use crate::records::{audit_anchor, audit_file};
+use crate::state_directory::StateDirectory;
 
 /// Lost events that are reported one by one.
 const MAX_LOST: usize = 20;
@@ -30,9 +30,10 @@ pub(super) fn sources(
     audit: &Arc<Audit>,
     chronicle: &Arc<FileChronicle>,
     root: &Path,
+    state: &StateDirectory,
 ) -> InquirySources {
     let (audit, chronicle) = (Arc::clone(audit), Arc::clone(chronicle));
-    let records = Arc::new(Records { audit, chronicle, root: root.to_owned() });
+    let records = Arc::new(Records { audit, chronicle, state: state.clone() });
     InquirySources {
         inspectors: vec![
             Arc::new(Registry { library: Arc::clone(library), root: root.to_owned() }),
@@ -100,16 +101,13 @@ impl Inspect for Registry {
 struct Records {
     audit: Arc<Audit>,
     chronicle: Arc<FileChronicle>,
-    root: PathBuf,
+    state: StateDirectory,
 }
 
 impl Records {
     async fn reader(&self) -> Result<Option<AuditReader>, ToolError> {
         self.audit.flush().await?;
-        match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
-            Err(error) if error.code == Code::NotFound => Ok(None),
-            other => other.map(Some),
-        }
+        self.state.audit_reader_if_any()
     }
 }
 

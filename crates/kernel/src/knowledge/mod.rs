@@ -26,6 +26,7 @@ use tgp_router::DynTool;
 
 use crate::config::{ChronicleDurability, Config};
 use crate::project_place::work_tree_state;
+use crate::state_directory::StateDirectory;
 use chronicler::EventingRecorder;
 use graph_server::GraphServer;
 pub(crate) use graph_server::check_build;
@@ -61,7 +62,12 @@ impl std::fmt::Debug for Knowledge {
 }
 
 impl Knowledge {
-    pub(crate) fn open(config: &Config, project: &Path, root: &Path) -> Result<Self, ToolError> {
+    pub(crate) fn open(
+        config: &Config,
+        project: &Path,
+        root: &Path,
+        state: &StateDirectory,
+    ) -> Result<Self, ToolError> {
         let mut options = ChronicleOptions::new(project);
         if let Some(scope) = &config.chronicle.scope {
             options.scope.clone_from(scope);
@@ -73,7 +79,7 @@ impl Knowledge {
         };
         let chronicle = Arc::new(FileChronicle::open(&options)?);
         let graph = Arc::new(LazyGraph::new(
-            graph_options(config, project, root)?,
+            graph_options(config, project, state)?,
             root.to_owned(),
             config.graph.url.as_deref().map(|url| GraphServer::new(url, config)).transpose()?,
         ));
@@ -262,8 +268,8 @@ pub(crate) fn chronicle_probe(project: &Path) -> PathProbe {
     PathProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
-fn graph_options(config: &Config, project: &Path, root: &Path) -> Result<GraphOptions, ToolError> {
-    let place = work_tree_state(config, project, root)?;
+fn graph_options(config: &Config, project: &Path, state: &StateDirectory) -> Result<GraphOptions, ToolError> {
+    let place = work_tree_state(config, project, state)?;
     let mut options = GraphOptions::new(place.join(GRAPH_FILE), project);
     options.history = config.graph.history;
     options.max_rows = config.graph.max_rows;
@@ -277,7 +283,7 @@ fn graph_options(config: &Config, project: &Path, root: &Path) -> Result<GraphOp
 fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> {
     let failed = |error: std::io::Error| {
         ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
-            .help("correct the file, or remove it to have no invariants")
+            .help("correct the file; without a file of that name the project has no invariants")
     };
     match std::fs::metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Invariants::default()),

@@ -55,7 +55,7 @@ impl KernelQueryHost {
         Self {
             root: kernel.root().to_owned(),
             graph: kernel.knowledge().graph(),
-            recovery: AuditRecovery::new(kernel.root()),
+            recovery: AuditRecovery::new(kernel.state_directory()),
             agents: Arc::new(StepRunner::new(kernel, model)),
         }
     }

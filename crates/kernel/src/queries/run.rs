@@ -19,7 +19,6 @@ use super::host::{KernelQueryHost, StepTokens};
 use super::store::{End, Head, Runs};
 use crate::Kernel;
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
-use crate::settings::state_directory;
 use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// How long a run may take where its query does not say; its token lives that long and a little longer.
@@ -145,7 +144,7 @@ impl Kernel {
     /// The runs of this kernel.
     #[must_use]
     pub fn runs(&self) -> Runs {
-        Runs::below(self.root())
+        Runs::below(self.state_directory())
     }
 
     async fn execute(
@@ -162,7 +161,7 @@ impl Kernel {
             agents: Arc::new(StepRunner::new(self, terms.model.clone())),
             tokens: Arc::new(StepTokens(self.run_token(plan, &head.id).await?)),
             journal,
-            cache: Arc::new(ValueCache::new(state_directory(self.root()).join("aql-cache"))),
+            cache: Arc::new(ValueCache::new(self.state_directory().join("aql-cache"))),
             world: Arc::new(KernelQueryHost::new(self, terms.model)),
         };
         let options = RunOptions {

@@ -12,7 +12,7 @@ use tgp_contract::{Code, ToolError};
 use crate::boot::{BootContext, BootError, BootOptions};
 use crate::id_prefix;
 use crate::sessions::ModelChoice;
-use crate::settings::state_directory;
+use crate::state_directory::StateDirectory;
 use tgp_fs::append_log::{AppendLog, at, damaged, private_directory, read, write_private};
 
 const JOURNAL: &str = "journal.ndjson";
@@ -117,11 +117,11 @@ impl Runs {
     /// # Errors
     /// When the configuration cannot be read, or the project was never initialised.
     pub async fn open(options: &BootOptions) -> Result<Self, BootError> {
-        Ok(Self::below(&BootContext::find(options).await?.root))
+        Ok(Self::below(BootContext::find(options).await?.access.records()))
     }
 
-    pub(crate) fn below(root: &Path) -> Self {
-        Self { directory: state_directory(root).join("aql") }
+    pub(crate) fn below(state: &StateDirectory) -> Self {
+        Self { directory: state.join("aql") }
     }
 
     /// The newest `most` runs, newest first. Folders that are not runs are left out.

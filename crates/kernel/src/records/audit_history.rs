@@ -1,20 +1,19 @@
 //! What a session has done before, as the audit knows it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_audit::{Audit, AuditReader, RecordedCall};
+use tgp_audit::{Audit, RecordedCall};
 use tgp_contract::{
     Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, background, has_no_token,
 };
 use tgp_policy::{MissingDetails, PastCall};
 use tgp_router::gates::{PastCalls, PastRange};
 
-use super::{audit_anchor, audit_file};
+use crate::state_directory::StateDirectory;
 
 /// What the files count as that a command or a forged tool has changed.
 const WRITE: &str = "fs_write";
@@ -30,13 +29,17 @@ const MAX_UNNAMED: u64 = 10_000;
 /// What the audit knows of a session, for rules that look back.
 pub(crate) struct Past {
     audit: Arc<Audit>,
-    root: PathBuf,
+    state: StateDirectory,
     aliases: BTreeMap<String, Vec<String>>,
 }
 
 impl Past {
-    pub(crate) fn new(audit: &Arc<Audit>, root: &Path, aliases: BTreeMap<String, Vec<String>>) -> Self {
-        Self { audit: Arc::clone(audit), root: root.to_owned(), aliases }
+    pub(crate) fn new(
+        audit: &Arc<Audit>,
+        state: &StateDirectory,
+        aliases: BTreeMap<String, Vec<String>>,
+    ) -> Self {
+        Self { audit: Arc::clone(audit), state: state.clone(), aliases }
     }
 
     /// Shows what one entry says: the files it changed in addition to those it names, and the call itself.
@@ -98,11 +101,7 @@ impl PastCalls for Past {
         };
         // It reads a database that other processes may be writing.
         background::in_place(|| {
-            let reader = match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
-                // Nothing was ever recorded.
-                Err(error) if error.code == Code::NotFound => return Ok(after),
-                other => other?,
-            };
+            let Some(reader) = self.state.audit_reader_if_any()? else { return Ok(after) };
             // Without a token all calls of the user are one past, which ends with the machine's run.
             let since_ms = if has_no_token(session) { booted_ms() } else { None };
             let mut newest = after;

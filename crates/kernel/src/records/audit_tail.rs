@@ -1,17 +1,16 @@
 //! `audit_tail`: a caller's own last calls, and how they ended.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tgp_audit::{Audit, AuditEntry, AuditFilter, AuditReader};
+use tgp_audit::{Audit, AuditEntry, AuditFilter};
 use tgp_contract::{Effect, ExecutionPath, Target, ToolError, background, counted_session};
 use tgp_router::{DynTool, Invocation, Tool, ToolOutcome, ToolSpec, typed};
 
-use super::{audit_anchor, audit_file};
+use crate::state_directory::StateDirectory;
 
 const DEFAULT_ENTRIES: usize = 20;
 const MAX_ENTRIES: usize = 200;
@@ -20,12 +19,15 @@ const MAX_ENTRIES: usize = 200;
 ///
 /// # Errors
 /// Never in practice: its name is a constant.
-pub(crate) fn audit_tail_tool(root: &Path, audit: &Arc<Audit>) -> Result<Arc<dyn DynTool>, ToolError> {
-    typed(AuditTail { root: root.to_owned(), audit: Arc::clone(audit) })
+pub(crate) fn audit_tail_tool(
+    state: &StateDirectory,
+    audit: &Arc<Audit>,
+) -> Result<Arc<dyn DynTool>, ToolError> {
+    typed(AuditTail { state: state.clone(), audit: Arc::clone(audit) })
 }
 
 struct AuditTail {
-    root: PathBuf,
+    state: StateDirectory,
     audit: Arc<Audit>,
 }
 
@@ -112,10 +114,10 @@ impl Tool for AuditTail {
         // Records are written by another thread; those of calls that have ended are waited for.
         self.audit.settle().await?;
         let session = counted_session(&invocation.context.session).to_owned();
-        let root = self.root.clone();
+        let state = self.state.clone();
         let read = move || {
             let filter = AuditFilter { session: Some(session), ..AuditFilter::default() };
-            AuditReader::open(audit_file(&root), audit_anchor(&root))?.tail(&filter, args.last)
+            state.audit_reader()?.tail(&filter, args.last)
         };
         let entries = background::run(read).await?;
         Ok(OwnCalls { calls: entries.iter().map(OwnCall::new).collect() }.into())

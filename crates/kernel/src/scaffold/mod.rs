@@ -14,14 +14,15 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 use tgp_registry::Index;
 
+use crate::project_access::ForeignOwner;
 pub(crate) use foreign_types::{declarations, refresh as refresh_foreign};
 pub(crate) use generated::refresh;
 
 const CONFIG: &str = include_str!("templates/tgp.config.ts");
 /// The client for Node.
 const CLIENT: &str = "@tgp/core";
-const TOOL_GITIGNORE: &str =
-    "# What is not source stays on this machine.\n/.state/\n/upstream.d.ts\n/host.d.ts\n.tgp-tmp-*\n";
+const TOOL_GITIGNORE: &str = "# What is not source stays on this machine.\n/.state/\n/data.sqlite\n/data.sqlite-*\n/upstream.d.ts\n/host.d.ts\n\
+     .tgp-tmp-*\n";
 
 /// What was done and what was there already, as paths relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,19 +41,24 @@ pub enum ScaffoldError {
     Write { path: PathBuf, source: io::Error },
     #[error("`{path}` is a link, a pipe or a device")]
     Special { path: PathBuf },
+    #[error(transparent)]
+    Owner(ToolError),
     #[error("`{path}` is not valid JSON: {source}")]
     PackageJson { path: PathBuf, source: serde_json::Error },
 }
 
 impl From<ScaffoldError> for ToolError {
     fn from(error: ScaffoldError) -> Self {
+        if let ScaffoldError::Owner(error) = error {
+            return error;
+        }
         let code = match &error {
             ScaffoldError::Write { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Code::Permission
             }
             ScaffoldError::Write { .. } => Code::Internal,
             ScaffoldError::Special { .. } => Code::Security,
-            ScaffoldError::PackageJson { .. } => Code::Config,
+            ScaffoldError::PackageJson { .. } | ScaffoldError::Owner(_) => Code::Config,
         };
         ToolError::new(code, error.to_string())
             .help("correct that file or its permissions and run `tgp init` again")
@@ -64,6 +70,7 @@ impl From<ScaffoldError> for ToolError {
 /// # Errors
 /// When a file cannot be written. What was made before stays; running it again completes the rest.
 pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
+    ForeignOwner::check_new_project(project).map_err(ScaffoldError::Owner)?;
     let mut work = Work { project, done: Scaffolded::default() };
     // A broken package.json is found before anything is written.
     let package = work.read_package_json()?;

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 use tgp_agent::{Ending, Replayed, Summary, TranscriptLine, TranscriptLineKind};
-use tgp_audit::{AuditEntry, AuditFilter, AuditReader};
+use tgp_audit::{AuditEntry, AuditFilter};
 use tgp_contract::{Code, ToolError, Usage, canonical};
 
 use super::Sessions;
 use super::session_run::SEAL;
-use crate::records::{audit_anchor, audit_file};
 use tgp_fs::append_log::AppendLog;
 
 /// The most of a transcript's end that is read to find its last line.
@@ -133,10 +132,8 @@ impl Sessions {
     }
 
     fn sealed(&self, id: &str) -> Result<TranscriptIntegrity, ToolError> {
-        let reader = match AuditReader::open(audit_file(self.root()), audit_anchor(self.root())) {
-            Ok(reader) => reader,
-            Err(error) if error.code == Code::NotFound => return Ok(TranscriptIntegrity::Never),
-            Err(error) => return Err(error),
+        let Some(reader) = self.state().audit_reader_if_any()? else {
+            return Ok(TranscriptIntegrity::Never);
         };
         let filter = AuditFilter { tool: Some(SEAL.to_owned()), ..AuditFilter::default() };
         let of = |body: &Value, name: &str| body.pointer(&format!("/arguments/{name}")).cloned();

@@ -34,23 +34,25 @@ use tgp_router::DynTool;
 use tgp_router::files::BeforeImages;
 use tgp_router::gates::TokenAuthority;
 
+use crate::state_directory::StateDirectory;
+
 /// The tools about sessions themselves.
 ///
 /// # Errors
 /// Never in practice: their names are constants.
 pub(crate) fn session_tools(
-    root: &Path,
+    state: &StateDirectory,
     tokens: &Arc<TokenAuthority>,
 ) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
-    let sessions = Sessions::below(root);
+    let sessions = Sessions::below(state);
     Ok(vec![recall::recall_tool(sessions.clone(), Arc::clone(tokens))?, undo::undo_tool(sessions)?])
 }
 
 /// Keeps what files were before the calls of sessions changed them.
 pub(crate) fn before_images(
-    root: &Path,
+    state: &StateDirectory,
     project: &Path,
     tokens: &Arc<TokenAuthority>,
 ) -> Arc<dyn BeforeImages> {
-    Arc::new(undo::SessionImages::new(Sessions::below(root), project, Arc::clone(tokens)))
+    Arc::new(undo::SessionImages::new(Sessions::below(state), project, Arc::clone(tokens)))
 }

@@ -1,21 +1,20 @@
 //! What the loop learns from this kernel: tools, time, the state of the work, the fate of calls.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{AgentClock, AuditRange, RecoveredOutcome, Recovery, TddStateSource};
-use tgp_audit::{AuditFilter, AuditReader, MAX_TAIL};
+use tgp_audit::{AuditFilter, MAX_TAIL};
 use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Code, Effect, Root, SharedBudget, Target, TddState, ToolCall,
+    CallContext, CallRecord, Cancellation, Effect, Root, SharedBudget, Target, TddState, ToolCall,
     ToolCaller, ToolDefinition, ToolError, background,
 };
 use tgp_router::gates::{StateGate, TddView};
 
 use crate::Kernel;
-use crate::records::{audit_anchor, audit_file};
+use crate::state_directory::StateDirectory;
 
 /// Tools that a session is offered only where it names its tools: an agent of the kernel stores what it runs, and its
 /// transcript has its calls. Functions of other programs are called from forged tools, and a session is undone by others.
@@ -117,25 +116,17 @@ impl TddStateSource for SessionTools {
 /// The audit as the memory of calls whose process was killed.
 #[derive(Clone)]
 pub(crate) struct AuditRecovery {
-    root: PathBuf,
+    state: StateDirectory,
 }
 
 impl AuditRecovery {
-    pub(crate) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
-    }
-
-    fn reader(&self) -> Result<Option<AuditReader>, ToolError> {
-        match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
-            Ok(reader) => Ok(Some(reader)),
-            Err(error) if error.code == Code::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+    pub(crate) fn new(state: &StateDirectory) -> Self {
+        Self { state: state.clone() }
     }
 
     /// The entries that belong to a session.
     pub(super) fn range(&self, session: &str) -> Result<Option<AuditRange>, ToolError> {
-        let Some(reader) = self.reader()? else { return Ok(None) };
+        let Some(reader) = self.state.audit_reader_if_any()? else { return Ok(None) };
         Ok(reader.range(session)?.map(|(first, last)| AuditRange { first, last }))
     }
 }
@@ -150,7 +141,7 @@ impl Recovery for AuditRecovery {
 
 impl AuditRecovery {
     fn read_fate(&self, session: String, call_id: &str) -> Result<RecoveredOutcome, ToolError> {
-        let Some(reader) = self.reader()? else { return Ok(RecoveredOutcome::Unknown) };
+        let Some(reader) = self.state.audit_reader_if_any()? else { return Ok(RecoveredOutcome::Unknown) };
         let filter = AuditFilter { session: Some(session), ..AuditFilter::default() };
         let entries = reader.tail(&filter, MAX_TAIL)?;
         // What a forged tool has called for its part bears the same id one level down.

@@ -222,7 +222,7 @@ impl Kernel {
     /// The sessions of this kernel.
     #[must_use]
     pub fn sessions(&self) -> Sessions {
-        Sessions::below(self.root())
+        Sessions::below(self.state_directory())
     }
 
     /// The names of the models that the provider offers.

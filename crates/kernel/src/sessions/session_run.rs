@@ -32,7 +32,7 @@ impl Kernel {
         let sealed = self.seal(id).await;
         let mut summary = run?;
         sealed?;
-        let (recovery, session) = (AuditRecovery::new(self.root()), id.to_owned());
+        let (recovery, session) = (AuditRecovery::new(self.state_directory()), id.to_owned());
         summary.audit = background::run(move || recovery.range(&session)).await?;
         let _ = events.send(AgentEvent::End { summary: Box::new(summary.clone()) }).await;
         Ok(summary)
@@ -62,7 +62,7 @@ impl<'a> Work<'a> {
     ) -> Self {
         Self {
             tools: SessionTools::new(kernel, chosen.frozen_ms.is_some(), only),
-            recovery: AuditRecovery::new(kernel.root()),
+            recovery: AuditRecovery::new(kernel.state_directory()),
             chosen,
             clock,
             journal,

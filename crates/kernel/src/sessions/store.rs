@@ -12,7 +12,7 @@ use tgp_contract::{Code, ToolError};
 
 use crate::boot::{BootContext, BootError, BootOptions};
 use crate::id_prefix;
-use crate::settings::state_directory;
+use crate::state_directory::StateDirectory;
 use tgp_fs::append_log::{self, AppendLog, at, damaged, private_directory, read_bytes};
 
 const TRANSCRIPT: &str = "transcript.ndjson";
@@ -42,8 +42,8 @@ pub(crate) struct Head {
 /// The sessions of a project. Reading them needs no running kernel.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    /// The agent's root, which has the audit as well.
-    root: PathBuf,
+    /// What has the audit as well.
+    state: StateDirectory,
     directory: PathBuf,
 }
 
@@ -53,15 +53,15 @@ impl Sessions {
     /// # Errors
     /// When the configuration cannot be read, or the project was never initialised.
     pub async fn open(options: &BootOptions) -> Result<Self, BootError> {
-        Ok(Self::below(&BootContext::find(options).await?.root))
+        Ok(Self::below(BootContext::find(options).await?.access.records()))
     }
 
-    pub(crate) fn below(root: &Path) -> Self {
-        Self { root: root.to_owned(), directory: state_directory(root).join("sessions") }
+    pub(crate) fn below(state: &StateDirectory) -> Self {
+        Self { state: state.clone(), directory: state.join("sessions") }
     }
 
-    pub(super) fn root(&self) -> &Path {
-        &self.root
+    pub(super) fn state(&self) -> &StateDirectory {
+        &self.state
     }
 
     pub(super) fn transcript(&self, id: &str) -> PathBuf {

@@ -1,49 +1,52 @@
 //! From the configuration to what outlives the process: the tool repository, the search, the database.
 
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_builtins::PACKAGE_STAGING;
 use tgp_contract::{Code, Database, ToolError};
-use tgp_fs::{first_special_file, real_place, search_variable};
+use tgp_fs::{DATABASE_FILE, explain_permission, first_special_file, real_place, search_variable};
 use tgp_git::{Author, GeneratedFile, GitEnv, Provider, Remote, Strategy, ToolRepoOptions};
 use tgp_net::Secret;
 use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
 use tgp_sql::{DatabaseUrl, SqlOptions};
-use tgp_tool_runtime::{BytecodeCache, STATE_DIRECTORY};
+use tgp_tool_runtime::BytecodeCache;
 
-use super::unconfirmed_database::UnconfirmedDatabase;
+use super::default_database::{DatabasePlace, find_default_database};
+use super::refused_database::RefusedDatabase;
 use crate::boot::Environment;
 use crate::config::{Config, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
-
-/// The embedded database, in the kernel's own state.
-const DATABASE_FILE: &str = "data.sqlite";
-
-/// Where the kernel keeps what is not source.
-pub(crate) fn state_directory(root: &Path) -> PathBuf {
-    root.join(STATE_DIRECTORY)
-}
+use crate::project_access::ProjectAccess;
+use crate::state_directory::StateDirectory;
 
 /// Refuses state that leads out of its directory. The kernel alone makes it, and it makes no link: one comes from a clone or an
 /// archive, and would be written through.
 ///
 /// # Errors
-/// `ESECURITY`.
-pub(crate) fn check_state(root: &Path) -> Result<(), ToolError> {
-    let state = state_directory(root);
+/// `ESECURITY`, and `EPERMISSION` for a directory that cannot be read.
+pub(crate) fn check_state(state: &Path) -> Result<(), ToolError> {
     let refused = |path: &Path, what: &str| {
-        Err(ToolError::new(Code::Security, format!("`{}` {what}", path.display()))
-            .help("look where it comes from; remove it, and the kernel makes its state anew"))
+        Err(ToolError::new(Code::Security, format!("`{}` {what}", path.display())).help(
+            "find out where it comes from, and rename it; the rest of the state holds the audit and stays",
+        ))
     };
-    if std::fs::symlink_metadata(&state).is_ok_and(|found| !found.is_dir()) {
-        return refused(&state, "is not a directory");
+    if std::fs::symlink_metadata(state).is_ok_and(|found| !found.is_dir()) {
+        return refused(state, "is not a directory");
     }
     // Trees of packages have links. They wait there for their place, or were left by a kernel that was killed.
     let packages = state.join(PACKAGE_STAGING);
-    match first_special_file(&state, &|path| path.parent() == Some(packages.as_path())) {
+    match first_special_file(state, &|path| path.parent() == Some(packages.as_path())) {
         Ok(None) => Ok(()),
         Ok(Some(path)) => refused(&path, "is a link, a pipe or a device, which the kernel never makes there"),
-        Err(error) => refused(&state, &format!("cannot be looked through: {error}")),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let message = format!("cannot read the kernel's state in `{}`: {error}", state.display());
+            Err(ToolError::new(Code::Permission, message).help(explain_permission(state)))
+        }
+        Err(error) => {
+            let message = format!("cannot read the kernel's state in `{}`: {error}", state.display());
+            Err(ToolError::new(Code::Internal, message).help("check the file system that it is on"))
+        }
     }
 }
 
@@ -59,19 +62,62 @@ pub fn usable_cache(directory: Option<PathBuf>, project: &Path) -> Option<PathBu
     })
 }
 
-/// The database of the configuration, and its name without a password; a file of the kernel's own when none is named.
+/// The database of `exec_sql`.
+pub(crate) struct OpenedDatabase {
+    pub(crate) database: Arc<dyn Database>,
+    /// Where it is, without a password.
+    pub(crate) name: String,
+    /// What a person should know.
+    pub(crate) notice: Option<String>,
+}
+
+impl OpenedDatabase {
+    /// That of an embedding program.
+    pub(crate) fn of_host(database: &Arc<dyn Database>) -> Self {
+        let name = format!("{} (of the embedding program)", database.dialect());
+        Self { database: Arc::clone(database), name, notice: None }
+    }
+
+    fn refused(database: RefusedDatabase, name: &str) -> Self {
+        Self { database: Arc::new(database), name: name.to_owned(), notice: None }
+    }
+}
+
+/// Where the default database is: in the tool repository, or with the state of a project of another user.
+fn default_place(root: &Path, access: &ProjectAccess) -> Result<DatabasePlace, ToolError> {
+    match access.check_kernel_files() {
+        Ok(()) => find_default_database(root),
+        Err(_) => Ok(DatabasePlace { file: access.state().join(DATABASE_FILE), notice: None }),
+    }
+}
+
+/// The database of the configuration; a file of the kernel's own when none is named.
 pub(crate) async fn database(
     config: &Config,
     project: &Path,
     root: &Path,
-) -> Result<(Arc<dyn Database>, String), ToolError> {
+    access: &ProjectAccess,
+) -> Result<OpenedDatabase, ToolError> {
     if config.ignored.contains(&"db.url") {
-        return Ok((Arc::new(UnconfirmedDatabase), "db.url, which was not confirmed".to_owned()));
+        let refused = RefusedDatabase::unconfirmed();
+        return Ok(OpenedDatabase::refused(refused, "db.url, which was not confirmed"));
     }
     let config = &config.db;
+    let mut notice = None;
     let url = match &config.url {
         Some(text) => DatabaseUrl::parse(text)?.below(project),
-        None => DatabaseUrl::sqlite(state_directory(root).join(DATABASE_FILE)),
+        None => match default_place(root, access) {
+            Ok(place) => {
+                notice = place.notice;
+                DatabaseUrl::sqlite(place.file)
+            }
+            // Everything else works without it, and a person has to look into both.
+            Err(error) if error.code == Code::Config => {
+                let name = format!("not opened: {}", error.message);
+                return Ok(OpenedDatabase::refused(RefusedDatabase::new(error), &name));
+            }
+            Err(error) => return Err(error),
+        },
     };
     // Where it leads now, before any agent works: a link that is made later is not followed.
     let url = match url.sqlite_file() {
@@ -88,7 +134,7 @@ pub(crate) async fn database(
         ..SqlOptions::new(url)
     })
     .await?;
-    Ok((database, name))
+    Ok(OpenedDatabase { database, name, notice })
 }
 
 /// How the tool repository is kept.
@@ -164,8 +210,8 @@ fn surroundings(environment: &Environment, project: &Path) -> GitEnv {
 }
 
 /// The search of the configuration: by the model inside the binary unless it names an endpoint.
-pub(crate) fn searcher(config: &Config, root: &Path) -> Result<Searcher, ToolError> {
-    let state = state_directory(root);
+pub(crate) fn searcher(config: &Config, state: &StateDirectory) -> Result<Searcher, ToolError> {
+    let state = state.path().to_owned();
     match &config.registry.embeddings {
         Some(endpoint) => {
             let embedder: Arc<dyn Embedder> = Arc::new(OpenAiCompatible::new(

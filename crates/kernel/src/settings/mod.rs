@@ -2,18 +2,19 @@
 
 mod commands;
 mod credentials;
+mod default_database;
 mod memory;
 mod package_index;
 mod policy;
+mod refused_database;
 mod runtime;
 mod secret_command;
 mod secret_values;
-mod unconfirmed_database;
 mod upstream;
 
 pub(crate) use commands::{process_options, readable_paths, readable_place};
 pub use memory::usable_cache;
-pub(crate) use memory::{check_state, database, git_options, searcher, state_directory};
+pub(crate) use memory::{OpenedDatabase, check_state, database, git_options, searcher};
 pub(crate) use policy::{policy_settings, tools_in_project};
 pub(crate) use runtime::runtime_options;
 pub(crate) use secret_values::fetch_client;

@@ -12,6 +12,7 @@ use tgp_sql::DatabaseUrl;
 use super::url;
 use crate::config::{Config, FsConfig, JailConfig, SandboxConfig};
 use crate::knowledge::check_build;
+use crate::project_access::ForeignOwner;
 use crate::settings::readable_place;
 use tgp_fs::real_place;
 
@@ -34,6 +35,9 @@ pub struct SensitiveField {
 /// What stands for the variables of the environment that a configuration reads: their values may be in any of its fields, and
 /// most fields are shown, recorded or sent without a question.
 pub(super) const ENVIRONMENT: &str = "process.env";
+
+/// What stands for the other user that the project belongs to.
+pub(super) const OWNER: &str = "owner";
 
 /// The field that names a graph server.
 const GRAPH_URL: &str = "graph.url";
@@ -69,6 +73,12 @@ pub(super) fn of(
             "keeps the tools, their rules and the audit in a directory outside the project",
             withhold_root,
             root_dir(config, project),
+        ),
+        field(
+            OWNER,
+            "lets commands with effects run in a project of another user",
+            |_| {},
+            owner(config, project),
         ),
         field("git", git_allows(config), withhold_git, git(config, project, variables)),
         field(
@@ -178,6 +188,12 @@ impl SensitiveField {
         (self.withhold)(config);
         config.ignored.push(self.name);
     }
+}
+
+/// The owner of the project, where that is another user than that of this process.
+fn owner(config: &Config, project: &Path) -> Option<Value> {
+    let owner = ForeignOwner::find(project, &project.join(&config.root_dir))?;
+    Some(json!({ "uid": owner.uid(), "name": owner.name() }))
 }
 
 fn secrets(config: &Config) -> Option<Value> {

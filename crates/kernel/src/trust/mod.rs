@@ -98,7 +98,8 @@ impl Confirmations {
             Err(error) => (ConfirmedFields::default(), Some(error)),
         };
         let is_known = |field: &&SensitiveField| {
-            known.fields.get(field.name).is_some_and(|hash| *hash == store::field_hash(project, field))
+            may_be_stored(field)
+                && known.fields.get(field.name).is_some_and(|hash| *hash == store::field_hash(project, field))
         };
         (fields.iter().filter(|field| !is_known(field)).cloned().collect(), error)
     }
@@ -152,9 +153,12 @@ pub(crate) async fn admit(found: &mut Found, options: &BootOptions) -> Result<Op
         Trust::Nothing => (fields.clone(), None),
         Trust::Confirmed(known) => {
             let (mut unconfirmed, mut error) = known.unconfirmed(&found.project, &fields);
+            // A person at a terminal is not asked by each command in a project of another user.
+            let is_own = unconfirmed.iter().all(|field| field.name != fields::OWNER);
             if let (false, None, Some(prompt), Some(store)) =
                 (unconfirmed.is_empty(), &error, &known.prompt, &known.store)
                 && found.failed.is_none()
+                && is_own
                 && prompt.confirm(&unconfirmed).await
             {
                 error = store.confirm_fields(&found.project, &fields).err();
@@ -200,6 +204,8 @@ pub(crate) async fn admit(found: &mut Found, options: &BootOptions) -> Result<Op
             .help("run `tgp trust`, or make it a directory of the project")
             .into());
     }
+    // What that means is reported with the access to the project.
+    refused.retain(|field| field.name != fields::OWNER);
     let warning = (!refused.is_empty() || why.is_some()).then(|| warning(&refused, why.as_ref()));
     Ok(match (warning, trust) {
         (Some(warning), Trust::Confirmed(Confirmations { prompt: Some(prompt), .. })) => {
@@ -217,6 +223,16 @@ fn holds_settings(place: &Path, environment: &Environment) -> bool {
     is_inside || user_state::is_below(&file, place)
 }
 
+/// Whether a person has agreed to work in a project of another user. A project of this user needs no such agreement.
+pub(crate) fn is_owner_confirmed(config: &Config) -> bool {
+    !config.ignored.contains(&fields::OWNER)
+}
+
+/// Whether the record of this user can confirm a field. Root works in the project of another user only by `TGP_TRUST`.
+fn may_be_stored(field: &SensitiveField) -> bool {
+    field.name != fields::OWNER || !nix::unistd::geteuid().is_root()
+}
+
 /// The field that says where the tool repository is.
 const ROOT: &str = "rootDir";
 
@@ -228,9 +244,13 @@ fn warning(refused: &[SensitiveField], why: Option<&ToolError>) -> String {
     );
     match why {
         None => ignored,
-        Some(error) if names.is_empty() => error.message.clone(),
-        Some(error) => format!("{ignored} ({})", error.message),
+        Some(error) if names.is_empty() => with_help(error),
+        Some(error) => format!("{ignored} ({})", with_help(error)),
     }
+}
+
+fn with_help(error: &ToolError) -> String {
+    error.help_of().map_or_else(|| error.message.clone(), |help| format!("{}; {help}", error.message))
 }
 
 fn home(options: &BootOptions) -> Option<PathBuf> {

@@ -115,6 +115,12 @@ impl TrustStore {
     /// # Errors
     /// When the store is inside the project or cannot be written.
     pub fn confirm_fields(&self, project: &Path, fields: &[SensitiveField]) -> Result<(), ToolError> {
+        if let Some(field) = fields.iter().find(|field| !super::may_be_stored(field)) {
+            let message =
+                format!("root cannot confirm `{}`: the project belongs to another user", field.name);
+            return Err(ToolError::new(Code::Config, message)
+                .help("run the command as that user; in a container, set TGP_TRUST to what `tgp trust --print` shows"));
+        }
         let mut record = self.fields(project)?;
         record.fields.retain(|name, _| name.starts_with(FILE));
         record.fields.extend(fields.iter().map(|field| (field.name.to_owned(), field_hash(project, field))));

@@ -256,7 +256,7 @@ pub async fn tools_with_remote(
     let fetch = Arc::new(FetchClient::new(AllowList::default(), FetchLimits::default()));
     let cache = Arc::new(BytecodeCache::new(None, std::path::Path::new(WORKER)));
     let forge = Arc::new(ToolRuntime::new(sandbox, cache, options));
-    let database = DatabaseUrl::sqlite(root.join(".state/data.sqlite"));
+    let database = DatabaseUrl::sqlite(root.join("data.sqlite"));
     let database = tgp_sql::connect(SqlOptions::new(database)).await.unwrap();
     let writable = ["tmp".to_owned()];
     let directories = ToolDirectories { writable: &writable, ..ToolDirectories::default() };
@@ -271,6 +271,7 @@ pub async fn tools_with_remote(
             ..ToolRepoOptions::new(&root, author, derived)
         },
         &root.join(".state"),
+        None,
     )
     .await
     .unwrap();

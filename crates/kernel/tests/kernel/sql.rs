@@ -279,7 +279,8 @@ async fn a_read_only_database_refuses_writes() {
     let seen = kernel.call("exec_sql", json!({ "sql": "SELECT count(*) AS n FROM t" })).await;
     assert_eq!(data(&seen)["rows"], json!([{ "n": 0 }]));
     let ignored = std::fs::read_to_string(project.file(".tgp/.gitignore")).unwrap();
-    assert!(ignored.contains("/.state/") && project.file(".tgp/.state/data.sqlite").exists());
+    assert!(ignored.contains("/.state/") && ignored.contains("/data.sqlite\n/data.sqlite-*\n"), "{ignored}");
+    assert!(project.file(".tgp/data.sqlite").exists());
     kernel.shutdown().await;
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tgp_contract::{Change, CommitVote, Entry, FileSystem, FsError, RelativePath, Root, chronicled};
+use tgp_fs::is_kernel_private;
 
 use super::{check_chronicle, is_protected};
 
@@ -24,13 +25,21 @@ pub struct ProtectedFs {
     kept: Vec<RelativePath>,
     /// The project whose packages are not written.
     project: Option<RelativePath>,
+    /// Whether the files are a tool repository, where some names are private to the kernel.
+    is_tool_root: bool,
 }
 
 impl ProtectedFs {
     /// `kept` are files and directories that are out of reach in addition to the hidden names.
     #[must_use]
     pub fn new(inner: Arc<dyn FileSystem>, kept: Vec<RelativePath>) -> Self {
-        Self { inner, kept, project: None }
+        Self { inner, kept, project: None, is_tool_root: false }
+    }
+
+    /// The files of a tool repository, without those that are private to the kernel.
+    #[must_use]
+    pub fn of_tools(inner: Arc<dyn FileSystem>) -> Self {
+        Self { is_tool_root: true, ..Self::new(inner, Vec::new()) }
     }
 
     /// The same without a way to write the packages of the project.
@@ -41,6 +50,7 @@ impl ProtectedFs {
 
     fn is_out_of_reach(&self, path: &RelativePath) -> bool {
         is_hidden_name(path)
+            || (self.is_tool_root && path.parts().next().is_some_and(is_kernel_private))
             || is_protected(Root::Project, path)
             || chronicled(path).is_some_and(|file| is_protected(Root::Project, &file))
             || self.kept.iter().any(|kept| is_at_or_below(path, kept))

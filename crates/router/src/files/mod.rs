@@ -156,7 +156,7 @@ impl Workspace {
             directories.iter().map(|(_, directory)| below(directory)).collect::<Result<_, _>>()?;
         Ok(Self {
             reach: within_reach(Arc::clone(&base), place.clone()),
-            tools: Arc::new(ProtectedFs::new(Arc::new(open(tool_root)?), Vec::new())),
+            tools: Arc::new(ProtectedFs::of_tools(Arc::new(open(tool_root)?))),
             host: Arc::new(ProtectedFs::new(disk, kept).with_packages_of(place.clone())),
             project: place,
             opened: OpenedDirectories {
@@ -181,7 +181,7 @@ impl Workspace {
     #[must_use]
     pub fn with_tools(self, kept: Option<Arc<dyn FileSystem>>) -> Self {
         match kept {
-            Some(kept) => Self { tools: Arc::new(ProtectedFs::new(kept, Vec::new())), ..self },
+            Some(kept) => Self { tools: Arc::new(ProtectedFs::of_tools(kept)), ..self },
             None => self,
         }
     }

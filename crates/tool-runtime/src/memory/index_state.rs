@@ -121,7 +121,7 @@ impl ToolLibrary {
                 known.head = head;
             }
         }
-        if care == MetaSync::Mend && !known.mended {
+        if care == MetaSync::Mend && !known.mended && !self.is_read_only() {
             warnings = self.catalogue.mend(files, &known.all())?;
             known.mended = true;
         }

@@ -66,6 +66,8 @@ enum ToolStore {
     Repository(ToolRepo),
     /// Why the repository cannot be used: tools can be found and run without it, but not written.
     Unusable(ToolError),
+    /// A repository whose files this process must not change, and why.
+    ReadOnly(ToolRepo, ToolError),
     Host(Arc<HostStore>),
 }
 
@@ -98,7 +100,7 @@ impl std::fmt::Debug for ToolLibrary {
 
 impl ToolLibrary {
     /// Opens the repository, and brings it up to date with its remote. `git` gets this library's own way to make
-    /// `meta.json`. Also answers what a person should know.
+    /// `meta.json`. Also answers what a person should know. With a reason in `read_only` the repository is only read.
     ///
     /// # Errors
     /// `EGIT` when there is no repository and none can be had.
@@ -108,6 +110,7 @@ impl ToolLibrary {
         on_duplicate: DuplicatePolicy,
         git: impl FnOnce(Arc<dyn tgp_git::GeneratedFile>) -> ToolRepoOptions,
         state: &Path,
+        read_only: Option<ToolError>,
     ) -> Result<(Self, StartupNotices), ToolError> {
         let catalogue = Arc::new(ToolDescriber::new(forge, state, Handle::current())?);
         let options = git(Arc::clone(&catalogue) as _);
@@ -116,13 +119,18 @@ impl ToolLibrary {
         let has_tools = options.root.join(TOOLS_DIRECTORY).is_dir();
         let mut opening = StartupNotices::default();
         let mut remote = None;
-        let store = match hydrated(options, &mut opening).await {
-            Ok(git) => {
+        let opened = match read_only {
+            Some(why) => ToolRepo::open_to_read(options).map(|git| ToolStore::ReadOnly(git, why)),
+            None => hydrated(options, &mut opening).await.map(ToolStore::Repository),
+        };
+        let store = match opened {
+            Ok(ToolStore::Repository(git)) => {
                 if has_remote {
                     remote = git.status().await?.remote.map(RemoteName::new);
                 }
                 ToolStore::Repository(git)
             }
+            Ok(other) => other,
             Err(error)
                 if has_tools && matches!(error.code, Code::Git | Code::Permission | Code::Capability) =>
             {
@@ -162,10 +170,23 @@ impl ToolLibrary {
 
     pub(super) fn git(&self) -> Result<&ToolRepo, ToolError> {
         match &self.store {
-            ToolStore::Repository(git) => Ok(git),
+            ToolStore::Repository(git) | ToolStore::ReadOnly(git, _) => Ok(git),
             ToolStore::Unusable(error) => Err(error.clone()),
             ToolStore::Host(_) => Err(no_git()),
         }
+    }
+
+    /// Why no file of the tool root is written.
+    pub(super) fn refusal(&self) -> Option<&ToolError> {
+        match &self.store {
+            ToolStore::Unusable(error) | ToolStore::ReadOnly(_, error) => Some(error),
+            ToolStore::Repository(_) | ToolStore::Host(_) => None,
+        }
+    }
+
+    /// Whether not even `meta.json` is brought up to date.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self.store, ToolStore::ReadOnly(..))
     }
 
     /// Where every change is sent, when there is such a place.
@@ -241,7 +262,7 @@ impl ToolLibrary {
         content: &str,
         terms: &WriteOptions<'_>,
     ) -> Result<(), ToolError> {
-        if let ToolStore::Unusable(error) = &self.store {
+        if let Some(error) = self.refusal() {
             return Err(error.clone());
         }
         self.admit(files, path, content, terms, MetaSync::Leave).await.map(|_| ())
@@ -353,7 +374,7 @@ impl ToolLibrary {
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
         let edited = match &self.store {
             ToolStore::Repository(git) => git.edit(path, edit).await.map(FileEdit::from),
-            ToolStore::Unusable(error) => Err(error.clone()),
+            ToolStore::Unusable(error) | ToolStore::ReadOnly(_, error) => Err(error.clone()),
             ToolStore::Host(store) => store.edit(path, edit).await,
         };
         let edited = match edited {
@@ -389,6 +410,9 @@ impl ToolLibrary {
     }
 
     pub async fn sync(&self, visible: &Visibility) -> Result<SyncResult, ToolError> {
+        if let Some(error) = self.refusal() {
+            return Err(error.clone());
+        }
         let mut synced = self.git()?.sync().await?;
         let is_shown = |path: &RelativePath| visible.shows(Root::Tools, path);
         synced.committed.retain(is_shown);

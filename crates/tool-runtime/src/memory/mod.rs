@@ -22,6 +22,3 @@ pub const META_FILE: &str = "meta.json";
 
 /// Where tools are, below the tool root.
 pub const TOOLS_DIRECTORY: &str = "tools";
-
-/// Where a tool root keeps what is not source; git ignores it and no call sees it.
-pub const STATE_DIRECTORY: &str = ".state";

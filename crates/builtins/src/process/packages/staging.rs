@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tgp_contract::{Code, ToolError};
-use tgp_fs::{LockKind, LockWait, take_lock};
+use tgp_fs::{LockKind, LockWait, STATE_DIRECTORY, take_lock};
 use tgp_jail::remove_tree;
 
 /// Where trees of packages wait for their place, in the kernel's state.
@@ -36,7 +36,7 @@ pub(super) struct Staging {
 
 /// Where the trees of a project wait, on the project's file system and beside the kernel's state, where no call can reach them.
 pub(super) fn trees(tool_root: &Path) -> PathBuf {
-    tool_root.join(".state").join(PACKAGE_STAGING)
+    tool_root.join(STATE_DIRECTORY).join(PACKAGE_STAGING)
 }
 
 /// Takes the lock of a directory of staging directories; it is free again when the file is dropped.

@@ -119,6 +119,10 @@ fn project_rows(kernel: &Kernel) -> Vec<Row> {
         Row { name: "tools", health: Health::Good, text: kernel.root().display().to_string() },
         limits_row(&kernel.config().sandbox),
     ];
+    if !kernel.state_path().starts_with(kernel.root()) {
+        let text = format!("this user cannot write it in the project: {}", kernel.state_path().display());
+        rows.push(Row { name: "state", health: Health::Weak, text });
+    }
     rows.extend(read_directories_row(kernel));
     rows
 }

@@ -20,8 +20,8 @@ use crate::sessions::Sessions;
 const FOLDER: &str = "undo";
 
 /// The folder for the files of a project. Work trees share their sessions, and each has files of its own.
-pub(super) fn folder_of(root: &Path, project: &Path) -> String {
-    if root.starts_with(project) {
+pub(super) fn folder_of(state: &Path, project: &Path) -> String {
+    if state.starts_with(project) {
         return FOLDER.to_owned();
     }
     let name = canonical::sha256_hex(project.as_os_str().as_encoded_bytes());
@@ -132,7 +132,7 @@ pub(crate) struct SessionImages {
 
 impl SessionImages {
     pub(crate) fn new(sessions: Sessions, project: &Path, tokens: Arc<TokenAuthority>) -> Self {
-        let folder = folder_of(sessions.root(), project);
+        let folder = folder_of(sessions.state().path(), project);
         Self { sessions, tokens, counts: Mutex::default(), batches: AtomicU64::new(1), folder }
     }
 
@@ -278,7 +278,7 @@ pub(super) struct ImageLog {
 impl ImageLog {
     /// `project` is the one whose files are undone.
     pub(super) fn of(sessions: &Sessions, session: &str, project: &Path) -> Self {
-        Self { folder: sessions.folder(session).join(folder_of(sessions.root(), project)) }
+        Self { folder: sessions.folder(session).join(folder_of(sessions.state().path(), project)) }
     }
 
     /// Its lines, as far as they are whole; none where the session has changed nothing.

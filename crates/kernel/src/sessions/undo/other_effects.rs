@@ -1,15 +1,14 @@
 //! What a session did that no file brings back: rows, commits, requests. Known from the audit.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tgp_audit::{AuditFilter, AuditReader, MAX_TAIL};
-use tgp_contract::{Code, ToolError};
+use tgp_audit::{AuditFilter, MAX_TAIL};
+use tgp_contract::ToolError;
 
-use crate::records::{audit_anchor, audit_file};
+use crate::state_directory::StateDirectory;
 
 /// Calls of a session whose effects are not undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,12 +20,8 @@ pub struct OtherEffect {
 }
 
 /// The effects of a session's calls that are not on files of the project.
-pub(super) fn other_effects(root: &Path, session: &str) -> Result<Vec<OtherEffect>, ToolError> {
-    let reader = match AuditReader::open(audit_file(root), audit_anchor(root)) {
-        Ok(reader) => reader,
-        Err(error) if error.code == Code::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+pub(super) fn other_effects(state: &StateDirectory, session: &str) -> Result<Vec<OtherEffect>, ToolError> {
+    let Some(reader) = state.audit_reader_if_any()? else { return Ok(Vec::new()) };
     let filter = AuditFilter { session: Some(session.to_owned()), ..AuditFilter::default() };
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in reader.tail(&filter, MAX_TAIL)? {

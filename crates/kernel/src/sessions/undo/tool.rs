@@ -1,7 +1,7 @@
 //! `undo_session`: files that the calls of a session have changed, put back as they were.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -33,11 +33,10 @@ const MAX_SHOWN_BYTES: usize = 1 << 20;
 /// # Errors
 /// Never in practice: its name is a constant.
 pub(crate) fn undo_tool(sessions: Sessions) -> Result<Arc<dyn DynTool>, ToolError> {
-    typed(UndoSession { root: sessions.root().to_owned(), sessions })
+    typed(UndoSession { sessions })
 }
 
 struct UndoSession {
-    root: PathBuf,
     sessions: Sessions,
 }
 
@@ -145,7 +144,7 @@ impl Tool for UndoSession {
         let (files, visible) = (invocation.workspace.project_files(), invocation.visibility().await);
         let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
         let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
-        let (sessions, root) = (self.sessions.clone(), self.root.clone());
+        let (sessions, state) = (self.sessions.clone(), self.sessions.state().clone());
         let found = {
             let files = files.clone();
             let place = workspace.project_place().to_owned();
@@ -167,7 +166,7 @@ impl Tool for UndoSession {
                 changes: prepared.iter().map(|file| file.shown(dry_run)).collect(),
                 unkept: undo.unkept(),
                 truncated: undo.plan.is_cut,
-                not_undone: other_effects(&root, &undo.session)?,
+                not_undone: other_effects(&state, &undo.session)?,
                 dry_run,
             };
             let effects = prepared.iter().map(PreparedFile::effect).collect();
