@@ -19,6 +19,9 @@ use crate::user_state;
 /// The state of projects that this user does not own or cannot write, below the user's state directory.
 const PROJECTS: &str = "projects";
 
+/// The tool that keeps packages in the state of the project until they are judged.
+const STAGES_PACKAGES: &str = "package_install";
+
 /// The user that a project belongs to, where that is not the user of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignOwner {
@@ -187,9 +190,14 @@ impl ProjectAccess {
         }
     }
 
-    /// The gate that refuses calls with effects, where they are.
+    /// The gate that refuses calls in a project of another user: all with effects, or those that put the kernel's files there.
     pub(crate) fn gate(&self) -> Option<Arc<dyn Gate>> {
-        self.check_effects().err().map(|error| Arc::new(OwnerGate(error)) as _)
+        let AccessKind::Foreign { owner, is_confirmed } = &self.kind else { return None };
+        Some(Arc::new(if *is_confirmed {
+            OwnerGate { error: owner.kernel_files(), only: Some(STAGES_PACKAGES) }
+        } else {
+            OwnerGate { error: owner.unconfirmed(), only: None }
+        }))
     }
 
     /// What a person should know of a project of another user.
@@ -258,8 +266,11 @@ fn check_own(home: &Path) -> Result<(), ToolError> {
     }
 }
 
-/// Refuses calls with effects.
-struct OwnerGate(ToolError);
+/// Refuses calls with effects; with a name in `only`, those of one tool.
+struct OwnerGate {
+    error: ToolError,
+    only: Option<&'static str>,
+}
 
 #[async_trait]
 impl Gate for OwnerGate {
@@ -273,11 +284,12 @@ impl Gate for OwnerGate {
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
         let rule = "builtin/owner".to_owned();
+        let is_meant = self.only.is_none_or(|only| request.definition.name.as_str() == only);
         match request.definition.effect {
-            Effect::Read => Verdict::Allow { rule },
-            Effect::Write | Effect::Execute | Effect::Network => {
-                Verdict::Deny { rule, error: self.0.clone() }
+            Effect::Write | Effect::Execute | Effect::Network if is_meant => {
+                Verdict::Deny { rule, error: self.error.clone() }
             }
+            _ => Verdict::Allow { rule },
         }
     }
 }

@@ -123,12 +123,12 @@ const READING: [&[&str]; 12] = [
     &["check", "tools/double.ts"],
     &["policy", "check"],
     &["state", "show"],
-    &["sessions"],
+    &["sessions", "list"],
     &["call", "fs_read", r#"{"path": "src/a.ts"}"#],
 ];
 
 const WRITING: [&[&str]; 11] = [
-    &["write", "tools/b.ts", "export default () => 1;"],
+    &["write", "tools/b.ts", "--content", "export default () => 1;"],
     &RUN,
     &["sql", "INSERT INTO t VALUES (1)"],
     &["sync"],
@@ -192,7 +192,7 @@ fn root_works_in_another_owners_project_with_its_hash_and_leaves_the_kernels_fil
     let write = r#"{"path": "README.md", "content": "hello"}"#;
     trusted(&["call", "fs_write", write, "--yes"]).expect_code(0);
     assert_eq!(project.read("README.md"), "hello");
-    let refused = trusted(&["write", "tools/b.ts", "export default () => 1;"]);
+    let refused = trusted(&["write", "tools/b.ts", "--content", "export default () => 1;"]);
     assert!(refused.stderr.contains("EPERMISSION"), "{refused:?}");
     assert!(trusted(&["audit", "tail"]).expect_code(0).stdout.contains("exec_tool"));
     assert_unchanged(&kernel, &before, "commands with TGP_TRUST");
@@ -243,7 +243,7 @@ fn bug_a_read_only_project_could_not_even_be_listed() {
         let ran = run_as_other(&project, command);
         assert!(ran.code == Some(0) || command[0] == "doctor", "{command:?}: {ran:?}");
     }
-    let refused = run_as_other(&project, &["write", "tools/b.ts", "export default () => 1;"]);
+    let refused = run_as_other(&project, &["write", "tools/b.ts", "--content", "export default () => 1;"]);
     let place = project.file(".tgp/.state");
     assert!(refused.stderr.contains("EPERMISSION"), "{refused:?}");
     assert!(refused.stderr.contains(place.to_str().unwrap()), "{refused:?}");

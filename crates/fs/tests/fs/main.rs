@@ -6,6 +6,7 @@ mod crash;
 mod equivalence;
 mod ignore;
 mod jail;
+mod kernel_directory;
 mod limits;
 mod listing;
 mod memory;

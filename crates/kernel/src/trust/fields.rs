@@ -76,7 +76,7 @@ pub(super) fn of(
         ),
         field(
             OWNER,
-            "lets commands with effects run in a project of another user",
+            "lets commands with effects run in a project of another user, by its configuration and its rules",
             |_| {},
             owner(config, project),
         ),

@@ -210,6 +210,22 @@ async fn bug_unresolved_imports_told_which_hidden_files_exist() {
     assert!(!answers[0].to_string().contains("plan-a"), "{answers:?}");
 }
 
+/// The files of the default database are beside the state, and a clone can have links of their names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_in_the_place_of_the_default_database_is_not_followed() {
+    for name in ["data.sqlite", "data.sqlite-wal", "data.sqlite-shm", "data.sqlite-journal"] {
+        let outside = tempfile::tempdir().unwrap();
+        let target = outside.path().join("precious");
+        std::fs::write(&target, "kept").unwrap();
+        let project = Project::new();
+        symlink(&target, project.file(&format!(".tgp/{name}"))).unwrap();
+        let refused = boot(&project, &json!({}), Trust::Everything).await.unwrap_err();
+        assert_eq!(refused.code.as_str(), "ESECURITY", "{name}: {refused}");
+        assert!(refused.to_string().contains(name), "{refused}");
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept", "{name}");
+    }
+}
+
 /// What is in `.tgp/.state` of a clone was written through: settings over any file of the user, rows into any database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_link_in_the_state_of_a_cloned_project_was_followed() {
