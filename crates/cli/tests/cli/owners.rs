@@ -127,13 +127,12 @@ const READING: [&[&str]; 12] = [
     &["call", "fs_read", r#"{"path": "src/a.ts"}"#],
 ];
 
-const WRITING: [&[&str]; 11] = [
+const WRITING: [&[&str]; 10] = [
     &["write", "tools/b.ts", "--content", "export default () => 1;"],
     &RUN,
     &["sql", "INSERT INTO t VALUES (1)"],
     &["sync"],
     &["init"],
-    &["token", "mint", "--tools", "fs_read"],
     &["state", "set", "halted"],
     &["call", "fs_write", r#"{"path": "src/b.ts", "content": "1"}"#, "--yes"],
     &["call", "shell_exec", r#"{"command": "touch x"}"#, "--yes"],
