@@ -157,7 +157,7 @@ impl Directory {
     /// The names in this directory that a path can hold, in no order.
     pub(crate) fn children(&self) -> Result<Vec<String>, Failure> {
         let entries = self.0.entries(MAX_ENTRIES)?;
-        Ok(entries.iter().filter_map(|entry| entry.path.name()).map(str::to_owned).collect())
+        Ok(entries.entries.iter().filter_map(|entry| entry.path.name()).map(str::to_owned).collect())
     }
 }
 
@@ -170,7 +170,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn descend(&mut self, directory: &Directory) -> Result<(), Failure> {
-        for entry in directory.0.entries(MAX_ENTRIES)? {
+        for entry in directory.0.entries(MAX_ENTRIES)?.entries {
             self.seen += 1;
             if self.seen > MAX_ENTRIES {
                 return Err(too_many());

@@ -45,6 +45,14 @@ impl AsFd for Directory {
     }
 }
 
+/// What is in a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DirectoryEntries {
+    pub entries: Vec<Entry>,
+    /// Names that no [`RelativePath`] can hold: those that are not UTF-8, or have a backslash or a control character.
+    pub unnamed: u64,
+}
+
 impl Directory {
     /// Opens a root. The program names it, so links on the way to it are fine.
     ///
@@ -215,34 +223,37 @@ impl Directory {
         Ok(now.is_some_and(|stat| (stat.st_dev, stat.st_ino) == (open.st_dev, open.st_ino)))
     }
 
-    /// What is in this directory, in no order. Names that no [`RelativePath`] can hold are left out, and so is what has gone
-    /// since its name was read.
+    /// What is in this directory, in no order. Names that no [`RelativePath`] can hold are counted; what has gone since its
+    /// name was read is left out.
     ///
     /// # Errors
     /// What the system says, and `Io` when there are more than `most`.
-    pub fn entries(&self, most: usize) -> Result<Vec<Entry>, FsError> {
+    pub fn entries(&self, most: usize) -> Result<DirectoryEntries, FsError> {
         let mut stream = Dir::openat(&self.handle, ".", DIRECTORY, Mode::empty())
             .map_err(|errno| handle::io(&self.path, errno))?;
-        let mut entries = Vec::new();
+        let mut found = DirectoryEntries::default();
         for row in stream.iter() {
             let row = row.map_err(|errno| handle::io(&self.path, errno))?;
-            let Ok(name) = row.file_name().to_str() else { continue };
-            if matches!(name, "." | "..") {
+            if matches!(row.file_name().to_bytes(), b"." | b"..") {
                 continue;
             }
-            let Ok(path) = self.path.join(name) else { continue };
-            if path.name() != Some(name) || path.parent() != self.path {
+            let named = row.file_name().to_str().ok().and_then(|name| {
+                let path = self.path.join(name).ok()?;
+                (path.name() == Some(name) && path.parent() == self.path).then_some((name, path))
+            });
+            let Some((name, path)) = named else {
+                found.unnamed += 1;
                 continue;
-            }
+            };
             let Ok(Some(stat)) = handle::stat(&self.handle, name, &path) else { continue };
-            entries.push(handle::entry(&path, &stat));
-            if entries.len() > most {
+            found.entries.push(handle::entry(&path, &stat));
+            if found.entries.len() > most {
                 let message = format!("more than {most} entries in one directory");
                 let source = std::io::Error::new(std::io::ErrorKind::QuotaExceeded, message);
                 return Err(FsError::Io { path: self.path.clone(), source });
             }
         }
-        Ok(entries)
+        Ok(found)
     }
 
     fn stat_of(&self, file: &File, path: &RelativePath) -> Result<FileStat, FsError> {

@@ -193,6 +193,15 @@ pub fn ignored(
     ignored
 }
 
+/// The file of the project as the last commit has it, of at most `most` bytes. None where there is no repository, no commit,
+/// or no such plain file in it.
+#[must_use]
+pub fn committed_file(project: &Path, path: &RelativePath, most: u64) -> Option<Vec<u8>> {
+    let place = GitPlace::of(project)?;
+    let prefix = place.seen_from(&place.top)?;
+    HeadTree::open(&place.top)?.read(&join(&prefix, path.as_str()), most)
+}
+
 /// Which of `paths` are ignored by the rules from outside and by those that `read` finds. None where there are more rules
 /// than [`MAX_ALL_RULE_BYTES`].
 fn ignored_by(

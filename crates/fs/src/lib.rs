@@ -33,10 +33,12 @@ mod stamp;
 mod tree;
 
 pub use append_log::AppendLog;
-pub use directory::{Directory, Replace};
+pub use directory::{Directory, DirectoryEntries, Replace};
 pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
 pub use git_directory::{GitProbe, git_directories, git_work_tree, main_work_tree};
-pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
+pub use ignore::{
+    IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, committed_file, ignored, outside_rules,
+};
 pub use kernel_directory::{
     DATABASE_ENDINGS, DATABASE_FILE, KERNEL_DIRECTORY, STATE_DIRECTORY, is_default_database,
     is_in_kernel_directory, is_kernel_private,

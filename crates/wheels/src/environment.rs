@@ -80,7 +80,7 @@ impl Environment {
         let site_packages =
             self.root.descend(&RelativePath::new(self.layout.site_packages()).map_err(FsError::from)?)?;
         let (mut bytes, mut rows) = (0, 0);
-        for entry in site_packages.entries(MAX_ENTRIES)? {
+        for entry in site_packages.entries(MAX_ENTRIES)?.entries {
             if stop() {
                 return Err(EnvironmentError::Stopped);
             }
@@ -140,7 +140,7 @@ fn python(root: &Directory) -> Result<(u64, u64), EnvironmentError> {
     let refused = |why: &str| EnvironmentError::NotAnEnvironment(why.to_owned());
     let library = root.step("lib")?.ok_or_else(|| refused("it has no `lib`"))?;
     let mut found = None;
-    for entry in library.entries(MAX_ENTRIES)? {
+    for entry in library.entries(MAX_ENTRIES)?.entries {
         let name = entry.path.name().unwrap_or_default();
         let Some(version) = name.strip_prefix("python").and_then(minor_version) else { continue };
         if entry.kind != EntryKind::Directory || name != format!("python{}.{}", version.0, version.1) {

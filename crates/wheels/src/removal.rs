@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tgp_contract::{EntryKind, FsError, RelativePath};
-use tgp_fs::Directory;
+use tgp_fs::{Directory, DirectoryEntries};
 
 use crate::archive::MAX_ENTRY_BYTES;
 use crate::environment::open;
@@ -152,7 +152,7 @@ fn compiled(
 fn names(environment: &Environment, place: &str) -> Result<Vec<String>, EnvironmentError> {
     let place = RelativePath::new(place).map_err(FsError::from)?;
     let Some(directory) = directory(&environment.root, &place)? else { return Ok(Vec::new()) };
-    let entries = directory.entries(MAX_ENTRIES * 4)?;
+    let entries = directory.entries(MAX_ENTRIES * 4)?.entries;
     let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
     Ok(files.filter_map(|entry| entry.path.name().map(str::to_owned)).collect())
 }
@@ -170,7 +170,7 @@ fn whole(
     }
     let at = RelativePath::new(place).map_err(FsError::from)?;
     let Some(directory) = directory(&environment.root, &at)? else { return Ok(()) };
-    for entry in directory.entries(MAX_ENTRIES)? {
+    for entry in directory.entries(MAX_ENTRIES)?.entries {
         let path = format!("{place}/{}", entry.path.name().unwrap_or_default());
         if entry.kind == EntryKind::Directory {
             whole(environment, &path, removal, depth + 1)?;
@@ -212,9 +212,9 @@ pub(crate) fn add_emptied(
         }
         let at = RelativePath::new(&place).map_err(FsError::from)?;
         let Some(directory) = directory(&environment.root, &at)? else { continue };
-        let entries = directory.entries(MAX_ENTRIES * 4)?;
+        let DirectoryEntries { entries, unnamed } = directory.entries(MAX_ENTRIES * 4)?;
         let is_gone = |name: Option<&str>| name.is_some_and(|name| removal.frees(&format!("{place}/{name}")));
-        if entries.iter().all(|entry| is_gone(entry.path.name())) {
+        if unnamed == 0 && entries.iter().all(|entry| is_gone(entry.path.name())) {
             removal.directories.insert(place);
         }
     }

@@ -307,13 +307,13 @@ impl Manifests for Project<'_> {
 
     fn names(&self, folder: &str) -> Vec<String> {
         let children = RelativePath::new(folder).ok().and_then(|folder| self.0.children(&folder).ok());
-        let entries = children.unwrap_or_default();
+        let entries = children.unwrap_or_default().entries;
         entries.iter().filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
     }
 
     fn folders(&self, folder: &str) -> Vec<String> {
         let children = RelativePath::new(folder).ok().and_then(|folder| self.0.children(&folder).ok());
-        let entries = children.unwrap_or_default().into_iter();
+        let entries = children.unwrap_or_default().entries.into_iter();
         let folders = entries.filter(|entry| entry.kind == EntryKind::Directory);
         folders.filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
     }

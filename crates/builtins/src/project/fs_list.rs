@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Access, Effect, Entry, EntryKind, ExecutionPath, RelativePath, Target, ToolError};
 
-use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page, is_none_left_out};
 use super::{BlockingPool, project_file};
 use tgp_router::files::{Flow, IgnorePolicy, Walk};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
@@ -55,8 +55,11 @@ pub struct FileList {
     pub path: RelativePath,
     /// Entries in all.
     pub total: usize,
-    /// False when not everything could be read in time.
+    /// False when not everything could be read in time, or names were left out.
     pub complete: bool,
+    /// Names that are not UTF-8, which are left out.
+    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    pub unnamed: u64,
     /// True when there is more than this page has.
     pub truncated: bool,
     /// The offset of the next page.
@@ -103,11 +106,11 @@ impl Tool for FsList {
             let ignored = if args.ignored { IgnorePolicy::Shown } else { IgnorePolicy::Skipped };
             let walk = Walk { files: &files, ignored, depth: args.depth, is_due: &|| stop.is_due() };
             let mut entries = Vec::new();
-            let complete = walk.each(&path, &mut |entry: &Entry| {
+            let walked = walk.each(&path, &mut |entry: &Entry| {
                 entries.push(entry.clone());
                 Flow::On
             })?;
-            let complete = complete.is_whole();
+            let (complete, unnamed) = (walked.is_whole(), walked.unnamed);
             entries.sort();
             let total = entries.len();
             let rows = entries.into_iter().map(|Entry { path, kind, size, .. }| {
@@ -116,7 +119,7 @@ impl Tool for FsList {
             });
             let Page { rows, next } = Page::of(rows, args.offset, args.limit);
             let truncated = next.is_some() || !complete;
-            Ok(FileList { path, total, complete, truncated, next_offset: next, entries: rows })
+            Ok(FileList { path, total, complete, unnamed, truncated, next_offset: next, entries: rows })
         };
         Ok(self.0.search(PATIENCE, list).await?.into())
     }

@@ -9,6 +9,12 @@ pub(super) const MAX_LIMIT: usize = 5_000;
 /// What a row costs in addition to its texts: names of fields, numbers and marks.
 const ROW_BYTES: usize = 64;
 
+/// Whether a list has nothing to say about names that it leaves out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_none_left_out(unnamed: &u64) -> bool {
+    *unnamed == 0
+}
+
 /// Rows that fit, and where the next page begins.
 pub(super) struct Page<T> {
     pub(super) rows: Vec<T>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tgp_contract::{Access, Effect, Entry, EntryKind, ExecutionPath, RelativePath, Target, ToolError};
 
 use super::glob::{Glob, MAX_GLOB_CHARACTERS};
-use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page, is_none_left_out};
 use super::{BlockingPool, project_file};
 use tgp_router::files::{Flow, IgnorePolicy, Walk};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
@@ -46,8 +46,11 @@ fn default_limit() -> usize {
 pub struct GlobResult {
     /// Files in all.
     pub total: usize,
-    /// False when not everything could be read in time.
+    /// False when not everything could be read in time, or names were left out.
     pub complete: bool,
+    /// Names that are not UTF-8, which are left out.
+    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    pub unnamed: u64,
     /// True when there is more than this page has.
     pub truncated: bool,
     /// The offset of the next page.
@@ -90,13 +93,13 @@ impl Tool for SearchGlob {
                 is_due: &|| stop.is_due(),
             };
             let mut found = Vec::new();
-            let complete = walk.each(&start, &mut |entry: &Entry| {
+            let walked = walk.each(&start, &mut |entry: &Entry| {
                 if entry.kind == EntryKind::File && glob.fits(&start, &entry.path) {
                     found.push(entry.path.clone());
                 }
                 Flow::On
             })?;
-            let complete = complete.is_whole();
+            let (complete, unnamed) = (walked.is_whole(), walked.unnamed);
             let total = found.len();
             let rows = found.into_iter().map(|path| {
                 let bytes = path.as_str().len();
@@ -104,7 +107,7 @@ impl Tool for SearchGlob {
             });
             let Page { rows, next } = Page::of(rows, args.offset, args.limit);
             let truncated = next.is_some() || !complete;
-            Ok(GlobResult { total, complete, truncated, next_offset: next, paths: rows })
+            Ok(GlobResult { total, complete, unnamed, truncated, next_offset: next, paths: rows })
         };
         Ok(self.0.search(PATIENCE, search).await?.into())
     }

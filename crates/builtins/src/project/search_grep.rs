@@ -12,6 +12,7 @@ use tgp_contract::{
 
 use super::glob::{Glob, MAX_GLOB_CHARACTERS};
 use super::grep::{Grep, Hit, Pattern, StopReason};
+use super::page::is_none_left_out;
 use super::{BlockingPool, MAX_PAGE_BYTES, Stop, project_file};
 use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
 use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
@@ -78,7 +79,7 @@ pub struct GrepResult {
     /// Files that were searched for this page.
     pub searched: usize,
     pub skipped: SkippedFiles,
-    /// False when not everything could be read in time.
+    /// False when not everything could be read in time, or names were left out.
     pub complete: bool,
     /// True when there is more than this page has.
     pub truncated: bool,
@@ -108,6 +109,9 @@ pub struct SkippedFiles {
     pub binary: usize,
     pub large: usize,
     pub unreadable: usize,
+    /// Names that are not UTF-8.
+    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    pub unnamed: u64,
 }
 
 #[async_trait]
@@ -193,7 +197,7 @@ impl Search<'_> {
         let (files, stop) = (self.files, self.stop);
         let walk =
             Walk { files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &|| stop.is_due() };
-        let complete = walk.each(start, &mut |entry: &Entry| {
+        let walked = walk.each(start, &mut |entry: &Entry| {
             if entry.kind != EntryKind::File || glob.is_some_and(|glob| !glob.fits(start, &entry.path)) {
                 return Flow::On;
             }
@@ -213,7 +217,8 @@ impl Search<'_> {
             }
         })?;
         // A full page ends the walk as well, and is not a fault of it.
-        Ok(complete.is_whole() || self.found.more)
+        self.found.skipped.unnamed = walked.unnamed;
+        Ok(walked.is_whole() || self.found.more)
     }
 
     fn file(&mut self, entry: &Entry, content: &[u8]) -> Flow {

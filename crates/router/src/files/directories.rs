@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use tgp_contract::{Entry, FsError, RelativePath};
-use tgp_fs::Directory;
+use tgp_contract::{FsError, RelativePath};
+use tgp_fs::{Directory, DirectoryEntries};
 
 /// Entries of one directory; a larger one is a store of data, and no place to look around in.
 const MAX_CHILDREN: usize = 500_000;
@@ -28,11 +28,13 @@ impl Directories {
         self.root.descend(path)
     }
 
-    /// What is in `directory`, in no order. Names that no [`RelativePath`] can hold are left out.
-    pub(super) fn children(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
-        let mut entries = self.handle(directory)?.entries(MAX_CHILDREN)?;
-        entries.retain(|entry| !entry.path.name().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX)));
-        Ok(entries)
+    /// What is in `directory`, in no order.
+    pub(super) fn children(&self, directory: &RelativePath) -> Result<DirectoryEntries, FsError> {
+        let mut found = self.handle(directory)?.entries(MAX_CHILDREN)?;
+        found
+            .entries
+            .retain(|entry| !entry.path.name().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX)));
+        Ok(found)
     }
 
     /// Removes `directory`, if it is empty. Returns whether it was.

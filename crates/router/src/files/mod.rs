@@ -39,7 +39,7 @@ pub use project::{Changed, ProjectBase, ProjectFiles};
 pub use protected::{check_chronicle, is_protected, is_write_protected};
 pub use seen::VisibleFs;
 pub use tool_directories::{OpenedDirectories, ToolDirectories, UpwardTraversal};
-pub use walk::{Coverage, Flow, IgnorePolicy, Walk};
+pub use walk::{Coverage, Flow, IgnorePolicy, Walk, WalkSummary};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.
 pub const MAX_HOST_FILE_BYTES: u64 = 64 << 20;

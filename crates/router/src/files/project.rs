@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tgp_contract::{
     Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root, chronicled,
 };
+use tgp_fs::DirectoryEntries;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
@@ -122,7 +123,7 @@ impl ProjectFiles {
     }
 
     /// The entries of one directory, in no order and without what is out of reach.
-    pub fn children(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
+    pub fn children(&self, directory: &RelativePath) -> Result<DirectoryEntries, FsError> {
         let host = self.within(directory)?;
         if !directory.is_root() && !self.shows(directory) {
             return Err(FsError::NotFound(directory.clone()));
@@ -130,11 +131,11 @@ impl ProjectFiles {
         let pending = self.pending_in(&host);
         let on_disk = match self.base.directories.children(&host) {
             // Only a run has made it.
-            Err(FsError::NotFound(_)) if pending.values().any(Option::is_some) => Vec::new(),
+            Err(FsError::NotFound(_)) if pending.values().any(Option::is_some) => DirectoryEntries::default(),
             other => other.map_err(|error| self.as_named(error, directory))?,
         };
         let mut entries: BTreeMap<RelativePath, Entry> =
-            on_disk.into_iter().map(|entry| (entry.path.clone(), entry)).collect();
+            on_disk.entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect();
         for (path, entry) in pending {
             match entry {
                 Some(entry) => entries.insert(path, entry),
@@ -146,7 +147,10 @@ impl ProjectFiles {
             let path = directory.join(name).ok()?;
             (!self.is_hidden(&entry.path, &path) && self.shows(&path)).then_some(Entry { path, ..entry })
         };
-        Ok(entries.into_values().filter_map(named).collect())
+        Ok(DirectoryEntries {
+            entries: entries.into_values().filter_map(named).collect(),
+            unnamed: on_disk.unnamed,
+        })
     }
 
     /// What a run has left in `directory` of `host`: an entry, or nothing where one was removed.
@@ -227,7 +231,7 @@ impl ProjectFiles {
     pub fn is_empty_directory(&self, path: &RelativePath) -> Result<bool, FsError> {
         let host = self.within(path)?;
         let on_disk = self.base.directories.children(&host).map_err(|error| self.as_named(error, path))?;
-        Ok(on_disk.is_empty())
+        Ok(on_disk.entries.is_empty() && on_disk.unnamed == 0)
     }
 
     /// Removes a directory that is empty; answers whether it was.

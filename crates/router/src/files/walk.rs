@@ -4,7 +4,7 @@
 //! followed, and a pipe with such a name does not block the walk.
 
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
-use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules};
+use tgp_fs::{DirectoryEntries, IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules};
 
 use super::ProjectFiles;
 
@@ -38,9 +38,18 @@ pub enum Coverage {
     Cut,
 }
 
-impl Coverage {
+/// What a walk has left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalkSummary {
+    pub coverage: Coverage,
+    /// Names that no path can hold, most of them because they are not UTF-8.
+    pub unnamed: u64,
+}
+
+impl WalkSummary {
+    /// Whether the walk has shown everything that is not ignored.
     pub fn is_whole(self) -> bool {
-        self == Self::Whole
+        self.coverage == Coverage::Whole && self.unnamed == 0
     }
 }
 
@@ -61,7 +70,7 @@ impl Walk<'_> {
         &self,
         start: &RelativePath,
         visit: &mut dyn FnMut(&Entry) -> Flow,
-    ) -> Result<Coverage, FsError> {
+    ) -> Result<WalkSummary, FsError> {
         let mut rules = IgnoreRules::default();
         if self.ignored == IgnorePolicy::Skipped {
             rules = rules.with_outside(&outside_rules(self.files.place()));
@@ -70,9 +79,9 @@ impl Walk<'_> {
                 enter(&mut rules, self.files, &(0..level).fold(start.clone(), |path, _| path.parent()));
             }
         }
-        let mut state = State { seen: 0, coverage: Coverage::Whole };
+        let mut state = State { seen: 0, coverage: Coverage::Whole, unnamed: 0 };
         self.descend(start, 1, &mut rules, &mut state, visit)?;
-        Ok(state.coverage)
+        Ok(WalkSummary { coverage: state.coverage, unnamed: state.unnamed })
     }
 
     fn descend(
@@ -87,7 +96,7 @@ impl Walk<'_> {
             state.coverage = Coverage::Cut;
             return Ok(Flow::Stop);
         }
-        let mut entries = match self.files.children(directory) {
+        let DirectoryEntries { mut entries, unnamed } = match self.files.children(directory) {
             // Below the start, what vanished or cannot be opened is not a reason to see nothing at all.
             Err(FsError::NotFound(_) | FsError::NotDirectory(_) | FsError::Security { .. }) if level > 1 => {
                 return Ok(Flow::On);
@@ -100,6 +109,7 @@ impl Walk<'_> {
             }
             other => other?,
         };
+        state.unnamed += unnamed;
         // With a slash behind directories, siblings sort as the paths below them do.
         entries.sort_by(|one, other| sort_key(one).cmp(sort_key(other)));
         let entered = self.ignored == IgnorePolicy::Skipped;
@@ -162,6 +172,7 @@ fn rule_files(directory: &RelativePath) -> impl Iterator<Item = RelativePath> {
 struct State {
     seen: usize,
     coverage: Coverage,
+    unnamed: u64,
 }
 
 fn sort_key(entry: &Entry) -> impl Iterator<Item = u8> + '_ {

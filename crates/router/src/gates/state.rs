@@ -144,7 +144,7 @@ impl StateGate {
             Walk { files: &files, ignored: IgnorePolicy::Skipped, depth: usize::MAX, is_due: &|| false };
         let mut snapshot = SourceSnapshot::new();
         let mut problem = None;
-        let coverage = walk.each(&RelativePath::root(), &mut |entry| {
+        let walked = walk.each(&RelativePath::root(), &mut |entry| {
             let file = self.tdd.classify(Root::Project, &entry.path);
             if entry.kind != tgp_contract::EntryKind::File || !wanted(file.kind) {
                 return Flow::On;
@@ -167,7 +167,7 @@ impl StateGate {
                 .help("name generated files in `tdd.exempt` of the configuration, or in an ignore file"));
         }
         // What was not read could be the very file that a test is about.
-        if coverage == Coverage::Cut {
+        if walked.coverage == Coverage::Cut {
             let message = "the project is too large to be looked through for its tests and their code";
             return Err(ToolError::new(Code::Security, message)
                 .help("name generated directories in an ignore file, or remove what is not needed"));

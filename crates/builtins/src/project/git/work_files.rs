@@ -2,7 +2,7 @@
 
 use tgp_contract::{ChronicleLayout, Entry, EntryKind, FsError, RelativePath, Root, ToolError, Visibility};
 use tgp_git::WorkFiles;
-use tgp_router::files::{Flow, IgnorePolicy, ProjectFiles, Walk};
+use tgp_router::files::{Coverage, Flow, IgnorePolicy, ProjectFiles, Walk};
 
 use super::Stop;
 
@@ -68,7 +68,8 @@ impl WorkFiles for VisibleWorkFiles<'_> {
             if goes_on { Flow::On } else { Flow::Stop }
         });
         match walked {
-            Ok(coverage) => Ok(coverage.is_whole()),
+            // A name that is not UTF-8 is not committed, and prevents no commit of the others.
+            Ok(walked) => Ok(walked.coverage == Coverage::Whole),
             Err(error) => absent::<()>(error).map(|_| true),
         }
     }
