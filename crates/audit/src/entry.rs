@@ -242,7 +242,8 @@ fn digest(value: &Value) -> Value {
 
 /// Whether nothing of a value was cut, redacted or left out. A caller who writes the marks itself is believed: what is
 /// missing is taken for the worst.
-pub(crate) fn is_whole(value: &Value) -> bool {
+#[must_use]
+pub fn is_whole(value: &Value) -> bool {
     let is_mark = |text: &str| text.contains(CUT) || Redaction::is_mark(text);
     match value {
         Value::String(text) => !is_mark(text),

@@ -20,7 +20,7 @@ mod verify;
 mod writer;
 
 pub use anchor::{Anchor, FileAnchor, Head, HeadError, Settle};
-pub use entry::VERDICTS;
+pub use entry::{VERDICTS, is_whole};
 pub use export::ExportFormat;
 pub use options::{AuditOptions, AuditSync};
 pub use reader::{AuditEntry, AuditFilter, AuditReader, MAX_TAIL, RecordedCall, VerifyReport};

@@ -252,6 +252,18 @@ impl AuditReader {
         Ok(seen <= limit)
     }
 
+    /// Shows every entry, oldest first and one at a time.
+    ///
+    /// # Errors
+    /// As [`AuditReader::tail`].
+    pub fn each_entry(&self, each: &mut dyn FnMut(AuditEntry)) -> Result<(), ToolError> {
+        self.visit(&AuditFilter::default(), Order::OldestFirst, usize::MAX, &mut |stored, body| {
+            each(AuditEntry { sequence: stored.sequence, hash: stored.hash.clone(), body });
+            Ok(())
+        })?;
+        Ok(())
+    }
+
     /// Shows entries one at a time, each verified by itself.
     pub(crate) fn visit(
         &self,

@@ -109,6 +109,19 @@ impl FileChronicle {
         Ok(verify::verify(&self.keeper, file)?)
     }
 
+    /// Shows the events of a chronicle with the numbers of their lines, oldest first. Lines that are not events are left
+    /// out, and nothing is shown where there is no such chronicle. Blocks as files do.
+    ///
+    /// # Errors
+    /// `EPERMISSION` outside the scope, and when the file cannot be read.
+    pub fn each_event(
+        &self,
+        file: &RelativePath,
+        each: &mut dyn FnMut(u64, ChronicleEvent),
+    ) -> Result<(), ToolError> {
+        Ok(verify::each_event(&self.keeper, file, each)?)
+    }
+
     /// The file of the chronicle with this name, whether it is there or not.
     ///
     /// # Errors

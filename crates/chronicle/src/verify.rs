@@ -100,6 +100,26 @@ pub(crate) fn verify(keeper: &ChronicleInner, path: &RelativePath) -> Result<Chr
     Ok(report)
 }
 
+/// Shows the events of a chronicle with the numbers of their lines, oldest first. Lines that are not events are left out:
+/// [`verify`] reports them. Nothing is shown where there is no such chronicle.
+pub(crate) fn each_event(
+    keeper: &ChronicleInner,
+    path: &RelativePath,
+    each: &mut dyn FnMut(u64, ChronicleEvent),
+) -> Result<(), Failure> {
+    let stored = keeper.file_of(path)?;
+    let Some((file, extent)) = events::open(keeper, path)? else { return Ok(()) };
+    let mut lines = Lines::new(&file, 0, extent.whole).doing("cannot read", &stored)?;
+    let mut number = 0;
+    while let Some(found) = lines.next().doing("cannot read", &stored)? {
+        number += 1;
+        if let Ok(event) = found.bytes.ok_or(LineError::TooLong).and_then(line::decode) {
+            each(number, event);
+        }
+    }
+    Ok(())
+}
+
 /// The ids that one reading of the file compares.
 #[derive(Clone, Copy)]
 struct Part {

@@ -1,6 +1,8 @@
 //! The code graph as every crate above it sees it: a question about a commit, and an answer that says which commit it
 //! was.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -66,6 +68,53 @@ pub struct SnapshotInfo {
     /// What of the history is not in the graph; none where all of it is, and no ingest is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<UnreadHistory>,
+    /// Files that the answer does not know, because they can be neither named nor opened.
+    #[serde(default, rename = "leftOut", skip_serializing_if = "LeftOutFiles::is_empty")]
+    pub left_out: LeftOutFiles,
+}
+
+/// Files and directories that no list can name or open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutFiles {
+    pub count: u64,
+    /// The first of them in the order of their paths.
+    pub first: BTreeSet<LeftOutFile>,
+}
+
+/// A file or directory that is not in the graph.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeftOutFile {
+    /// Its path, with U+FFFD for each byte that is not UTF-8.
+    pub path: String,
+    pub reason: LeftOutReason,
+}
+
+/// Why a file or directory is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOutReason {
+    /// Its name is not UTF-8.
+    Name,
+    /// The system does not let it be opened.
+    Permission,
+}
+
+impl LeftOutFiles {
+    /// Files that are named; the others are counted.
+    const MAX_NAMED: usize = 20;
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn add(&mut self, path: String, reason: LeftOutReason) {
+        self.count += 1;
+        self.first.insert(LeftOutFile { path, reason });
+        if self.first.len() > Self::MAX_NAMED {
+            self.first.pop_last();
+        }
+    }
 }
 
 /// History that is not in the graph yet.

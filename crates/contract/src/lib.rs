@@ -61,7 +61,10 @@ pub use error::{SourceLocation, ToolError};
 pub use files::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError};
 pub use finding::{CheckReport, Finding, Severity, TypeCheck};
 pub use gate::{FileFilter, Gate, GateRequest, Stage, Verdict};
-pub use graph::{Graph, GraphQuery, GraphRows, IngestSummary, SnapshotInfo, UnreadHistory};
+pub use graph::{
+    Graph, GraphQuery, GraphRows, IngestSummary, LeftOutFile, LeftOutFiles, LeftOutReason, SnapshotInfo,
+    UnreadHistory,
+};
 pub use host_files::{HostFiles, MAX_KEPT_BYTES, MAX_KEPT_FILES};
 pub use host_tools::{HostFunction, HostTools};
 pub use json_size::{JsonLimits, JsonSize, JsonTooLarge, measure};

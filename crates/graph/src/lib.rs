@@ -6,7 +6,7 @@ mod ingest;
 mod store;
 mod tables;
 
-pub use cypher::{PatternProbe, pattern_probes, query_columns};
+pub use cypher::{PatternProbe, depends_on_contents, pattern_probes, query_columns};
 pub use ingest::tracked;
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, GraphOptions, GraphStore, IngestPhase,

@@ -123,7 +123,8 @@ impl Delegator {
             return Ok(report.ended(outcome, wound));
         }
         match self.guardian.bullet_wound_check(&[]).await {
-            Ok(()) => {}
+            // What is undecided is in the review.
+            Ok(_) => {}
             Err(error) if error.code == Code::Halt => {
                 let error = self.guardian.concealed_halt(error, visible).await;
                 return Ok(report.ended(PlanOutcome::Halted, Some(error)));

@@ -12,13 +12,19 @@ use tgp_contract::{
 
 use crate::claims::{Claim, Scope};
 use crate::halt::BrokenInvariant;
-use crate::{GUARDIAN_CHRONICLE, Guardian, Violation};
+use crate::{GUARDIAN_CHRONICLE, Guardian, Judgement, Violation};
 
 /// Tools that work while everything else is halted, because they end a halt.
 pub const EXEMPT_TOOLS: &[&str] = &["reconcile"];
 
 /// The detail of an error that has all invariants a change would break.
 const VIOLATIONS: &str = "violations";
+
+const BROKEN_HELP: &str =
+    "make the change so that the invariant holds; people change the rules in `.sage/invariants.yml`";
+const UNREAD_HELP: &str = "write the file so that it can be read completely: correct its syntax, or split it into smaller files; a \
+                           person can name files that are known to be unreadable in `.sage/invariants.yml`: \
+                           `unread: {ignore: ['vendor/**']}`";
 
 /// Whether a call is halted by what the chronicle says of the files it touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,31 +91,51 @@ impl GuardianGate {
     }
 
     async fn judged_contents(&self, changes: &[Change], visible: &Visibility) -> Result<Verdict, ToolError> {
-        let violations = self.guardian.judge_changes(changes, visible).await?;
+        let Judgement { violations, undecided } = self.guardian.judge_changes(changes, visible).await?;
         let (errors, warnings): (Vec<Violation>, Vec<Violation>) =
             violations.into_iter().partition(|violation| violation.severity == Severity::Error);
         let Some(first) = errors.first() else {
-            let rule = match warnings.first() {
-                None => "guardian/invariants".to_owned(),
-                Some(warning) => format!("guardian/invariants: warning: {}", warning.invariant),
-            };
+            let mut rule = "guardian/invariants".to_owned();
+            if let Some(warning) = warnings.first() {
+                rule = format!("{rule}: warning: {}", warning.invariant);
+            }
+            if let Some(first) = undecided.first() {
+                rule = format!("{rule}: undecided: {}", first.invariant);
+                if let Some(more) = undecided.len().checked_sub(1).filter(|more| *more > 0) {
+                    rule = format!("{rule} and {more} more");
+                }
+            }
             return Ok(Verdict::Allow { rule });
         };
         let others = match errors.len() {
             1 => String::new(),
             count => format!(", and {} more", count - 1),
         };
-        let message = format!(
-            "`{}` would not hold any more: expected {}, found {}{others}. {}",
-            first.invariant, first.expected, first.actual, first.message
-        );
+        let (message, help) = if first.undecided {
+            (
+                format!(
+                    "`{}` would be undecided: {}{others}. {}",
+                    first.invariant, first.actual, first.message
+                ),
+                UNREAD_HELP,
+            )
+        } else {
+            let Violation { invariant, expected, actual, message, .. } = first;
+            (
+                format!(
+                    "`{invariant}` would not hold any more: expected {expected}, found {actual}{others}. {message}"
+                ),
+                BROKEN_HELP,
+            )
+        };
         let error = ToolError::new(Code::Policy, message)
             .detail("invariant", first.invariant.as_str())
             .detail("expected", first.expected.as_str())
             .detail("actual", first.actual.as_str())
             .detail("rows", first.rows.clone())
+            .detail("undecided", first.undecided)
             .detail(VIOLATIONS, json!(errors))
-            .help("make the change so that the invariant holds; people change the rules in `.sage/invariants.yml`");
+            .help(help);
         Ok(deny(&format!("guardian/{}", first.invariant), error))
     }
 }
@@ -166,8 +192,7 @@ impl Gate for GuardianGate {
             Ok(Verdict::Deny { error, .. }) => error,
             // What was broken a moment ago is repaired, or cannot be queried any more: nothing is known of
             // it.
-            _ => ToolError::new(Code::Policy, "an invariant would not hold any more")
-                .help("make the change so that the invariant holds; people change the rules in `.sage/invariants.yml`"),
+            _ => ToolError::new(Code::Policy, "an invariant would not hold any more").help(BROKEN_HELP),
         }
     }
 

@@ -5,15 +5,13 @@ use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tgp_contract::{
-    ChronicleEvent, Code, EventActor, GraphQuery, RelativePath, Severity, ToolError, canonical,
-};
+use tgp_contract::{ChronicleEvent, Code, EventActor, RelativePath, Severity, ToolError, canonical};
 
 use crate::claims::{AGREEMENT, Contradiction, Memory, Scope};
 use crate::guardian::own_chronicle;
-use crate::judge::Broken;
-use crate::questions::{Asked, Row, rows};
-use crate::{Expect, GUARDIAN_CHRONICLE, Guardian, Invariant, MAX_INVARIANTS};
+use crate::judge::{Broken, InvariantAnswers};
+use crate::undecided::{Dependence, UndecidedInvariant};
+use crate::{Expect, GUARDIAN_CHRONICLE, Guardian, Invariant, Invariants, MAX_INVARIANTS};
 
 const HALT: &str = "HALT";
 const HALT_LIFTED: &str = "HALT_LIFTED";
@@ -54,8 +52,38 @@ impl Assertion {
             since: None,
             timeout_ms: None,
             probes: None,
+            dependence: Dependence::of_query(&self.cypher),
             place: None,
         }
+    }
+}
+
+/// What a check of everything that must hold has found, where nothing is broken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InvariantCheck {
+    /// Invariants and assertions that were checked; warnings count.
+    pub defined: usize,
+    /// Those that neither hold nor are broken.
+    pub undecided: Vec<UndecidedInvariant>,
+}
+
+impl InvariantCheck {
+    /// Whether the check could not decide about something.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        !self.undecided.is_empty()
+    }
+}
+
+/// What a check has found, with the first thing that is broken.
+pub(super) struct FirstBreak {
+    pub(super) broken: Option<BrokenInvariant>,
+    pub(super) check: InvariantCheck,
+}
+
+impl From<Option<BrokenInvariant>> for FirstBreak {
+    fn from(broken: Option<BrokenInvariant>) -> Self {
+        Self { broken, check: InvariantCheck::default() }
     }
 }
 
@@ -229,14 +257,16 @@ fn shell_word(word: &str) -> String {
 }
 
 impl Guardian {
-    /// Checks the assertions, the file's invariants and that chronicle and graph agree. What passes lifts a halt.
+    /// Checks the assertions, the file's invariants and that chronicle and graph agree. What passes lifts a halt; what is
+    /// undecided neither halts nor lifts.
     ///
     /// # Errors
     /// `EHALT` with `invariant`, `expected` and `actual` for the first that is broken, and an event in the Guardian's
     /// chronicle. Other codes when it could not be found out.
-    pub async fn bullet_wound_check(&self, assertions: &[Assertion]) -> Result<(), ToolError> {
+    pub async fn bullet_wound_check(&self, assertions: &[Assertion]) -> Result<InvariantCheck, ToolError> {
         let open = self.open_halts().await?;
-        match self.first_break(assertions, &open).await? {
+        let FirstBreak { broken, check } = self.first_break(assertions, &open).await?;
+        match broken {
             Some(broken) => {
                 let error = broken.error();
                 Err(match self.record_halt(&broken).await {
@@ -245,7 +275,7 @@ impl Guardian {
                     Err(unwritten) => error.detail("unrecorded", unwritten.message),
                 })
             }
-            None => self.lift(&open).await.map(|_| ()),
+            None => self.lift(&decided(open, &check)).await.map(|_| check),
         }
     }
 
@@ -293,7 +323,7 @@ impl Guardian {
     /// What a check would halt with; nothing is written down.
     pub(crate) async fn wound(&self) -> Result<Option<ToolError>, ToolError> {
         let open = self.open_halts().await?;
-        Ok(self.first_break(&[], &open).await?.map(|broken| broken.error()))
+        Ok(self.first_break(&[], &open).await?.broken.map(|broken| broken.error()))
     }
 
     /// The first thing that does not hold, always in the same order: what the caller asserts, what the open halts were
@@ -302,7 +332,7 @@ impl Guardian {
         &self,
         assertions: &[Assertion],
         open: &[Halt],
-    ) -> Result<Option<BrokenInvariant>, ToolError> {
+    ) -> Result<FirstBreak, ToolError> {
         if assertions.len() > MAX_INVARIANTS {
             let message = format!("there are {} assertions, at most {MAX_INVARIANTS}", assertions.len());
             return Err(ToolError::new(Code::Validation, message).help("check them in several calls"));
@@ -316,47 +346,39 @@ impl Guardian {
             }
         }
         let assertions = all;
-        for broken in self.broken_assertions(&assertions).await? {
+        let known = self.invariants()?;
+        let answers = self.broken_assertions(&assertions, &known).await?;
+        let mut check =
+            InvariantCheck { defined: assertions.len() + known.len(), undecided: answers.undecided };
+        for broken in answers.broken {
             let assertion = assertions.iter().find(|one| one.as_invariant() == broken.invariant);
             let assertion = assertion.map(|one| (*one).clone());
             if let Some(broken) = unaccepted(broken, &memory) {
-                return Ok(Some(BrokenInvariant::of_invariant(&broken, assertion)));
+                return Ok(Some(BrokenInvariant::of_invariant(&broken, assertion)).into());
             }
         }
-        let invariants = self.invariants()?;
         let strict: Vec<Invariant> =
-            invariants.iter().filter(|invariant| invariant.severity == Severity::Error).cloned().collect();
-        for broken in self.broken_now(&strict).await? {
+            known.iter().filter(|invariant| invariant.severity == Severity::Error).cloned().collect();
+        let answers = self.broken_now(&strict, &known).await?;
+        for broken in answers.broken {
             if let Some(broken) = unaccepted(broken, &memory) {
-                return Ok(Some(BrokenInvariant::of_invariant(&broken, None)));
+                return Ok(Some(BrokenInvariant::of_invariant(&broken, None)).into());
             }
         }
-        Ok(self.contradictions(&memory.claims).await?.first().map(BrokenInvariant::of_contradiction))
+        check.undecided.extend(answers.undecided);
+        let broken =
+            self.contradictions(&memory.claims).await?.first().map(BrokenInvariant::of_contradiction);
+        Ok(FirstBreak { broken, check })
     }
 
-    /// The assertions that do not hold, in order. An answer that was cut off still has rows.
+    /// The assertions that do not hold, and those that are undecided, in order.
     pub(super) async fn broken_assertions(
         &self,
         assertions: &[&Assertion],
-    ) -> Result<Vec<Broken>, ToolError> {
-        let asked = |assertion: &&Assertion| {
-            let (query, params) = (assertion.cypher.clone(), assertion.params.clone());
-            Asked::new(&assertion.cypher, GraphQuery { query, params, ..GraphQuery::default() })
-        };
-        let asked: Vec<Asked> = assertions.iter().map(asked).collect();
-        let answers = self.ask(&asked).await?;
-        let broken = assertions.iter().zip(&answers).filter_map(|(assertion, answer)| {
-            let rows: Vec<Row> = rows(answer).into_values().collect();
-            let invariant = assertion.as_invariant();
-            let cut = answer.truncated;
-            (rows.is_empty() == assertion.expect_rows).then_some(Broken {
-                invariant,
-                rows,
-                cut,
-                concealed: false,
-            })
-        });
-        Ok(broken.collect())
+        known: &Invariants,
+    ) -> Result<InvariantAnswers, ToolError> {
+        let asserted: Vec<Invariant> = assertions.iter().map(|one| one.as_invariant()).collect();
+        self.broken_now(&asserted, known).await
     }
 
     /// Writes down a halt, unless the same one is in force.
@@ -417,6 +439,13 @@ impl Guardian {
             fields,
         }
     }
+}
+
+/// The halts that a check without a break has decided about.
+pub(super) fn decided(open: Vec<Halt>, check: &InvariantCheck) -> Vec<Halt> {
+    let is_decided =
+        |halt: &Halt| !check.undecided.iter().any(|undecided| undecided.invariant == halt.invariant);
+    open.into_iter().filter(is_decided).collect()
 }
 
 /// The part of a break that is not accepted.

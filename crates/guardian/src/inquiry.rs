@@ -10,9 +10,10 @@ use tgp_contract::{Code, GraphQuery, RelativePath, Severity, ToolError};
 use crate::Guardian;
 use crate::claims::Scope;
 use crate::halt::unaccepted;
-use crate::judge::Broken;
+use crate::judge::{Broken, InvariantAnswers};
 use crate::messages::count;
 use crate::questions::{Asked, rows};
+use crate::undecided::UndecidedInvariant;
 
 /// Findings of one kind that are reported one by one.
 pub(super) const MAX_OF_A_KIND: usize = 20;
@@ -111,7 +112,8 @@ impl Guardian {
         }
         self.inquire_invariants(&mut findings).await;
         self.inquire_idle(&mut findings).await;
-        looked.push("invariants".to_owned());
+        let are_defined = self.invariants().is_ok_and(|invariants| !invariants.is_empty());
+        looked.push(if are_defined { "invariants" } else { "no invariants are defined" }.to_owned());
         for inspector in &sources.inspectors {
             // Two inspectors may check the same area from two sides.
             if !looked.iter().any(|area| area == inspector.area()) {
@@ -288,8 +290,8 @@ impl Guardian {
     }
 
     async fn inquire_invariants(&self, findings: &mut Vec<GuardianFinding>) {
-        let invariants: Vec<_> = match self.invariants() {
-            Ok(invariants) => invariants.iter().cloned().collect(),
+        let known = match self.invariants() {
+            Ok(invariants) => invariants,
             Err(error) => {
                 findings.push(GuardianFinding::of_error(
                     "invariants",
@@ -305,22 +307,19 @@ impl Guardian {
             Ok(memory) => unaccepted(broken, memory),
             Err(_) => Some(broken),
         };
-        match self.broken_now(&invariants).await {
-            Ok(broken) => findings.extend(broken.into_iter().filter_map(accepted).map(|broken| {
-                let gravity = match broken.invariant.severity {
-                    Severity::Error => FindingSeverity::Error,
-                    Severity::Warning => FindingSeverity::Warning,
-                };
-                let message =
-                    format!("`{}` does not hold: {}", broken.invariant.name, broken.invariant.message);
-                GuardianFinding::new("invariants", gravity, message)
-                    .evidence(json!({
-                        "expected": broken.expected(),
-                        "actual": broken.actual(),
-                        "rows": broken.shown(),
-                    }))
-                    .remedy("repair the code, or change the rule in `.sage/invariants.yml`")
-            })),
+        let invariants: Vec<_> = known.iter().cloned().collect();
+        match self.broken_now(&invariants, &known).await {
+            Ok(InvariantAnswers { broken, mut undecided }) => {
+                for broken in broken.into_iter().filter_map(accepted) {
+                    undecided.retain(|one| one.invariant != broken.invariant.name);
+                    findings.push(broken_finding(&broken));
+                }
+                findings.extend(undecided.into_iter().map(|undecided| {
+                    GuardianFinding::new("invariants", FindingSeverity::Warning, undecided.sentence())
+                        .evidence(json!(undecided))
+                        .remedy(UndecidedInvariant::HELP)
+                }));
+            }
             Err(error) => {
                 findings.push(GuardianFinding::of_error(
                     "invariants",
@@ -343,6 +342,21 @@ impl Guardian {
             );
         }
     }
+}
+
+fn broken_finding(broken: &Broken) -> GuardianFinding {
+    let gravity = match broken.invariant.severity {
+        Severity::Error => FindingSeverity::Error,
+        Severity::Warning => FindingSeverity::Warning,
+    };
+    let message = format!("`{}` does not hold: {}", broken.invariant.name, broken.invariant.message);
+    GuardianFinding::new("invariants", gravity, message)
+        .evidence(json!({
+            "expected": broken.expected(),
+            "actual": broken.actual(),
+            "rows": broken.shown(),
+        }))
+        .remedy("repair the code, or change the rule in `.sage/invariants.yml`")
 }
 
 fn broken_message(files: usize) -> String {

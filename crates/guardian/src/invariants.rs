@@ -10,6 +10,7 @@ use tgp_text::LineCol;
 use tgp_text::yaml::{self, YamlError, YamlErrorKind, YamlLimits, location};
 
 use crate::templates::{Ownership, Size, Template};
+use crate::undecided::{Dependence, IgnoredFiles};
 
 /// The version of the file that this build reads.
 const VERSION: u64 = 1;
@@ -60,6 +61,8 @@ pub struct Invariant {
     pub timeout_ms: Option<u64>,
     /// What has to be there so that the rule says anything, where it was written without a query.
     pub(super) probes: Option<Vec<Probe>>,
+    /// The files whose content its answer can depend on.
+    pub(super) dependence: Dependence,
     /// Where the query is in the file; none for an assertion that is not in a file.
     pub(super) place: Option<QueryPlace>,
 }
@@ -137,6 +140,8 @@ impl Invariant {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Invariants {
     all: Vec<Invariant>,
+    /// Files that are known to be unreadable.
+    pub(super) unread: IgnoredFiles,
 }
 
 #[derive(Deserialize)]
@@ -147,7 +152,17 @@ struct File {
     #[serde(default, rename = "timeoutMs")]
     timeout_ms: Option<Spanned<u64>>,
     #[serde(default)]
+    unread: Option<UnreadEntry>,
+    #[serde(default)]
     invariants: Vec<Entry>,
+}
+
+/// What is known of files that cannot be read completely.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnreadEntry {
+    /// Files that make no invariant undecided.
+    ignore: Spanned<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -222,7 +237,15 @@ impl Invariants {
             }
             all.push(invariant);
         }
-        Ok(Self { all })
+        let unread = match file.unread {
+            None => IgnoredFiles::default(),
+            Some(UnreadEntry { ignore }) => {
+                let at = location(&ignore);
+                IgnoredFiles::parse(ignore.value)
+                    .map_err(|(message, help)| fault(at, format!("`unread`: {message}")).help(help))?
+            }
+        };
+        Ok(Self { all, unread })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Invariant> {
@@ -356,6 +379,7 @@ impl Entry {
             place: Some(QueryPlace::new(file, source, location(&query))),
             message: message.value.trim().to_owned(),
             name: self.name.value,
+            dependence: Dependence::of_query(&query.value),
             query: query.value,
             expect: expect.value,
             severity: self.severity,
@@ -396,6 +420,7 @@ impl Entry {
             since: self.since.map(|since| since.value),
             timeout_ms: None,
             probes: Some(rule.probes),
+            dependence: rule.dependence,
             place: Some(place),
         })
     }

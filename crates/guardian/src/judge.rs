@@ -8,7 +8,8 @@ use tgp_contract::{Change, EntryKind, GraphRows, Severity, ToolError, Visibility
 
 use crate::messages::{count, thousands};
 use crate::questions::{Asked, Row, question, rows, whole};
-use crate::{Expect, Guardian, Invariant};
+use crate::undecided::{self, UndecidedInvariant, UnreadFile, UnreadFiles};
+use crate::{Expect, Guardian, Invariant, Invariants};
 
 /// What is said of a violation of which nothing may be seen.
 const CONCEALED: &str = "something in files that are hidden from this call";
@@ -16,7 +17,16 @@ const CONCEALED: &str = "something in files that are hidden from this call";
 /// Rows that are shown of one violation: enough to see what kind they are.
 pub(super) const MAX_ROWS_SHOWN: usize = 10;
 
-/// An invariant that a change would break.
+/// What a change would do to the invariants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// The invariants that it would newly break or leave undecided.
+    pub violations: Vec<Violation>,
+    /// The invariants that are undecided before and after it.
+    pub undecided: Vec<UndecidedInvariant>,
+}
+
+/// An invariant that a change would break, or that could not be decided any more.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Violation {
     pub invariant: String,
@@ -28,6 +38,10 @@ pub struct Violation {
     pub rows: Vec<Value>,
     /// How many there are.
     pub total: usize,
+    /// Whether the change leaves it undecided instead of breaking it.
+    pub undecided: bool,
+    /// The files that could be read completely before the change.
+    pub unread: Vec<UnreadFile>,
 }
 
 /// An invariant that does not hold, with every row that says so.
@@ -39,10 +53,41 @@ pub(super) struct Broken {
     pub(super) cut: bool,
     /// Whether all that breaks it is hidden from the caller: then there are no rows, and no number of them.
     pub(super) concealed: bool,
+    /// Whether it is not known to be broken, and could be: files that its answer depends on could be read completely before.
+    pub(super) undecided: bool,
+    pub(super) unread: Vec<UnreadFile>,
+}
+
+/// What is known of invariants now.
+#[derive(Default)]
+pub(super) struct InvariantAnswers {
+    pub(super) broken: Vec<Broken>,
+    /// Undecided; a broken one is among them where more than its known rows could break it.
+    pub(super) undecided: Vec<UndecidedInvariant>,
+}
+
+/// What a change does to invariants.
+#[derive(Default)]
+pub(super) struct ChangeAnswers {
+    /// Newly broken or newly undecided.
+    pub(super) broken: Vec<Broken>,
+    /// Undecided before and after.
+    pub(super) undecided: Vec<UndecidedInvariant>,
 }
 
 impl Broken {
+    pub(super) fn of_rows(invariant: Invariant, rows: Vec<Row>) -> Self {
+        Self { invariant, rows, cut: false, concealed: false, undecided: false, unread: Vec::new() }
+    }
+
+    fn of_unread(invariant: Invariant, unread: Vec<UnreadFile>) -> Self {
+        Self { undecided: true, unread, ..Self::of_rows(invariant, Vec::new()) }
+    }
+
     pub(super) fn expected(&self) -> String {
+        if self.undecided {
+            return "files that can be read completely".to_owned();
+        }
         match (self.invariant.expect, &self.invariant.since) {
             (Expect::None, _) => "no rows".to_owned(),
             (Expect::Rows, _) => "rows".to_owned(),
@@ -54,6 +99,9 @@ impl Broken {
     pub(super) fn actual(&self) -> String {
         if self.concealed {
             return CONCEALED.to_owned();
+        }
+        if self.undecided {
+            return undecided::list_files(&self.unread, 0);
         }
         match (self.invariant.expect, self.rows.len()) {
             (Expect::Rows, _) => "no rows".to_owned(),
@@ -86,7 +134,7 @@ impl Broken {
     fn concealed_unless(self, seen: &[Self]) -> Self {
         match seen.iter().find(|seen| seen.invariant.name == self.invariant.name) {
             Some(seen) => seen.clone(),
-            None => Self { rows: Vec::new(), cut: false, concealed: true, ..self },
+            None => Self { rows: Vec::new(), cut: false, concealed: true, unread: Vec::new(), ..self },
         }
     }
 
@@ -117,6 +165,8 @@ impl From<&Broken> for Violation {
             actual: broken.actual(),
             rows: broken.shown(),
             total: broken.rows.len(),
+            undecided: broken.undecided,
+            unread: broken.unread.clone(),
         }
     }
 }
@@ -130,7 +180,7 @@ struct Places {
 }
 
 impl Guardian {
-    /// The invariants that `changes` would newly break. What is broken already does not count again.
+    /// What `changes` would do to the invariants. What is broken already does not count again.
     ///
     /// # Errors
     /// When the invariants cannot be read, or the graph cannot answer.
@@ -138,10 +188,13 @@ impl Guardian {
         &self,
         changes: &[Change],
         visible: &Visibility,
-    ) -> Result<Vec<Violation>, ToolError> {
-        let invariants: Vec<Invariant> = self.invariants()?.iter().cloned().collect();
-        let broken = self.newly_broken_seen_by(changes, invariants, visible).await?;
-        Ok(broken.iter().map(Violation::from).collect())
+    ) -> Result<Judgement, ToolError> {
+        if changes.is_empty() {
+            return Ok(Judgement::default());
+        }
+        let ChangeAnswers { broken, undecided } =
+            self.newly_broken_seen_by(changes, &self.invariants()?, visible).await?;
+        Ok(Judgement { violations: broken.iter().map(Violation::from).collect(), undecided })
     }
 
     /// What the changes break, judged by everything. Rows are those that would be there without what is hidden from
@@ -149,32 +202,37 @@ impl Guardian {
     pub(super) async fn newly_broken_seen_by(
         &self,
         changes: &[Change],
-        invariants: Vec<Invariant>,
+        invariants: &Invariants,
         visible: &Visibility,
-    ) -> Result<Vec<Broken>, ToolError> {
-        let broken = self.newly_broken(changes, invariants, &Visibility::everything()).await?;
-        if broken.is_empty() || visible.is_everything() || !self.parts.graph.hides(visible).await? {
-            return Ok(broken);
+    ) -> Result<ChangeAnswers, ToolError> {
+        let mut answers = self.newly_broken(changes, invariants, &Visibility::everything()).await?;
+        let is_clear = answers.broken.is_empty() && answers.undecided.is_empty();
+        if is_clear || visible.is_everything() || !self.parts.graph.hides(visible).await? {
+            return Ok(answers);
         }
-        let asked = broken.iter().map(|broken| broken.invariant.clone()).collect();
         // An invariant that cannot be asked so has nothing to show.
-        let seen = self.newly_broken(changes, asked, visible).await.unwrap_or_default();
-        Ok(broken.into_iter().map(|broken| broken.concealed_unless(&seen)).collect())
+        let seen = self.newly_broken(changes, invariants, visible).await.unwrap_or_default();
+        answers.broken =
+            answers.broken.into_iter().map(|broken| broken.concealed_unless(&seen.broken)).collect();
+        for undecided in &mut answers.undecided {
+            undecided.conceal_unless(&seen.undecided);
+        }
+        Ok(answers)
     }
 
     async fn newly_broken(
         &self,
         changes: &[Change],
-        invariants: Vec<Invariant>,
+        invariants: &Invariants,
         visible: &Visibility,
-    ) -> Result<Vec<Broken>, ToolError> {
-        if invariants.is_empty() || changes.is_empty() {
-            return Ok(Vec::new());
+    ) -> Result<ChangeAnswers, ToolError> {
+        if invariants.is_empty() {
+            return Ok(ChangeAnswers::default());
         }
         let paths = self.change_parameters(changes);
-        let mut asked = Vec::new();
+        let mut asked = vec![undecided::question(visible)];
         let mut places = Vec::with_capacity(invariants.len());
-        for invariant in &invariants {
+        for invariant in invariants.iter() {
             let with = asked.len();
             asked.push(Asked::of(invariant, question(invariant, &paths)).seen_by(visible));
             let mut without = with;
@@ -186,67 +244,97 @@ impl Guardian {
             places.push(Places { with, without });
         }
         let answers = self.ask_both(changes, &asked).await?;
-        let mut broken = Vec::new();
-        for (invariant, place) in invariants.into_iter().zip(places) {
+        let unread = |answer: &GraphRows| UnreadFiles::of(answer, invariants, visible);
+        let (unread_before, unread_after) = match answers.first() {
+            Some((before, after)) => (unread(before)?, unread(after)?),
+            None => return Ok(ChangeAnswers::default()),
+        };
+        let mut found = ChangeAnswers::default();
+        for (invariant, place) in invariants.iter().zip(places) {
             let (Some((before, _)), Some((_, after))) = (answers.get(place.without), answers.get(place.with))
             else {
                 continue;
             };
-            let rows = match invariant.expect {
+            let undecided = unread_after.undecided(invariant);
+            let new = unread_after.new_since(&unread_before, invariant);
+            let mut rows = None;
+            match invariant.expect {
                 Expect::Rows => {
-                    if !after.rows.is_empty() || before.rows.is_empty() {
-                        continue;
+                    let was_undecided = unread_before.undecided(invariant).is_some();
+                    let had_rows = !before.rows.is_empty() || (was_undecided && undecided.is_none());
+                    if after.rows.is_empty() && had_rows {
+                        rows = Some(Vec::new());
                     }
-                    Vec::new()
                 }
                 Expect::None => {
-                    beyond(&whole_rows(after, &invariant.name)?, &whole_rows(before, &invariant.name)?)
+                    let more =
+                        beyond(&whole_rows(after, &invariant.name)?, &whole_rows(before, &invariant.name)?);
+                    rows = Some(more).filter(|rows| !rows.is_empty());
                 }
                 Expect::Kept => {
                     let mut missing =
                         beyond(&whole_rows(before, &invariant.name)?, &whole_rows(after, &invariant.name)?);
                     if invariant.since.is_some() {
-                        let base = self.rows_since(&invariant, &paths, visible).await?;
+                        let base = self.rows_since(invariant, &paths, visible).await?;
                         let base: BTreeSet<String> = base.values().map(|row| words(&row.value)).collect();
                         missing.retain(|row| base.contains(&words(&row.value)));
                     }
-                    missing
+                    rows = Some(missing).filter(|rows| !rows.is_empty());
                 }
-            };
-            if invariant.expect == Expect::Rows || !rows.is_empty() {
-                broken.push(Broken { invariant, rows, cut: false, concealed: false });
+            }
+            // Rows that are missing may be in a file that the change makes unreadable; rows that are there are known.
+            let is_known = invariant.expect == Expect::None || new.is_empty();
+            match rows.filter(|_| is_known) {
+                Some(rows) => found.broken.push(Broken::of_rows(invariant.clone(), rows)),
+                None if !new.is_empty() => found.broken.push(Broken::of_unread(invariant.clone(), new)),
+                None => found.undecided.extend(undecided),
             }
         }
-        Ok(broken)
+        Ok(found)
     }
 
-    /// The invariants that do not hold now, in the order of the file.
-    pub(super) async fn broken_now(&self, invariants: &[Invariant]) -> Result<Vec<Broken>, ToolError> {
-        // Without a change there is no before, unless the invariant names one.
-        let able = |invariant: &&Invariant| invariant.expect != Expect::Kept || invariant.since.is_some();
-        let invariants: Vec<&Invariant> = invariants.iter().filter(able).collect();
-        let asked: Vec<Asked> = invariants
-            .iter()
-            .map(|invariant| Asked::of(invariant, question(invariant, &no_change())))
-            .collect();
-        let mut broken = Vec::new();
-        for (invariant, now) in invariants.into_iter().zip(self.ask(&asked).await?) {
-            let rows: Vec<Row> = match invariant.expect {
-                Expect::Rows if now.rows.is_empty() => Vec::new(),
-                Expect::Rows => continue,
+    /// What is known of these invariants now, in their order.
+    pub(super) async fn broken_now(
+        &self,
+        invariants: &[Invariant],
+        known: &Invariants,
+    ) -> Result<InvariantAnswers, ToolError> {
+        if invariants.is_empty() {
+            return Ok(InvariantAnswers::default());
+        }
+        let everything = Visibility::everything();
+        let mut asked = vec![undecided::question(&everything)];
+        asked.extend(
+            invariants.iter().map(|invariant| Asked::of(invariant, question(invariant, &no_change()))),
+        );
+        let mut answers = self.ask(&asked).await?.into_iter();
+        let unread = UnreadFiles::of(&answers.next().unwrap_or_default(), known, &everything)?;
+        let mut found = InvariantAnswers::default();
+        for (invariant, now) in invariants.iter().zip(answers) {
+            let undecided = unread.undecided(invariant);
+            let rows: Option<Vec<Row>> = match invariant.expect {
+                Expect::Rows => now.rows.is_empty().then(Vec::new),
                 // It is broken however many rows are missing from the answer.
-                Expect::None => rows(&now).into_values().collect(),
+                Expect::None => {
+                    Some(rows(&now).into_values().collect()).filter(|rows: &Vec<Row>| !rows.is_empty())
+                }
+                // Without a change there is no before, unless the invariant names one.
+                Expect::Kept if invariant.since.is_none() => None,
                 Expect::Kept => {
-                    let base = self.rows_since(invariant, &no_change(), &Visibility::everything()).await?;
-                    beyond(&base, &whole_rows(&now, &invariant.name)?)
+                    let base = self.rows_since(invariant, &no_change(), &everything).await?;
+                    let missing = beyond(&base, &whole_rows(&now, &invariant.name)?);
+                    Some(missing).filter(|rows| !rows.is_empty())
                 }
             };
-            if invariant.expect == Expect::Rows || !rows.is_empty() {
+            // Rows that are missing may be in a file that was not read.
+            let is_known = invariant.expect == Expect::None || undecided.is_none();
+            if let Some(rows) = rows.filter(|_| is_known) {
                 let cut = invariant.expect == Expect::None && now.truncated;
-                broken.push(Broken { invariant: invariant.clone(), rows, cut, concealed: false });
+                found.broken.push(Broken { cut, ..Broken::of_rows(invariant.clone(), rows) });
             }
+            found.undecided.extend(undecided);
         }
-        Ok(broken)
+        Ok(found)
     }
 
     async fn rows_since(

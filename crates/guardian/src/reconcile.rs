@@ -9,6 +9,7 @@ use tgp_contract::{AppendResult, ChronicleEvent, Code, RelativePath, ToolError, 
 
 use crate::claims::{RECONCILIATION, RECONCILING, Scope, announced};
 use crate::guardian::own_chronicle;
+use crate::halt::{FirstBreak, decided};
 use crate::messages::count;
 use crate::{Guardian, PROJECT_CHRONICLE};
 
@@ -101,9 +102,13 @@ impl Guardian {
             done => (own, done?),
         };
         let open = self.open_halts().await?;
-        let broken = self.first_break(&[], &open).await?;
-        let lifted = broken.is_none() && self.lift(&open).await?;
-        let still_broken = broken.map(|broken| broken.error());
+        let FirstBreak { broken, check } = self.first_break(&[], &open).await?;
+        let lifted = broken.is_none() && self.lift(&decided(open, &check)).await?;
+        let mut still_broken = broken.map(|broken| broken.error());
+        if still_broken.is_none() && check.is_undecided() {
+            // What is undecided now may still be broken: its halt stays.
+            still_broken = self.halted().await?.map(|halt| halt.error());
+        }
         let AppendResult { event_id, appended } = done;
         Ok(Reconciled { ok: true, event_id, chronicle, appended, settled, lifted, still_broken })
     }
@@ -176,7 +181,9 @@ impl Guardian {
     async fn acceptable(&self, name: &str) -> Result<BTreeSet<String>, ToolError> {
         let invariants = self.invariants()?;
         let broken = match invariants.named(name) {
-            Some(invariant) => self.broken_now(std::slice::from_ref(invariant)).await?.pop(),
+            Some(invariant) => {
+                self.broken_now(std::slice::from_ref(invariant), &invariants).await?.broken.pop()
+            }
             None => {
                 let open = self.open_halts().await?;
                 let mut halting = open.into_iter().rev().filter_map(|halt| halt.assertion);
@@ -190,7 +197,7 @@ impl Guardian {
                     let message = format!("there is no invariant `{}`", name.escape_debug());
                     return Err(ToolError::new(Code::NotFound, message).help(help));
                 };
-                self.broken_assertions(&[&assertion]).await?.pop()
+                self.broken_assertions(&[&assertion], &invariants).await?.broken.pop()
             }
         };
         let is_cut = broken.as_ref().is_some_and(|broken| broken.cut);

@@ -15,6 +15,7 @@ use crate::messages::count;
 use crate::planned_actions::{MAX_STEPS, PlannedAction};
 use crate::questions::Row;
 use crate::tree::{MAX_PLAN_BYTES, Tree};
+use crate::undecided::UndecidedInvariant;
 
 /// Findings that a reason names; the others are counted, and are in the review.
 const MAX_REASONS: usize = 5;
@@ -44,6 +45,9 @@ pub struct Review {
     pub decision: Decision,
     /// By step.
     pub findings: Vec<StepFinding>,
+    /// Invariants that are undecided before and after the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<UndecidedInvariant>,
 }
 
 impl Review {
@@ -132,13 +136,15 @@ impl Guardian {
         let shown: BTreeSet<RelativePath> =
             touched.into_iter().filter(|path| visible.shows(Root::Project, path)).collect();
         self.check_chronicle(&acts, &shown, &memory, &mut findings).await?;
-        let invariants: Vec<_> = self.invariants()?.iter().cloned().collect();
+        let invariants = self.invariants()?;
         let count = invariants.len();
         // Also where a step has a finding already: who repairs the plan sees everything at once. A step that cannot be
         // taken is left out of the tree.
-        for broken in self.newly_broken_seen_by(&changes, invariants, visible).await? {
-            findings.add_broken(&acts, &broken);
+        let answers = self.newly_broken_seen_by(&changes, &invariants, visible).await?;
+        for broken in &answers.broken {
+            findings.add_broken(&acts, broken);
         }
+        findings.undecided = answers.undecided;
         let chronicles = memory.files.iter().filter(|file| visible.shows(Root::Project, file)).count();
         Ok((findings.into_review(plan, chronicles, count), assessed))
     }
@@ -222,6 +228,7 @@ impl Guardian {
 #[derive(Default)]
 struct Findings {
     found: Vec<StepFinding>,
+    undecided: Vec<UndecidedInvariant>,
     deny: bool,
 }
 
@@ -235,14 +242,22 @@ impl Findings {
         let invariant = &broken.invariant;
         let message = &invariant.message;
         let mut add = |culprit: Option<(usize, String)>, fact: String| {
-            let reason = format!("breaks `{}`: {message}", invariant.name);
+            let verb = if broken.undecided { "leaves undecided" } else { "breaks" };
+            let reason = format!("{verb} `{}`: {message}", invariant.name);
             let (step, file) = culprit.unzip();
             self.found.push(StepFinding { step, file, fact, reason, severity: invariant.severity });
         };
         for row in broken.rows.iter().take(MAX_ROWS) {
             add(culprit(acts, row), broken.about_row(row));
         }
-        if broken.rows.is_empty() {
+        for file in broken.unread.iter().take(MAX_ROWS) {
+            let toucher = acts
+                .iter()
+                .rev()
+                .find(|(_, act)| act.paths().into_iter().any(|path| path.as_str() == file.path));
+            add(toucher.map(|(step, _)| (*step, file.path.clone())), file.sentence());
+        }
+        if broken.rows.is_empty() && broken.unread.is_empty() {
             add(None, format!("expected {}, found {}", broken.expected(), broken.actual()));
         }
         if let Some(more) = broken.rows.len().checked_sub(MAX_ROWS).filter(|more| *more > 0) {
@@ -266,8 +281,13 @@ impl Findings {
                 0 => "no objections".to_owned(),
                 warnings => count(warnings, "warning"),
             };
-            let (chronicles, invariants) = (count(chronicles, "chronicle"), count(invariants, "invariant"));
-            let checked = format!("checked against graph, {chronicles} and {invariants}");
+            let chronicles = count(chronicles, "chronicle");
+            let invariants = match (invariants, self.undecided.len()) {
+                (0, _) => "; no invariants are defined".to_owned(),
+                (all, 0) => format!(" and {}", count(all, "invariant")),
+                (all, undecided) => format!(" and {} ({undecided} undecided)", count(all, "invariant")),
+            };
+            let checked = format!("checked against graph, {chronicles}{invariants}");
             Decision::Approve { justification: format!("{steps}; {checked}: {warnings}") }
         } else {
             let said = errors.iter().take(MAX_REASONS).map(|finding| match finding.step {
@@ -280,7 +300,7 @@ impl Findings {
             }
             Decision::Deny { reason }
         };
-        Review { decision, findings: self.found }
+        Review { decision, findings: self.found, undecided: self.undecided }
     }
 }
 

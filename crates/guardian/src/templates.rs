@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use tgp_contract::RelativePath;
 
 use crate::invariants::{Expect, Probe};
+use crate::undecided::Dependence;
 
 /// Layers of one rule: each pair of them is a condition of its query.
 const MAX_LAYERS: usize = 20;
@@ -54,6 +55,7 @@ pub(super) struct Rule {
     /// The message where the file has none.
     pub(super) message: String,
     pub(super) probes: Vec<Probe>,
+    pub(super) dependence: Dependence,
 }
 
 impl Template {
@@ -104,6 +106,9 @@ fn rule_of_layers(layers: &[String]) -> Checked<Rule> {
     Ok(Rule {
         query: imports(&upward("b.path"), &upward("u.target")),
         expect: Expect::None,
+        dependence: Dependence::ImportsBelow(
+            layers.iter().map(|layer| prefix(layer)).collect::<Checked<_>>()?,
+        ),
         params,
         message: format!("Imports go down through the layers {}, never up.", layers.join(", ")),
         probes,
@@ -120,6 +125,8 @@ fn rule_of_cycles(folder: &str) -> Checked<Rule> {
         expect: Expect::None,
         probes: if params.is_empty() { Vec::new() } else { vec![probe_of_prefix(folder, "folder")] },
         params,
+        // A circle may leave the folder.
+        dependence: Dependence::Contents,
         message: "Files do not import each other in a circle.".to_owned(),
     })
 }
@@ -140,6 +147,8 @@ fn rule_of_public_api(files: &[String]) -> Checked<Rule> {
         query: PUBLIC_NAMES.to_owned(),
         expect: Expect::Kept,
         probes: files.iter().enumerate().map(|(at, file)| probe_of_file(file, at)).collect(),
+        // What is passed on with `export *` is in other files.
+        dependence: Dependence::Contents,
         message: "Others rely on what is exported here.".to_owned(),
         params: Map::from_iter([("files".to_owned(), json!(files))]),
     })
@@ -168,6 +177,7 @@ fn rule_of_ownership(ownership: &Ownership) -> Checked<Rule> {
             ("users".to_owned(), json!(users)),
             ("public".to_owned(), json!(public)),
         ]),
+        dependence: Dependence::Contents,
         message: format!("What is in {} belongs to its owner.", ownership.folder),
     })
 }
@@ -179,12 +189,14 @@ fn rule_of_size(size: &Size) -> Checked<Rule> {
     let (filter, mut params) = within("f", &size.folder)?;
     let probes = if params.is_empty() { Vec::new() } else { vec![probe_of_prefix(&size.folder, "folder")] };
     params.insert("lines".to_owned(), json!(size.lines));
+    let below = if size.folder == PROJECT { String::new() } else { prefix(&size.folder)? };
     Ok(Rule {
         query: format!(
             "MATCH (f:File) WHERE {filter}f.lines > $lines RETURN f.path AS file, f.lines AS lines"
         ),
         expect: Expect::None,
         params,
+        dependence: Dependence::LengthBelow(below),
         message: format!("A file has at most {} lines.", size.lines),
         probes,
     })

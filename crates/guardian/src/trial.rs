@@ -11,6 +11,7 @@ use crate::halt::unaccepted;
 use crate::invariants::{OWN_PARAMETERS, Probe};
 use crate::judge::no_change;
 use crate::questions::{Asked, question, rows};
+use crate::undecided::UndecidedInvariant;
 use crate::{Expect, Guardian, Invariant};
 
 /// What a trial of an invariant has found.
@@ -19,8 +20,12 @@ pub struct InvariantTrial {
     pub invariant: String,
     pub severity: Severity,
     pub expect: Expect,
+    pub verdict: InvariantVerdict,
     /// Whether it holds now, or what breaks it was accepted.
     pub holds: bool,
+    /// The files that keep it undecided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<UndecidedInvariant>,
     /// Rows of its query, by column; the first few of them.
     pub rows: Vec<Value>,
     pub total: usize,
@@ -37,6 +42,16 @@ pub struct InvariantTrial {
     pub plan: Vec<Value>,
     /// Parts of it that nothing in the graph matches.
     pub idle: Vec<String>,
+}
+
+/// What is known of an invariant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InvariantVerdict {
+    Holds,
+    Broken,
+    /// Its answer could depend on a file that was not read completely.
+    Undecided,
 }
 
 /// An invariant of which a part matches nothing, so that it may hold whatever happens.
@@ -82,13 +97,22 @@ impl Guardian {
         let milliseconds = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
         let answer = answers.into_iter().next().unwrap_or_default();
         let memory = self.remember_seen_by(&Visibility::everything()).await?;
-        let broken = self.broken_now(std::slice::from_ref(invariant)).await?;
+        let mut known = self.broken_now(std::slice::from_ref(invariant), &invariants).await?;
+        let is_broken = known.broken.into_iter().any(|broken| unaccepted(broken, &memory).is_some());
+        let undecided = known.undecided.pop().filter(|_| !is_broken);
+        let verdict = match (is_broken, &undecided) {
+            (true, _) => InvariantVerdict::Broken,
+            (false, Some(_)) => InvariantVerdict::Undecided,
+            (false, None) => InvariantVerdict::Holds,
+        };
         let found = rows(&answer);
         Ok(InvariantTrial {
             invariant: invariant.name.clone(),
             severity: invariant.severity,
             expect: invariant.expect,
-            holds: broken.into_iter().all(|broken| unaccepted(broken, &memory).is_none()),
+            verdict,
+            holds: verdict == InvariantVerdict::Holds,
+            undecided,
             total: found.len(),
             rows: found.into_values().take(MAX_ROWS_SHOWN).map(|row| row.value).collect(),
             truncated: answer.truncated,

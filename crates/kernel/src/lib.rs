@@ -129,6 +129,7 @@ pub mod audit {
 
 /// The chronicles of a project: verifying and migrating them.
 pub mod chronicle {
+    pub use crate::knowledge::{AuditComparison, AuditProblem, AuditProblemKind};
     pub use tgp_chronicle::{ChronicleReport, Migration, MigrationReport};
 }
 
@@ -151,7 +152,8 @@ pub mod gates {
 /// The Guardian: invariants, reviews of plans and reconciliation.
 pub mod guardian {
     pub use tgp_guardian::{
-        Assertion, FindingSeverity, Guardian, PlanOutcome, PlanReport, Reconciled, Review, StepStatus,
+        Assertion, FindingSeverity, Guardian, InvariantCheck, PlanOutcome, PlanReport, Reconciled, Review,
+        StepStatus, UndecidedInvariant,
     };
 }
 

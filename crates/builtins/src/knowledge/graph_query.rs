@@ -48,6 +48,9 @@ pub struct GraphQueryResult {
     /// What of the history is not in the graph yet, so that the answer may miss it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<GraphUnread>,
+    /// Files that the answer does not know: their names are not UTF-8, or they cannot be opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
 }
 
 /// History that is not in the graph yet.
@@ -111,6 +114,7 @@ impl Tool for GraphQueryTool {
             behind: standing.behind,
             truncated,
             unread: standing.unread.map(GraphUnread::from),
+            left_out: Some(standing.left_out.count).filter(|count| *count > 0),
         }
         .into())
     }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::Kernel;
-use tgp::chronicle::Migration;
+use tgp::chronicle::{AuditComparison, AuditProblem, Migration};
 use tgp::contract::{ChronicleEvent, Code, ToolError};
 use tgp::results::{ChronicleAppendResult, ChroniclePage};
 
@@ -19,6 +19,8 @@ use crate::text::{count, short_line, single_line, visible};
 
 /// Bytes of an event on standard input; the chronicle's own cap is below it.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
+/// Contradictions between chronicles and audit that are shown.
+const MAX_SHOWN: usize = 50;
 /// Columns of the details in one line of a listing.
 const DETAIL_COLUMNS: usize = 100;
 
@@ -54,7 +56,7 @@ enum ChronicleCommand {
         #[arg(short = 'n', long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000))]
         number: u64,
     },
-    /// Check every event's id, order and form; all chronicles without a PATH.
+    /// Check every event's id and form, and compare with the audit; all chronicles without a PATH.
     Verify {
         /// The file it is about, or the chronicle itself.
         path: Option<String>,
@@ -78,7 +80,7 @@ pub async fn run(arguments: ChronicleArgs, global: &Global, printer: &Printer) -
         }
         ChronicleCommand::Read { path } => read(&kernel, &path, printer),
         ChronicleCommand::Tail { path, number } => tail(&kernel, &path, number, printer).await,
-        ChronicleCommand::Verify { path } => verify(&kernel, path.as_deref(), printer),
+        ChronicleCommand::Verify { path } => verify(&kernel, path.as_deref(), printer).await,
         ChronicleCommand::Migrate { dry_run } => migrate(&kernel, dry_run, printer).await,
     };
     kernel.shutdown().await;
@@ -205,16 +207,26 @@ fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), Failure> {
-    let reports = kernel.knowledge().verify_chronicles(path)?;
-    let intact = reports.iter().all(tgp::chronicle::ChronicleReport::is_intact);
+async fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), Failure> {
+    let comparison = kernel.compare_chronicles(path).await?;
+    let reports = match kernel.knowledge().verify_chronicles(path) {
+        // The file of the chronicle was deleted, and the audit names its events.
+        Err(error) if error.code == Code::NotFound && !comparison.is_intact() => Vec::new(),
+        other => other?,
+    };
+    let intact = reports.iter().all(tgp::chronicle::ChronicleReport::is_intact) && comparison.is_intact();
     let torn = reports.iter().filter(|report| report.torn.is_some()).count();
     let unmigrated = match path {
         None => kernel.knowledge().unmigrated_chronicles()?,
         Some(path) => kernel.knowledge().unmigrated_chronicle(path).into_iter().collect(),
     };
     if printer.json() {
-        let document = json!({ "intact": intact, "chronicles": reports, "unmigrated": unmigrated });
+        let document = json!({
+            "intact": intact,
+            "chronicles": reports,
+            "unmigrated": unmigrated,
+            "audit": comparison,
+        });
         printer.document(&done(document));
     } else {
         for report in &reports {
@@ -227,6 +239,7 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
                 printer.warn(&format!("{}: {words} ({} bytes)", report.stored, torn.bytes));
             }
         }
+        show_comparison(&comparison, printer);
         let events: u64 = reports.iter().map(|report| report.events).sum();
         let (style, said) =
             if intact { (Style::new().green(), "intact") } else { (Style::new().red(), "broken") };
@@ -237,6 +250,9 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
             count(reports.len(), "chronicle"),
             if torn == 0 { String::new() } else { format!(", {torn} with a torn last line") }
         ));
+        for unknown in &comparison.unknown {
+            printer.note(&single_line(unknown));
+        }
         let repeated: u64 = reports.iter().map(|report| report.repeated).sum();
         if repeated > 0 {
             let repeated = count(usize::try_from(repeated).unwrap_or(usize::MAX), "line");
@@ -254,4 +270,16 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
         }
     }
     if intact { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
+}
+
+/// The first contradictions between the chronicles and the audit.
+fn show_comparison(comparison: &AuditComparison, printer: &Printer) {
+    for AuditProblem { file, line, problem, .. } in comparison.problems.iter().take(MAX_SHOWN) {
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        printer.line(&single_line(&format!("{file}{line}: {problem}")));
+    }
+    let hidden = comparison.problems.len().saturating_sub(MAX_SHOWN) as u64 + comparison.more_problems;
+    if hidden > 0 {
+        printer.line(&format!("and {hidden} more; `--json` has up to 1000 of them"));
+    }
 }

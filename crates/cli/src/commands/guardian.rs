@@ -8,7 +8,10 @@ use console::Style;
 use serde_json::{Value, json};
 use tgp::Kernel;
 use tgp::contract::{Code, Decision, Plan, ToolError};
-use tgp::guardian::{Assertion, FindingSeverity, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
+use tgp::guardian::{
+    Assertion, FindingSeverity, InvariantCheck, PlanOutcome, PlanReport, Reconciled, Review, StepStatus,
+    UndecidedInvariant,
+};
 
 use super::{done, result_of, text_of};
 use crate::approval::TerminalApprover;
@@ -167,6 +170,9 @@ fn show_review(review: &Review, printer: &Printer) {
         let line = format!("{step}{file}: {}: {}", finding.fact, finding.reason);
         printer.line(&visible(&line));
     }
+    for undecided in &review.undecided {
+        printer.warn(&visible(&undecided.sentence()));
+    }
     match &review.decision {
         Decision::Approve { justification } => {
             let word = printer.paint_out(&Style::new().green(), "approved");
@@ -240,18 +246,49 @@ async fn assert(
 ) -> Result<(), Failure> {
     let assertions: Vec<Assertion> =
         cypher.into_iter().map(|cypher| Assertion::new(cypher, expect == Some(Expected::Rows))).collect();
-    kernel.assert_invariants(&assertions).await?;
-    // Everything holds; that the warnings could not be found out does not change it.
+    let check = kernel.assert_invariants(&assertions).await?;
+    // Nothing is broken; that the warnings could not be found out does not change it.
     let idle = kernel.knowledge().guardian().idle_invariants().await.unwrap_or_default();
+    let verdict = match (check.defined, check.is_undecided()) {
+        (0, _) => "no_invariants",
+        (_, true) => "undecided",
+        (_, false) => "holds",
+    };
     if printer.json() {
-        printer.document(&done(json!({ "holds": true, "idle": idle })));
-        return Ok(());
+        printer.document(&done(json!({
+            "verdict": verdict,
+            "holds": verdict == "holds",
+            "defined": check.defined,
+            "undecided": check.undecided,
+            "idle": idle,
+        })));
+    } else {
+        show_check(&check, printer);
+        for idle in &idle {
+            printer.warn(&visible(&idle.sentence()));
+        }
     }
-    printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
-    for idle in &idle {
-        printer.warn(&visible(&idle.sentence()));
+    if check.is_undecided() { Err(Failure::Silent(Code::Runtime)) } else { Ok(()) }
+}
+
+fn show_check(check: &InvariantCheck, printer: &Printer) {
+    if check.defined == 0 {
+        printer.line("no invariants are defined: write them to `.sage/invariants.yml`");
+        return;
     }
-    Ok(())
+    if !check.is_undecided() {
+        printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
+        return;
+    }
+    let word = printer.paint_out(&Style::new().yellow(), "undecided");
+    for undecided in &check.undecided {
+        printer.line(&format!(
+            "{word}: `{}`: {}",
+            visible(&undecided.invariant),
+            visible(&undecided.cause())
+        ));
+    }
+    printer.note(&format!("nothing is known to be broken; {}", UndecidedInvariant::HELP));
 }
 
 async fn try_invariant(kernel: &Kernel, name: &str, printer: &Printer) -> Result<(), Failure> {
@@ -269,10 +306,11 @@ fn show_trial(trial: &Value, printer: &Printer) {
     let list = |name: &str| trial.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let is = |name: &str| trial.get(name).and_then(Value::as_bool).unwrap_or_default();
     let number = |name: &str| trial.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let (style, word) = match (is("holds"), text_of(trial, "severity").as_str()) {
-        (true, _) => (Style::new().green(), "holds"),
-        (false, "warning") => (Style::new().yellow(), "broken, as a warning"),
-        (false, _) => (Style::new().red(), "broken"),
+    let (style, word) = match (text_of(trial, "verdict").as_str(), text_of(trial, "severity").as_str()) {
+        ("holds", _) => (Style::new().green(), "holds"),
+        ("undecided", _) => (Style::new().yellow(), "is undecided"),
+        (_, "warning") => (Style::new().yellow(), "broken, as a warning"),
+        _ => (Style::new().red(), "broken"),
     };
     let expected = match text_of(trial, "expect").as_str() {
         "none" => "no rows",
@@ -293,6 +331,10 @@ fn show_trial(trial: &Value, printer: &Printer) {
     }
     if let Some(left) = total.checked_sub(rows.len()).filter(|left| *left > 0) {
         printer.line(&format!("  and {left} more"));
+    }
+    for file in trial.pointer("/undecided/files").and_then(Value::as_array).into_iter().flatten() {
+        let (path, reason) = (text_of(file, "path"), text_of(file, "reason"));
+        printer.line(&format!("  unread: {} ({reason})", visible(&path)));
     }
     let limit = match trial.get("timeout_ms").and_then(Value::as_u64) {
         Some(limit) => format!("its limit is {limit} ms"),

@@ -5,6 +5,7 @@
 //! `value`.
 
 mod compile;
+mod dependence;
 mod diagnostics;
 mod error;
 mod execute;
@@ -20,6 +21,7 @@ mod types;
 mod value;
 
 pub(crate) use compile::position;
+pub use dependence::depends_on_contents;
 pub use error::{CypherError, CypherResult, Phase};
 pub(crate) use output::properties;
 pub use probes::{PatternProbe, pattern_probes};

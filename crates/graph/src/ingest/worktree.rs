@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use git2::{ObjectType, Oid};
 use rusqlite::{Connection, params};
-use tgp_contract::{Code, RelativePath, ToolError};
+use tgp_contract::{Code, LeftOutFiles, LeftOutReason, RelativePath, ToolError};
 use tgp_fs::{Directory, HardLinks, Stamp};
 
 use super::blobs::{Content, Keep, ParseCache};
@@ -115,8 +115,8 @@ pub(crate) struct Differences {
     pub(crate) changes: Vec<Changed>,
     /// Blobs that were read.
     pub(crate) parsed: u64,
-    /// Files and directories whose name is not UTF-8.
-    pub(crate) skipped: u64,
+    /// Files and directories that can be neither named nor opened.
+    pub(crate) left_out: LeftOutFiles,
 }
 
 impl WorkTree<'_> {
@@ -125,20 +125,32 @@ impl WorkTree<'_> {
         self.tracked.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
     }
 
-    /// The files that count, by their paths, and how many have a path that cannot be represented.
-    pub(crate) fn walk(&self) -> Result<(Vec<WalkedFile>, u64), GraphError> {
+    /// Returns the files that count, by their paths, and those that can be neither named nor opened.
+    pub(crate) fn walk(&self) -> Result<(Vec<WalkedFile>, LeftOutFiles), GraphError> {
         let mut met: BTreeMap<String, WalkedFile> = BTreeMap::new();
-        let mut skipped = 0;
+        let mut left_out = LeftOutFiles::default();
         let mut directories = vec![String::new()];
         let is_tracked = |directory: &str| self.has_tracked(directory);
         while let Some(directory) = directories.pop() {
-            // What cannot be read is not there for git either.
-            let Ok(entries) = std::fs::read_dir(self.project.join(&directory)) else { continue };
+            let entries = match std::fs::read_dir(self.project.join(&directory)) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    if error.kind() == ErrorKind::PermissionDenied {
+                        left_out.add(directory, LeftOutReason::Permission);
+                    }
+                    continue;
+                }
+            };
             for entry in entries.flatten() {
                 let Ok(kind) = entry.file_type() else { continue };
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else {
-                    skipped += u64::from(kind.is_file() || kind.is_dir());
+                    let shown = join(&directory, &name.to_string_lossy());
+                    let is_code = kind.is_file() && !self.ignores.leaves_out_file(&shown)
+                        || kind.is_dir() && !self.ignores.leaves_out_directory(&shown, &is_tracked);
+                    if is_code {
+                        left_out.add(shown, LeftOutReason::Name);
+                    }
                     continue;
                 };
                 let path = join(&directory, name);
@@ -170,7 +182,7 @@ impl WorkTree<'_> {
                 met.insert(path.clone(), file);
             }
         }
-        Ok((met.into_values().collect(), skipped))
+        Ok((met.into_values().collect(), left_out))
     }
 
     /// What differs from `state`; blobs that were never read are read.
@@ -181,7 +193,7 @@ impl WorkTree<'_> {
         parses: &mut ParseCache,
     ) -> Result<Differences, GraphError> {
         let known = known(connection)?;
-        let (met, skipped) = self.walk()?;
+        let (met, mut left_out) = self.walk()?;
         let mut blobs: BTreeMap<String, Blob> = BTreeMap::new();
         let mut unsure: Vec<&WalkedFile> = Vec::new();
         for file in &met {
@@ -193,6 +205,12 @@ impl WorkTree<'_> {
             }
         }
         let parsed = read(self.project, connection, parses, &unsure, &mut blobs)?;
+        for file in met.iter().filter(|file| !blobs.contains_key(&file.path)) {
+            // A file that is gone meanwhile is not left out.
+            if self.project.join(&file.path).symlink_metadata().is_ok_and(|data| data.is_file()) {
+                left_out.add(file.path.clone(), LeftOutReason::Permission);
+            }
+        }
         for (path, blob) in &self.absent {
             blobs.entry(path.clone()).or_insert(*blob);
         }
@@ -211,20 +229,20 @@ impl WorkTree<'_> {
             connection.prepare_cached("DELETE FROM stat WHERE path = ?1")?.execute([path])?;
         }
         changes.sort_by(|left, right| left.path.cmp(&right.path));
-        Ok(Differences { changes, parsed, skipped })
+        Ok(Differences { changes, parsed, left_out })
     }
 }
 
 impl WorkTree<'_> {
-    /// How many paths cannot be represented, when all others are exactly `files`. Nothing is written.
-    pub(crate) fn skipped_if_same(
+    /// Returns the files that are left out when all others are exactly `files`. Nothing is written.
+    pub(crate) fn left_out_if_same(
         &self,
         connection: &Connection,
         files: &BTreeMap<String, Blob>,
-    ) -> Result<Option<u64>, GraphError> {
+    ) -> Result<Option<LeftOutFiles>, GraphError> {
         let root = open_root(self.project)?;
         let known = known(connection)?;
-        let (met, skipped) = self.walk()?;
+        let (met, left_out) = self.walk()?;
         let absent = self
             .absent
             .iter()
@@ -249,7 +267,7 @@ impl WorkTree<'_> {
                 return Ok(None);
             }
         }
-        Ok(Some(skipped))
+        Ok(Some(left_out))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tgp_contract::{Code, GraphQuery, GraphRows, ToolError};
 
-use super::draft::SKIPPED;
+use super::draft;
 use super::graph_store::Inner;
 use super::query;
 use super::revisions::{self, WORKTREE};
@@ -120,10 +120,10 @@ impl Inner {
         let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
         let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
         let files = self.held_files.at(connection)?;
-        let skipped = tree.skipped_if_same(connection, &files)?;
-        Ok(skipped.is_some_and(|skipped| {
-            meta(connection, SKIPPED).is_ok_and(|held| held == Some(skipped.to_string()))
-        }))
+        match tree.left_out_if_same(connection, &files)? {
+            Some(left_out) => Ok(draft::left_out(connection)? == left_out),
+            None => Ok(false),
+        }
     }
 }
 

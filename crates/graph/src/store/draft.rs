@@ -6,7 +6,10 @@ use std::sync::Arc;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
-use tgp_contract::{Change, Code, GraphQuery, GraphRows, IngestSummary, ToolError, is_chronicle_content};
+use serde_json::json;
+use tgp_contract::{
+    Change, Code, GraphQuery, GraphRows, IngestSummary, LeftOutFiles, ToolError, is_chronicle_content,
+};
 
 use super::graph_store::Inner;
 use super::query;
@@ -34,8 +37,8 @@ use crate::tables::write::Writer;
 /// How often a proposal starts again because another process wrote in between.
 const MAX_TRIES: usize = 5;
 
-/// Where it is kept how many files the work tree has whose path is not UTF-8.
-pub(crate) const SKIPPED: &str = "skipped";
+/// Where the files of the work tree are kept that can be neither named nor opened.
+const LEFT_OUT: &str = "left out";
 
 /// Rows of an answer about a proposal. It is judged, not read: what is cut off could be what forbids it.
 const PROPOSAL_ROWS: usize = 100_000;
@@ -48,6 +51,14 @@ const MAX_REVEALED: usize = 2000;
 
 /// SQLite's own limit of a row, which questions lower.
 const MAX_ROW_BYTES: i32 = 1_000_000_000;
+
+/// Returns the files that the draft does not have because they can be neither named nor opened.
+pub(crate) fn left_out(connection: &Connection) -> Result<LeftOutFiles, GraphError> {
+    let Some(text) = meta(connection, LEFT_OUT)? else { return Ok(LeftOutFiles::default()) };
+    serde_json::from_str(&text).map_err(|error| {
+        ToolError::new(Code::Internal, format!("the graph's store is broken: {error}")).into()
+    })
+}
 
 impl WriteSession {
     /// Brings the draft up to date with the files on the disk.
@@ -81,9 +92,9 @@ impl WriteSession {
                 unseen = parses.read(connection, wanted, Keep::InStore, |blob| repo.content(blob))?;
             }
             let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
-            let Differences { changes, parsed, skipped } = tree.changes(connection, state, parses)?;
+            let Differences { changes, parsed, left_out } = tree.changes(connection, state, parses)?;
             let parsed = parsed + unseen;
-            set_meta(connection, SKIPPED, &skipped.to_string())?;
+            set_meta(connection, LEFT_OUT, &json!(left_out).to_string())?;
             let last = commits::last(connection)?;
             let mut ids = Identities::load(connection)?;
             let moment = number.unwrap_or(last.number + 1);

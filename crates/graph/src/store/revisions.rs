@@ -53,7 +53,7 @@ pub(crate) fn find(
             let Some((number, base)) = draft(connection)? else {
                 return Err(not_ingested(connection, WORKTREE)?.into());
             };
-            Ok(of_draft(number, base, head.as_ref()))
+            of_draft(connection, number, base, head.as_ref())
         }
         Some(name) => {
             let commit = commit_of(connection, repo, name)?;
@@ -69,19 +69,23 @@ pub(crate) fn find(
 }
 
 /// A draft is behind when the head is no longer the commit that it is based on.
-fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)>) -> Revision {
+fn of_draft(
+    connection: &Connection,
+    number: i64,
+    base: Option<String>,
+    head: Option<&(String, git2::Oid)>,
+) -> Result<Revision, GraphError> {
     let behind = head.is_some_and(|(_, id)| Some(id.to_string()) != base);
     let commit = base.unwrap_or_default();
-    Revision {
-        number,
-        standing: SnapshotInfo {
-            reference: WORKTREE.to_owned(),
-            commit,
-            draft: true,
-            behind,
-            ..SnapshotInfo::default()
-        },
-    }
+    let standing = SnapshotInfo {
+        reference: WORKTREE.to_owned(),
+        commit,
+        draft: true,
+        behind,
+        left_out: super::draft::left_out(connection)?,
+        ..SnapshotInfo::default()
+    };
+    Ok(Revision { number, standing })
 }
 
 fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<Revision, GraphError> {
@@ -115,7 +119,7 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
     }
     // Where there is no commit, the work tree is used.
     match (head, draft(connection)?) {
-        (None, Some((number, base))) => Ok(of_draft(number, base, None)),
+        (None, Some((number, base))) => of_draft(connection, number, base, None),
         _ if progress::is_running(connection) => {
             let message = "an ingest is running, and the newest commit is not in the graph yet";
             Err(ToolError::new(Code::NotFound, message).help("ask again in a few seconds").into())

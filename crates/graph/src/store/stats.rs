@@ -7,7 +7,6 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 use tgp_contract::{SnapshotInfo, ToolError};
 
-use super::draft::SKIPPED;
 use super::graph_store::{GraphStore, Inner};
 use super::query::count_files;
 use super::revisions;
@@ -27,7 +26,7 @@ pub struct Stats {
     pub relationships: BTreeMap<String, u64>,
     /// Files in which the parser met an error.
     pub broken: u64,
-    /// Files that are left out because their path is not UTF-8.
+    /// Files that are left out because their path is not UTF-8, or because they cannot be opened.
     pub skipped: u64,
     /// Commits that were ingested.
     pub commits: u64,
@@ -68,9 +67,7 @@ impl Inner {
                 let moment = revisions::find(connection, repo, commit)?;
                 let (_, broken) = count_files(connection, moment.number)?;
                 let skipped = match (repo, git2::Oid::from_str(&moment.standing.commit)) {
-                    _ if moment.standing.draft => {
-                        meta(connection, SKIPPED)?.and_then(|text| text.parse().ok()).unwrap_or_default()
-                    }
+                    _ if moment.standing.draft => moment.standing.left_out.count,
                     // A commit that git has dropped since cannot be asked any more.
                     (Some(repo), Ok(id)) => repo.skipped(id).unwrap_or_default(),
                     _ => 0,

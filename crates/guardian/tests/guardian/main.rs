@@ -10,6 +10,7 @@ mod inquiry;
 mod invariants;
 mod review;
 mod templates;
+mod undecided;
 mod world;
 
 #[test]

@@ -62,7 +62,7 @@ fn write(file: &str, content: &str) -> Change {
 
 impl Project {
     async fn judge(&self, changes: &[Change]) -> Vec<Violation> {
-        self.guardian.judge_changes(changes, &Visibility::everything()).await.unwrap()
+        self.guardian.judge_changes(changes, &Visibility::everything()).await.unwrap().violations
     }
 
     async fn broken_by(&self, file: &str, content: &str) -> Vec<String> {
@@ -356,5 +356,31 @@ async fn bug_the_public_api_of_a_python_package_was_empty() {
     ];
     for (file, content, expected) in table {
         assert_eq!(project.broken_by(file, content).await, expected, "{file}: {content}");
+    }
+}
+
+#[tokio::test]
+async fn bug_an_unread_file_leaves_every_rule_undecided_that_it_could_concern() {
+    let project = project(RULES).await;
+    let large = "x".repeat((2 << 20) + 1);
+    let wrong = "import { page from '../web/page';\n";
+    let all = ["layers", "no-cycles", "public-api", "db-internals"];
+    let table: [(&str, &str, &[&str]); 8] = [
+        ("src/db/new.ts", wrong, &all),
+        ("src/web/page.ts", wrong, &all),
+        ("src/db/new.py", "from web import (\n", &all),
+        // In these languages an import means a file by its path, so no layer has one of this file.
+        ("vendor/new.ts", wrong, &all[1..]),
+        // What a file of these contains decides where the imports of others lead.
+        ("vendor/new.rs", "mod (;\n", &all),
+        ("package.json", "{\n", &all),
+        ("vendor/large.ts", &large, &["no-cycles", "public-api", "db-internals", "small"]),
+        ("docs/new.md", "import { from\n", &[]),
+    ];
+    for (file, content, expected) in table {
+        let violations = project.judge(&[write(file, content)]).await;
+        assert!(violations.iter().all(|violation| violation.undecided), "{file}: {violations:?}");
+        let names: Vec<String> = violations.into_iter().map(|violation| violation.invariant).collect();
+        assert_eq!(names, expected, "{file}");
     }
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use tgp_audit::AuditReader;
+use tgp_builtins::chronicle_path;
 use tgp_chronicle::{Migration, MigrationReport};
-use tgp_contract::{CallContext, Code, Plan, ToolCall, ToolError, Visibility, canonical};
-use tgp_guardian::{Assertion, Delegator, GuardianFinding, PlanReport, Review};
+use tgp_contract::{CallContext, Code, Plan, ToolCall, ToolError, Visibility, background, canonical};
+use tgp_guardian::{Assertion, Delegator, GuardianFinding, InvariantCheck, PlanReport, Review};
 
+use super::chronicle_audit::{self, AuditComparison};
 use super::inspect;
 use crate::Kernel;
+use crate::records::{audit_anchor, audit_file};
 
 /// The tool that reviews plans.
 const REVIEW: &str = "review_plan";
@@ -52,14 +56,14 @@ impl Kernel {
         self.session_parts().0.visibility(&call, context).await
     }
 
-    /// Checks the invariants, the chronicle against the graph, and these assertions.
+    /// Checks the invariants, the chronicle against the graph, and these assertions. Returns those that are undecided.
     ///
     /// # Errors
     /// `EHALT` with what is broken; then no tool but those that read works until it is reconciled.
-    pub async fn assert_invariants(&self, assertions: &[Assertion]) -> Result<(), ToolError> {
+    pub async fn assert_invariants(&self, assertions: &[Assertion]) -> Result<InvariantCheck, ToolError> {
         let checked = self.knowledge().guardian().bullet_wound_check(assertions).await;
         let queries: Vec<&str> = assertions.iter().map(|assertion| assertion.cypher.as_str()).collect();
-        let told = checked.clone().map(|()| Value::Null);
+        let told = checked.clone().map(|check| json!(check));
         self.record_act("guardian_assert", json!({ "assertions": queries }), told.into()).await?;
         checked
     }
@@ -84,6 +88,31 @@ impl Kernel {
             self.record_act("chronicle_migrate", json!({}), told.into()).await?;
         }
         migrated
+    }
+
+    /// Compares the chronicles, or the one that `path` names, with the audit, which is verified first.
+    ///
+    /// # Errors
+    /// `EINTEGRITY` for an audit that is not intact, `EBUDGET` for one that names too many events, and when a file cannot be
+    /// read. What contradicts the audit is in the result.
+    pub async fn compare_chronicles(&self, path: Option<&str>) -> Result<AuditComparison, ToolError> {
+        let only = path.map(chronicle_path).transpose()?;
+        let (_, audit) = self.inquiry_parts();
+        audit.flush().await?;
+        let (file, anchor) = (audit_file(self.root()), audit_anchor(self.root()));
+        let knowledge = self.knowledge();
+        let (chronicle, project) = (Arc::clone(&knowledge.chronicle), knowledge.project.clone());
+        background::run(move || {
+            let reader = match AuditReader::open(file, anchor) {
+                Err(error) if error.code == Code::NotFound => {
+                    return Ok(AuditComparison::without_audit("this project has no audit"));
+                }
+                other => other?,
+            };
+            reader.verify()?;
+            chronicle_audit::compare(&chronicle, &reader, &project, only.as_ref())
+        })
+        .await
     }
 
     /// Compares graph, chronicle, registry, audit and work tree with each other.

@@ -2,6 +2,8 @@
 //! done.
 
 mod admin_actions;
+mod audited_events;
+mod chronicle_audit;
 mod chronicler;
 mod graph_server;
 mod inspect;
@@ -27,6 +29,7 @@ use tgp_router::DynTool;
 use crate::config::{ChronicleDurability, Config};
 use crate::project_place::work_tree_state;
 use crate::state_directory::StateDirectory;
+pub use chronicle_audit::{AuditComparison, AuditProblem, AuditProblemKind};
 use chronicler::EventingRecorder;
 use graph_server::GraphServer;
 pub(crate) use graph_server::check_build;

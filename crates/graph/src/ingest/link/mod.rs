@@ -312,7 +312,7 @@ fn file_props(world: &LinkContext<'_>, path: &str, file: &FileState, parse: &Par
         props.insert("lines".to_owned(), lines.into());
     }
     props.insert("test".to_owned(), world.tests.is_match(path).into());
-    props.insert("broken".to_owned(), parse.broken.into());
+    props.insert("broken".to_owned(), (parse.broken || parse.unparsed).into());
     if parse.unparsed {
         props.insert("unparsed".to_owned(), true.into());
     }
