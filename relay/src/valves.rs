@@ -113,6 +113,7 @@ impl RealValves {
         };
         let options = ValveOptions {
             project,
+            repository: tgp_fs::RepositoryAccess::default(),
             journal: memory.join("valve.sqlite"),
             personas_file: RelativePath::new(PERSONAS_FILE)?,
             chronicle,

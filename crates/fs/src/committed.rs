@@ -1,10 +1,8 @@
 //! Files of the last commit, for the rules that a person has committed. No agent writes one: `.git` is out of its reach.
 
+use git2::{ObjectType, Oid, Repository, Tree};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::Path;
-
-use git2::{ObjectType, Oid, Repository, Tree};
 
 /// The names of one directory. What is larger is not read.
 const MAX_TREE_BYTES: usize = 64 << 20;
@@ -21,8 +19,7 @@ pub(crate) struct HeadTree {
 
 impl HeadTree {
     /// None before the first commit, and where git cannot be read.
-    pub(crate) fn open(top: &Path) -> Option<Self> {
-        let git = Repository::open(top).ok()?;
+    pub(crate) fn of(git: Repository) -> Option<Self> {
         let root = git.head().ok()?.peel_to_commit().ok()?.tree_id();
         Some(Self { git, root, directories: RefCell::default() })
     }

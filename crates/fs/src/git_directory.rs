@@ -1,21 +1,25 @@
 //! Where git keeps the files of a project's repository: not always in a directory named `.git`.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::places::links_and_place;
+use crate::git_settings::GitSettings;
+use crate::places::{links_and_place, real_place};
 use crate::plain::read_plain;
 
 /// Directories above a project in which a repository is looked for.
 const MAX_ABOVE: usize = 64;
-/// Bytes of a `.git` file, or of the file that names the shared directory of a work tree.
-const MAX_POINTER_BYTES: u64 = 8 << 10;
+/// Bytes of a file of git's that names other files: `.git`, `commondir`, `config`, `objects/info/alternates`.
+const MAX_POINTER_BYTES: u64 = 1 << 20;
 
 /// The repository that a project is in.
+#[derive(Debug)]
 pub(crate) struct GitDirectory {
-    /// The top of the work tree.
+    /// The top of the work tree; the repository itself where it is bare.
     pub(crate) top: PathBuf,
     /// The files of this work tree.
     pub(crate) own: PathBuf,
@@ -24,27 +28,85 @@ pub(crate) struct GitDirectory {
 }
 
 impl GitDirectory {
-    /// None when the project is in no repository.
+    /// None when the project is in no repository, and where a file of git's cannot be read.
     pub(crate) fn of(project: &Path) -> Option<Self> {
+        Self::find(project).ok().flatten()
+    }
+
+    /// Returns the repository that a project is in, which may be above it on the same file system, as for git.
+    ///
+    /// # Errors
+    /// With the path of a file that should name a directory and cannot be read.
+    pub(crate) fn find(project: &Path) -> Result<Option<Self>, PathBuf> {
+        let mut device = None;
         for directory in project.ancestors().take(MAX_ABOVE) {
             let git = directory.join(".git");
             // A link is followed, as git follows it.
-            let Ok(data) = git.metadata() else { continue };
-            let own = if data.is_dir() {
-                git
-            } else {
-                // A work tree, a submodule, or a repository whose files are elsewhere: the file says where.
-                let text =
-                    String::from_utf8(read_plain(&git.canonicalize().ok()?, MAX_POINTER_BYTES)?).ok()?;
-                directory.join(text.strip_prefix("gitdir:")?.trim())
-            };
-            let pointer = read_plain(&own.join("commondir"), MAX_POINTER_BYTES);
-            let pointer = pointer.and_then(|text| String::from_utf8(text).ok());
-            let shared = pointer.map_or_else(|| own.clone(), |text| own.join(text.trim()));
-            return Some(Self { top: directory.to_owned(), own, shared });
+            if let Ok(data) = git.metadata() {
+                if !data.is_dir() {
+                    return Self::named_by(directory, &git).map(Some);
+                }
+                if !git.join("HEAD").symlink_metadata().is_err_and(|error| is_absent(&error)) {
+                    return Self::with_shared(directory, git).map(Some);
+                }
+            } else if git.is_symlink() {
+                return Err(git);
+            }
+            if directory == project && is_git_directory(directory) {
+                return Self::with_shared(directory, directory.to_owned()).map(Some);
+            }
+            let Ok(found) = directory.metadata() else { return Ok(None) };
+            if *device.get_or_insert(found.dev()) != found.dev() {
+                return Ok(None);
+            }
         }
-        None
+        Ok(None)
     }
+
+    /// Returns the repository at the top of a directory, whole or not.
+    ///
+    /// # Errors
+    /// As [`GitDirectory::find`].
+    pub(crate) fn at(directory: &Path) -> Result<Option<Self>, PathBuf> {
+        let git = directory.join(".git");
+        match git.metadata() {
+            Ok(data) if data.is_dir() => Self::with_shared(directory, git).map(Some),
+            Ok(_) => Self::named_by(directory, &git).map(Some),
+            Err(_) if git.symlink_metadata().is_err_and(|error| is_absent(&error)) => Ok(None),
+            Err(_) => Err(git),
+        }
+    }
+
+    /// A work tree, a submodule, or a repository whose files are elsewhere: the file `git` says where.
+    fn named_by(directory: &Path, git: &Path) -> Result<Self, PathBuf> {
+        let text = read_pointer(git)?;
+        let named = text.as_deref().and_then(|text| text.strip_prefix("gitdir:"));
+        let own = directory.join(named.ok_or_else(|| git.to_owned())?.trim());
+        Self::with_shared(directory, own)
+    }
+
+    fn with_shared(directory: &Path, own: PathBuf) -> Result<Self, PathBuf> {
+        let pointer = read_pointer(&own.join("commondir"))?;
+        let shared = pointer.map_or_else(|| own.clone(), |text| own.join(text.trim()));
+        Ok(Self { top: directory.to_owned(), own, shared })
+    }
+}
+
+/// Returns the text of a file of git's, through links, as git reads it; none where there is none.
+///
+/// # Errors
+/// With the path of a file that is too large or cannot be read.
+pub(crate) fn read_pointer(path: &Path) -> Result<Option<String>, PathBuf> {
+    let place = real_place(path);
+    if place.symlink_metadata().is_err_and(|error| is_absent(&error)) {
+        return Ok(None);
+    }
+    let bytes = read_plain(&place, MAX_POINTER_BYTES).ok_or_else(|| path.to_owned())?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+pub(crate) fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The directories in which git keeps the files of the repository that `project` is in, under every name by which each could
@@ -71,7 +133,7 @@ pub fn main_work_tree(directory: &Path) -> Option<PathBuf> {
         return None;
     }
     // Anyone can write a file that names a repository; that the repository names the file only its owner can.
-    let back = String::from_utf8(read_plain(&own.join("gitdir"), MAX_POINTER_BYTES)?).ok()?;
+    let back = read_pointer(&own.join("gitdir")).ok()??;
     if own.join(back.trim()).canonicalize().ok()? != git {
         return None;
     }
@@ -83,11 +145,21 @@ pub fn main_work_tree(directory: &Path) -> Option<PathBuf> {
     shared.ends_with(".git").then(|| shared.parent().map(Path::to_owned))?
 }
 
-/// The repository that `project` is in: the top of its work tree, and the directory with the files of this work tree. None
-/// where the project is in no repository.
+/// Returns the project whose repository holds the files of the one that `project` is in, because it is another work tree of
+/// it or a submodule. None where git's own files do not confirm it in both directions.
 #[must_use]
-pub fn git_work_tree(project: &Path) -> Option<(PathBuf, PathBuf)> {
-    GitDirectory::of(project).map(|GitDirectory { top, own, .. }| (top, own))
+pub fn repository_owner(project: &Path) -> Option<PathBuf> {
+    let GitDirectory { top, own, .. } = GitDirectory::of(&project.canonicalize().ok()?)?;
+    if let Some(main) = main_work_tree(&top) {
+        return Some(main);
+    }
+    let own = own.canonicalize().ok()?;
+    let git = own.ancestors().skip(1).find(|place| place.ends_with(".git"))?;
+    let is_module = own.strip_prefix(git).is_ok_and(|place| place.starts_with("modules"));
+    let settings = read_pointer(&own.join("config")).ok()??;
+    let named = GitSettings::parse(&settings).ok()?.value("core", "worktree")?.to_owned();
+    let is_named = own.join(named).canonicalize().is_ok_and(|place| place == top);
+    (is_module && is_named).then(|| git.parent().map(Path::to_owned))?
 }
 
 /// Knows the directories of git repositories below a directory by what is in them, as git itself does: `HEAD`, `objects` and

@@ -17,8 +17,8 @@ use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
 use tgp_contract::RelativePath;
 
 use crate::committed::HeadTree;
-use crate::git_directory::GitDirectory;
 use crate::plain::read_plain;
+use crate::repository::{CheckedRepository, RepositoryAccess};
 
 /// The files that hold rules, the stronger kind first.
 pub const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
@@ -158,10 +158,11 @@ impl IgnoreRules {
 }
 
 /// The rules for files of `project` that are not in it: of the directories above, up to the top of the git repository,
-/// and git's own. Links to such files are not followed, as git does not follow them.
+/// and git's own. Links to such files are not followed, as git does not follow them. A repository that `access` does not let
+/// be used has none.
 #[must_use]
-pub fn outside_rules(project: &Path) -> Vec<OutsideRules> {
-    let Some(place) = GitPlace::of(project) else { return Vec::new() };
+pub fn outside_rules(project: &Path, access: &RepositoryAccess) -> Vec<OutsideRules> {
+    let Some(place) = GitPlace::of(project, access) else { return Vec::new() };
     place.outside(&|file| read_plain(file, MAX_RULE_BYTES))
 }
 
@@ -174,18 +175,20 @@ pub fn outside_rules(project: &Path) -> Vec<OutsideRules> {
 #[must_use]
 pub fn ignored(
     project: &Path,
+    access: &RepositoryAccess,
     paths: &[RelativePath],
     read: &dyn Fn(&RelativePath) -> Option<Vec<u8>>,
 ) -> Vec<bool> {
-    let Some(place) = GitPlace::of(project) else { return vec![false; paths.len()] };
+    let Some(place) = GitPlace::of(project, access) else { return vec![false; paths.len()] };
     let nothing = || vec![false; paths.len()];
     let outside = place.outside(&|file| read_plain(file, MAX_RULE_BYTES));
     let Some(mut ignored) = ignored_by(&outside, paths, read) else { return nothing() };
     if ignored.contains(&true) {
-        let head = HeadTree::open(&place.top);
+        let opened = access.open(project).ok().flatten();
+        let head = opened.and_then(|(checked, git)| (checked == place.git).then(|| HeadTree::of(git))?);
         let committed = |path: &str| head.as_ref()?.read(path, MAX_RULE_BYTES);
-        let outside = place.outside(&|file| committed(file.strip_prefix(&place.top).ok()?.to_str()?));
-        let prefix = place.seen_from(&place.top).unwrap_or_default();
+        let outside = place.outside(&|file| committed(file.strip_prefix(place.git.top()).ok()?.to_str()?));
+        let prefix = place.seen_from(place.git.top()).unwrap_or_default();
         let was = ignored_by(&outside, paths, &|file| committed(&join(&prefix, file.as_str())));
         let Some(was) = was else { return nothing() };
         ignored.iter_mut().zip(was).for_each(|(is, was)| *is &= was);
@@ -233,17 +236,15 @@ fn ignored_by(
 /// Where a project is in its repository.
 struct GitPlace {
     project: PathBuf,
-    top: PathBuf,
-    /// The directory in which git keeps its own files.
-    git: PathBuf,
+    git: CheckedRepository,
 }
 
 impl GitPlace {
-    /// None when the project is in no repository.
-    fn of(project: &Path) -> Option<Self> {
+    /// None when the project is in no repository that may be used.
+    fn of(project: &Path, access: &RepositoryAccess) -> Option<Self> {
         let project = project.canonicalize().ok()?;
-        let GitDirectory { top, shared, .. } = GitDirectory::of(&project)?;
-        Some(Self { project, top, git: shared })
+        let git = access.locate(&project).ok()??;
+        Some(Self { project, git })
     }
 
     /// The project's path, as seen from a directory above it.
@@ -254,7 +255,8 @@ impl GitPlace {
     /// The rules from outside of the project, those of the directories above as `read` finds them.
     fn outside(&self, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Vec<OutsideRules> {
         let mut found = Vec::new();
-        let above = self.project.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.top));
+        let above =
+            self.project.ancestors().skip(1).take_while(|directory| directory.starts_with(self.git.top()));
         for directory in above {
             let Some(prefix) = self.seen_from(directory) else { continue };
             for name in RULE_FILES {
@@ -266,8 +268,8 @@ impl GitPlace {
                 }));
             }
         }
-        let text = read_plain(&self.git.join(EXCLUDE), MAX_RULE_BYTES);
-        let exclude = text.zip(self.seen_from(&self.top));
+        let text = read_plain(&self.git.shared().join(EXCLUDE), MAX_RULE_BYTES);
+        let exclude = text.zip(self.seen_from(self.git.top()));
         found.extend(exclude.map(|(text, prefix)| OutsideRules { prefix, name: None, text }));
         found
     }

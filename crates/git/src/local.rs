@@ -258,6 +258,7 @@ fn open_to_read(git: &Path) -> Result<Repository, git2::Error> {
 /// The repository of a tool root, with nothing of the user's own configuration.
 pub(crate) fn open_repository_at(root: &Path) -> Result<Repository, git2::Error> {
     let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+    #[expect(clippy::disallowed_methods, reason = "the kernel's own repository, which `prepare` has checked")]
     let repo = Repository::open_ext(root.join(".git"), flags, &[] as &[&Path])?;
     let mut config = Config::new()?;
     config.add_file(&root.join(crate::branch_names::STATE).join(SETTINGS_NAME), ConfigLevel::Local, true)?;

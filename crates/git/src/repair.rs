@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::{Oid, Repository, RepositoryInitOptions};
 use tgp_contract::{Code, ToolError};
+use tgp_fs::check_own_repository;
 
 use crate::bounds::{self, Stop};
 use crate::branch_names::EXCLUDES;
@@ -50,6 +51,8 @@ pub(crate) fn prepare(context: &Context) -> Result<LockedRepo, ToolError> {
         ));
     }
     write_settings(&state)?;
+    // Before anything is written through a link that came with the project.
+    check_own_repository(&context.root)?;
     let lock = Lock::take(&context.writer_lock(), context.patience)?;
     let mut notes = Vec::new();
     initialise(context, &mut notes)?;

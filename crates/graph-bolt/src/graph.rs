@@ -34,8 +34,8 @@ const COPY_LOOK: Duration = Duration::from_millis(100);
 /// questions are asked there.
 pub struct BoltGraph {
     store: GraphStore,
-    file: PathBuf,
-    project: PathBuf,
+    /// Where the store is, and what it is about.
+    source: GraphOptions,
     options: BoltOptions,
     idle: Mutex<Vec<Connection>>,
 }
@@ -55,9 +55,9 @@ impl BoltGraph {
     /// # Errors
     /// As [`GraphStore::open`].
     pub async fn open(store: GraphOptions, options: BoltOptions) -> Result<Self, ToolError> {
-        let (file, project) = (store.file.clone(), store.project.clone());
+        let source = store.clone();
         let store = GraphStore::open(store).await?;
-        Ok(Self { store, file, project, options, idle: Mutex::default() })
+        Ok(Self { store, source, options, idle: Mutex::default() })
     }
 
     async fn connection(&self, patience: Duration) -> Result<Connection, Failure> {
@@ -87,9 +87,9 @@ impl BoltGraph {
     }
 
     async fn copy(&self) -> Result<(), ToolError> {
-        let _lock = lock(&self.file).await?;
+        let _lock = lock(&self.source.file).await?;
         let mut connection = self.connection(self.options.write_time).await?;
-        let file = self.file.clone();
+        let file = self.source.file.clone();
         mirror::mirror(&mut connection, &self.options, move || mirroring::reader(&file)).await?;
         Ok(())
     }
@@ -156,8 +156,8 @@ impl Graph for BoltGraph {
             return Err(cannot_hide());
         }
         let query = rewritten(question.query.clone(), !self.options.any_names).await?;
-        let (project, commit) = (self.project.clone(), question.commit.clone());
-        let named = blocking(move || named(&project, commit)).await?;
+        let (source, commit) = (self.source.clone(), question.commit.clone());
+        let named = blocking(move || named(&source, commit)).await?;
         let time = self.options.time;
         let asked = tokio::time::timeout(time, self.ask(&question, named, query)).await;
         Ok(asked.unwrap_or(Err(Failure::Slow(time)))?)
@@ -211,11 +211,11 @@ async fn rewritten(query: String, vocabulary: bool) -> Result<Rewritten, ToolErr
 }
 
 /// What git says of the name of a commit.
-fn named(project: &Path, name: Option<String>) -> Result<Named, ToolError> {
+fn named(source: &GraphOptions, name: Option<String>) -> Result<Named, ToolError> {
     if name.as_deref() == Some(WORKTREE) {
         return Err(only_embedded("the work tree"));
     }
-    let repo = Repo::open(project)?;
+    let repo = Repo::open(&source.project, &source.repository)?;
     let head = repo.as_ref().and_then(Repo::head).map(|(branch, id)| (branch, id.to_string()));
     let Some(reference) = name else { return Ok(Named { reference: String::new(), commit: None, head }) };
     let commit = match repo {

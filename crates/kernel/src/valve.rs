@@ -59,6 +59,7 @@ impl Kernel {
         let consent = if request.agreed { Consent::Everything } else { Consent::Ask };
         Valve::open(&ValveOptions {
             project: self.project().to_owned(),
+            repository: self.config().repository.clone(),
             journal: self.state_directory().join(JOURNAL),
             personas_file: RelativePath::new(PERSONAS)?,
             chronicle: self.knowledge().chronicle(),

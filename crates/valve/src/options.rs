@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{Chronicle, ChronicleLayout, RelativePath};
+use tgp_fs::RepositoryAccess;
 
 use crate::Actions;
 
@@ -26,6 +27,8 @@ pub enum ScanRequest {
 pub struct ValveOptions {
     /// The root of the work tree.
     pub project: PathBuf,
+    /// Where its repository may be besides in it.
+    pub repository: RepositoryAccess,
     /// The journal's own file, such as `.tgp/state/valve.sqlite`. Its folder is made when it is not there.
     pub journal: PathBuf,
     /// The file of personas in the project, such as `.sage/valve.yml`.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tgp_contract::{Cancellation, ChronicleLayout, RelativePath, ToolError};
+use tgp_fs::RepositoryAccess;
 use tokio::sync::mpsc;
 
 use crate::engine::{Core, Parts, Stop, read_personas};
@@ -51,7 +52,7 @@ impl Valve {
     /// `ECONFLICT` while another valve works on the project, `ECONFIG` for personas that cannot be read, `ENOTFOUND` for a
     /// project that is not there.
     pub fn open(options: &ValveOptions) -> Result<Self, ToolError> {
-        let tree = tree(&options.project, options.layout)?;
+        let tree = tree(&options.project, options.repository.clone(), options.layout)?;
         let now_ms = (options.clock)();
         let lock = Lock::take(&options.journal, &note("open", now_ms))?;
         let opened = journal::open(&options.journal, now_ms, lock.was_held)?;
@@ -119,7 +120,7 @@ impl Valve {
             Some(mut connection) => journal::standing(&mut connection, &mut status)?,
             None => std::collections::BTreeMap::new(),
         };
-        let tree = tree(project, ChronicleLayout::default())?;
+        let tree = tree(project, RepositoryAccess::default(), ChronicleLayout::default())?;
         let personas = read_personas(&tree, personas_file)
             .map_err(ToolError::from)
             .and_then(|text| Personas::parse(&text, personas_file.as_str()));
@@ -146,8 +147,9 @@ impl Valve {
     }
 }
 
-fn tree(project: &Path, layout: ChronicleLayout) -> Result<Tree, Failure> {
-    Tree::open(project, layout).map_err(|source| Failure::Project { path: project.to_owned(), source })
+fn tree(project: &Path, repository: RepositoryAccess, layout: ChronicleLayout) -> Result<Tree, Failure> {
+    Tree::open(project, repository, layout)
+        .map_err(|source| Failure::Project { path: project.to_owned(), source })
 }
 
 fn note(purpose: &str, since_ms: u64) -> Watcher {

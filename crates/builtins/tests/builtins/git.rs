@@ -289,6 +289,8 @@ async fn a_work_tree_commits_to_its_own_branch_and_not_to_one_that_is_checked_ou
     std::fs::write(first.join(".git/worktrees/tree/gitdir"), format!("{}\n", desk.file(".git").display()))
         .unwrap();
     desk.put("a.txt", "one\n");
+    assert_eq!(desk.refused("git_status", json!({})).await, Code::Config, "not confirmed yet");
+    let desk = desk.with_confirmed_repository();
     assert_eq!(desk.done("git_status", json!({})).await["branch"], "side");
     assert_eq!(desk.refused("git_commit", json!({ "message": "X", "branch": "main" })).await, Code::Conflict);
     desk.done("git_commit", json!({ "message": "On the side" })).await;

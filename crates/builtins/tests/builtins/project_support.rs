@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tgp_builtins::project_tools;
 use tgp_contract::{Actor, CallContext, CallRecord, Code, Consent, ToolCall, ToolResult};
+use tgp_fs::{RepositoryAccess, outside_places};
 use tgp_router::files::{ToolDirectories, UpwardTraversal};
 use tgp_router::{DenyAll, RecentCalls, Router, Workspace};
 
@@ -25,10 +26,25 @@ impl BlockingPool {
         let project = folder.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(project.join(".tgp/tools")).unwrap();
         std::fs::create_dir_all(folder.path().join("shared")).unwrap();
+        Self::open(folder, &RepositoryAccess::default())
+    }
+
+    /// The same project after a person has confirmed where its repository is.
+    pub(crate) fn with_confirmed_repository(self) -> Self {
+        let places = outside_places(&self.file("")).unwrap();
+        Self::open(self.folder, &RepositoryAccess::confirmed(places))
+    }
+
+    fn open(folder: tempfile::TempDir, repository: &RepositoryAccess) -> Self {
+        let project = folder.path().canonicalize().unwrap().join("project");
         let kept = [PathBuf::from("tgp.config.ts"), PathBuf::from("node_modules")];
         let writable = ["../shared".to_owned()];
-        let directories =
-            ToolDirectories { writable: &writable, readable: &[], upward: UpwardTraversal::Allowed };
+        let directories = ToolDirectories {
+            writable: &writable,
+            readable: &[],
+            upward: UpwardTraversal::Allowed,
+            repository: Some(repository),
+        };
         let workspace = Workspace::open(&project, &project.join(".tgp"), directories, &kept).unwrap();
         let records = Arc::new(RecentCalls::new(16));
         let router = Router::new(

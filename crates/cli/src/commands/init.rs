@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use tgp::contract::ToolError;
+use tgp::trust::TrustStore;
 
 use super::done;
 use crate::arguments::Global;
@@ -31,6 +32,13 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     let around = session::directory(global)?;
     let shared = tgp::project::shared_project(&directory);
     let mut made = tgp::project::initialise(&directory).map_err(ToolError::from)?;
+    // A person makes a project of it, and with it of its work trees.
+    if let Some(store) = TrustStore::of_user(&session::environment()) {
+        let project = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+        if let Err(error) = store.confirm_own_repository(&project) {
+            made.warnings.push(format!("the repository is not confirmed: {}", error.message));
+        }
+    }
     if let Some(shared) = shared {
         let shared = visible(&shared.to_string_lossy());
         made.warnings.push(format!(

@@ -45,6 +45,7 @@ mod pty;
 mod real_projects;
 mod recording;
 mod relay;
+mod repository;
 mod scenario_file;
 mod scenarios;
 mod schemas;

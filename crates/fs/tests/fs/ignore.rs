@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tgp_contract::RelativePath;
-use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, ignored, outside_rules};
+use tgp_fs::{
+    IgnoreRules, MAX_RULE_BYTES, RULE_FILES, RepositoryAccess, ignored, outside_places, outside_rules,
+};
 
 fn git(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
@@ -28,9 +30,14 @@ fn parsed(paths: &[&str]) -> Vec<RelativePath> {
     paths.iter().map(|path| RelativePath::new(path).unwrap()).collect()
 }
 
+/// Where the repository of a project may be, as a person has confirmed it.
+fn confirmed(project: &Path) -> RepositoryAccess {
+    RepositoryAccess::confirmed(outside_places(project).unwrap())
+}
+
 /// The paths that are ignored, by us: with the rules of the work tree, as listing, graph and valve read them.
 fn ours(project: &Path, paths: &[&str]) -> BTreeSet<String> {
-    let mut rules = IgnoreRules::default().with_outside(&outside_rules(project));
+    let mut rules = IgnoreRules::default().with_outside(&outside_rules(project, &confirmed(project)));
     let asked = parsed(paths);
     for path in &asked {
         let mut directory = path.parent();
@@ -52,7 +59,7 @@ fn ours(project: &Path, paths: &[&str]) -> BTreeSet<String> {
 /// The paths that the chronicle leaves out.
 fn left_out(project: &Path, paths: &[&str]) -> BTreeSet<String> {
     let read = |file: &RelativePath| fs::read(project.join(file.as_str())).ok();
-    let answers = ignored(project, &parsed(paths), &read);
+    let answers = ignored(project, &confirmed(project), &parsed(paths), &read);
     paths.iter().zip(answers).filter(|(_, ignored)| *ignored).map(|(path, _)| (*path).to_owned()).collect()
 }
 

@@ -12,6 +12,7 @@ mod listing;
 mod memory;
 mod overlay;
 mod race;
+mod repository;
 mod support;
 mod unit_plan;
 

@@ -14,9 +14,9 @@ mod scan;
 
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositoryState};
+use git2::{ErrorCode, Oid, Repository, RepositoryState};
 use tgp_contract::{Code, RelativePath, ToolError};
-use tgp_fs::git_work_tree;
+use tgp_fs::{CheckedRepository, RepositoryAccess};
 
 pub use commit::Committed;
 pub use delta::{DeltaKind, FileDelta, FileVersion, ObjectId, VersionContent, VersionSource};
@@ -33,15 +33,12 @@ pub(crate) const MAX_INDEX_ENTRIES: usize = 500_000;
 /// The repository that a project is in.
 pub struct ProjectRepo {
     repo: Repository,
-    /// The top of the work tree.
-    top: PathBuf,
-    /// The project below it; empty where they are the same directory.
-    prefix: PathBuf,
+    checked: CheckedRepository,
 }
 
 impl std::fmt::Debug for ProjectRepo {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ProjectRepo").field("top", &self.top).finish_non_exhaustive()
+        formatter.debug_struct("ProjectRepo").field("top", &self.checked.top()).finish_non_exhaustive()
     }
 }
 
@@ -58,18 +55,18 @@ impl ProjectRepo {
     /// Opens the repository that `project` is in.
     ///
     /// # Errors
-    /// `ENOTFOUND` when it is in none; `EGIT` when it cannot be read.
-    pub fn open(project: &Path) -> Result<Self, ToolError> {
-        let Some((top, own)) = git_work_tree(project) else {
-            return Err(ToolError::new(Code::NotFound, "the project is not in a git repository")
-                .help("run `git init` in the project first"));
-        };
-        let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
-        let repo = Repository::open_ext(&own, flags, &[] as &[&Path]).reading("open the repository")?;
-        // Whatever `core.worktree` says: the files are those of the project.
-        repo.set_workdir(&top, false).reading("open the repository")?;
-        let prefix = project.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
-        Ok(Self { repo, top, prefix })
+    /// `ENOTFOUND` when it is in none; `EGIT` when it cannot be read; `ECONFIG` when `access` does not let it be used.
+    pub fn open(project: &Path, access: &RepositoryAccess) -> Result<Self, ToolError> {
+        match access.open(project)? {
+            Some((checked, repo)) if !checked.is_bare() => Ok(Self { repo, checked }),
+            _ => Err(ToolError::new(Code::NotFound, "the project is not in a git repository")
+                .help("run `git init` in the project first")),
+        }
+    }
+
+    /// The top of the work tree.
+    fn top(&self) -> &Path {
+        self.checked.top()
     }
 
     /// Where `HEAD` is.
@@ -141,14 +138,15 @@ impl ProjectRepo {
 
     /// The path in the repository of a file of the project.
     fn in_repository(&self, path: &RelativePath) -> PathBuf {
-        if path.is_root() { self.prefix.clone() } else { self.prefix.join(path.as_str()) }
+        let prefix = self.checked.prefix();
+        if path.is_root() { prefix.to_owned() } else { prefix.join(path.as_str()) }
     }
 
     /// The file of the project that a path of the repository is; none for one outside of the project, and for a name that
     /// no tool could use.
     fn in_project(&self, path: &[u8]) -> Option<RelativePath> {
         let path = Path::new(std::str::from_utf8(path).ok()?);
-        let path = path.strip_prefix(&self.prefix).ok()?;
+        let path = path.strip_prefix(self.checked.prefix()).ok()?;
         RelativePath::new(path.to_str()?).ok().filter(|path| !path.is_root())
     }
 }
@@ -167,10 +165,9 @@ impl<T> Reading<T> for Result<T, git2::Error> {
     fn reading(self, doing: &str) -> Result<T, ToolError> {
         self.map_err(|error| {
             let help = match error.code() {
-                ErrorCode::Owner => {
-                    "the repository belongs to another user of this machine; run as that user or change its owner"
+                ErrorCode::Locked => {
+                    "another git process works in this repository; try again when it has ended"
                 }
-                ErrorCode::Locked => "another git process works in this repository; try again when it has ended",
                 _ => "run `git fsck` and `git status` in the project to see what is wrong",
             };
             ToolError::new(Code::Git, format!("cannot {doing}: {}", error.message())).help(help)

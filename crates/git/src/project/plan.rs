@@ -226,14 +226,13 @@ impl ProjectRepo {
         if !modes_count {
             return before.is_some_and(TreeEntry::is_executable);
         }
-        self.top.join(place).symlink_metadata().is_ok_and(|found| found.mode() & 0o100 != 0)
+        self.top().join(place).symlink_metadata().is_ok_and(|found| found.mode() & 0o100 != 0)
     }
 
     /// The hash of all files after the commit. The objects are made in memory.
     fn planned_tree(&self, parent: Option<Oid>, files: &[PlannedFile]) -> Result<Oid, ToolError> {
         const DOING: &str = "find out what the commit would contain";
-        let flags = git2::RepositoryOpenFlags::NO_SEARCH | git2::RepositoryOpenFlags::NO_DOTGIT;
-        let scratch = Repository::open_ext(self.repo.path(), flags, &[] as &[&Path]).reading(DOING)?;
+        let scratch = self.checked.open().reading(DOING)?;
         let odb = scratch.odb().reading(DOING)?;
         let _in_memory = odb.add_new_mempack_backend(1_000).reading(DOING)?;
         self.write_tree(&scratch, parent, files)
@@ -380,7 +379,7 @@ impl ProjectRepo {
             notes.push("the commit is not signed, although commit.gpgSign is set".to_owned());
         }
         let other = config.as_ref().and_then(|config| config.get_path("core.hookspath").ok());
-        let hooks = other.map_or_else(|| self.repo.commondir().join("hooks"), |path| self.top.join(path));
+        let hooks = other.map_or_else(|| self.repo.commondir().join("hooks"), |path| self.top().join(path));
         let is_program = |name: &&str| {
             let found = hooks.join(name).metadata();
             found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -410,7 +409,7 @@ impl ProjectRepo {
                 self.in_project(&entry.path).is_some_and(|known| known.is_inside(path) && files.shows(&known))
             };
             let is_known = self.index().is_ok_and(|index| index.iter().any(is_below));
-            let is_directory = self.top.join(self.in_repository(path)).is_dir() && files.shows(path);
+            let is_directory = self.top().join(self.in_repository(path)).is_dir() && files.shows(path);
             if !is_there && !is_directory && !is_known {
                 return ToolError::new(Code::NotFound, format!("`{path}` does not exist"))
                     .detail("path", path.as_str())

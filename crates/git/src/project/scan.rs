@@ -123,8 +123,8 @@ impl ProjectRepo {
     pub(super) fn diff_options(&self) -> DiffOptions {
         let mut options = DiffOptions::new();
         options.ignore_submodules(false).include_typechange(true).disable_pathspec_match(true);
-        if !self.prefix.as_os_str().is_empty() {
-            options.pathspec(&self.prefix);
+        if !self.checked.prefix().as_os_str().is_empty() {
+            options.pathspec(self.checked.prefix());
         }
         options
     }
@@ -199,7 +199,7 @@ impl ProjectRepo {
         if before.is_submodule() {
             return Ok(None);
         }
-        let place = self.top.join(self.in_repository(&path));
+        let place = self.top().join(self.in_repository(&path));
         let found = place.symlink_metadata().ok();
         let is_same = found.as_ref().is_some_and(|found| has_stamp(entry, found, index_time));
         if before.is_link() {
@@ -266,7 +266,7 @@ impl ProjectRepo {
             let mut visit = |path: &RelativePath| {
                 let is_known = index.get_path(&self.in_repository(path), 0).is_some()
                     || (1..4).any(|stage| index.get_path(&self.in_repository(path), stage).is_some());
-                if is_known || others.hold(&self.top.join(&self.prefix), path) {
+                if is_known || others.hold(&self.top().join(self.checked.prefix()), path) {
                     return true;
                 }
                 if scan.untracked.len() >= MAX_UNTRACKED {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
+use tgp_fs::RepositoryAccess;
 
 use super::language::Language;
 use super::parse::Parse;
@@ -56,9 +57,9 @@ pub(crate) struct ParseCache {
 
 impl ParseCache {
     /// Gives the repository from which blobs are read again.
-    pub(crate) fn read_from(&mut self, project: &Path) -> Result<(), GraphError> {
-        if self.objects.is_none() {
-            self.objects = Repo::open(project)?;
+    pub(crate) fn read_from(&mut self, project: &Path, access: &RepositoryAccess) -> Result<(), GraphError> {
+        if !self.objects.as_ref().is_some_and(Repo::is_current) {
+            self.objects = Repo::open(project, access)?;
         }
         Ok(())
     }

@@ -5,7 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use tgp_contract::RelativePath;
-use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, is_in_kernel_directory, outside_rules, read_plain};
+use tgp_fs::{
+    IgnoreRules, MAX_RULE_BYTES, RULE_FILES, RepositoryAccess, is_in_kernel_directory, outside_rules,
+    read_plain,
+};
 
 use super::language::{file_name, join, parent};
 use super::repository::Repo;
@@ -26,11 +29,11 @@ pub(crate) struct Ignores<'p> {
 }
 
 impl<'p> Ignores<'p> {
-    pub(crate) fn new(project: &'p Path, repo: Option<&Repo>) -> Self {
+    pub(crate) fn new(project: &'p Path, access: &RepositoryAccess, repo: Option<&Repo>) -> Self {
         Self {
             project,
             has_git: repo.is_some(),
-            rules: RefCell::new(IgnoreRules::default().with_outside(&outside_rules(project))),
+            rules: RefCell::new(IgnoreRules::default().with_outside(&outside_rules(project, access))),
             read: RefCell::default(),
             written: HashMap::new(),
             removed: Vec::new(),

@@ -23,12 +23,17 @@ pub(crate) mod worktree;
 use std::path::Path;
 
 use tgp_contract::{RelativePath, ToolError};
+use tgp_fs::RepositoryAccess;
 
 /// Which of the files git tracks, or the newest commit has; none where there is no repository. No store is opened.
 ///
 /// # Errors
 /// `EGIT` for a repository that cannot be read.
-pub fn tracked(project: &Path, paths: &[RelativePath]) -> Result<Vec<bool>, ToolError> {
-    let Some(repo) = repository::Repo::open(project)? else { return Ok(vec![false; paths.len()]) };
+pub fn tracked(
+    project: &Path,
+    access: &RepositoryAccess,
+    paths: &[RelativePath],
+) -> Result<Vec<bool>, ToolError> {
+    let Some(repo) = repository::Repo::open(project, access)? else { return Ok(vec![false; paths.len()]) };
     Ok(paths.iter().map(|path| repo.is_tracked(path.as_str())).collect::<Result<_, _>>()?)
 }

@@ -1,13 +1,13 @@
 //! The project's git repository: names of commits, their order, their trees. Nothing here reaches the network.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::{
     Delta, Diff, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Sort, Tree,
 };
 use tgp_contract::{Code, ToolError, is_chronicle_content};
-use tgp_fs::Stamp;
+use tgp_fs::{CheckedRepository, RepositoryAccess, Stamp};
 
 use super::blobs::Content;
 use super::deltas::{Compared, Entry, TreeDelta, deltas};
@@ -42,6 +42,9 @@ pub(crate) struct Touched {
 /// The git repository that the graph reads.
 pub struct Repo {
     git: Repository,
+    project: PathBuf,
+    access: RepositoryAccess,
+    checked: CheckedRepository,
     /// Where the project is in the repository; empty at its root.
     prefix: String,
     /// Commits whose parents this clone does not have.
@@ -52,31 +55,26 @@ pub struct Repo {
 
 impl Repo {
     /// None when the project is in no repository.
-    pub fn open(project: &Path) -> Result<Option<Self>, GraphError> {
-        let git = match Repository::discover(project) {
-            Ok(git) => git,
-            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-            // The library knows no other way to say it.
-            Err(error) if error.message().contains("unknown object format") => {
-                return Err(ToolError::new(Code::Git, "repositories with SHA-256 ids are not supported")
-                    .detail("git", error.message())
-                    .help("`git init --object-format=sha1` makes one that is")
-                    .into());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let prefix = match git.workdir() {
-            Some(root) => {
-                let project = canonical(project);
-                let inside = project.strip_prefix(canonical(root)).ok().and_then(Path::to_str);
-                inside.unwrap_or_default().to_owned()
-            }
-            None => String::new(),
-        };
-        let shallow = std::fs::read_to_string(git.commondir().join("shallow")).unwrap_or_default();
+    pub fn open(project: &Path, access: &RepositoryAccess) -> Result<Option<Self>, GraphError> {
+        let Some((checked, git)) = access.open(project)? else { return Ok(None) };
+        let prefix = checked.prefix().to_str().unwrap_or_default().to_owned();
+        let shallow = std::fs::read_to_string(checked.shared().join("shallow")).unwrap_or_default();
         let shallow = shallow.lines().filter_map(|line| Oid::from_str(line.trim()).ok()).collect();
-        Ok(Some(Self { git, prefix, shallow, weights: Weights::default(), compared: Compared::default() }))
+        Ok(Some(Self {
+            git,
+            project: project.to_owned(),
+            access: access.clone(),
+            checked,
+            prefix,
+            shallow,
+            weights: Weights::default(),
+            compared: Compared::default(),
+        }))
+    }
+
+    /// Whether it is still the project's repository.
+    pub(crate) fn is_current(&self) -> bool {
+        self.access.is_current(&self.project, &self.checked)
     }
 
     pub(crate) fn prefix(&self) -> &str {

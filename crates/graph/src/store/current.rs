@@ -67,7 +67,7 @@ impl Inner {
         question: &GraphQuery,
         commit: Option<&str>,
     ) -> Result<GraphRows, GraphError> {
-        let repo = Repo::open(&self.options.project)?;
+        let repo = self.open_repository(commit)?;
         let repo = repo.as_ref();
         let mut is_new = false;
         for _ in 0..MAX_TRIES {
@@ -97,7 +97,7 @@ impl Inner {
         if commit != Some(WORKTREE) {
             return Ok(());
         }
-        let repo = Repo::open(&self.options.project)?;
+        let repo = self.open_repository(commit)?;
         let repo = repo.as_ref();
         let is_current = self.reader(|connection| {
             Ok(stands_on_head(connection, repo)? && self.is_current(connection, repo)?)
@@ -118,7 +118,12 @@ impl Inner {
         let project = &self.options.project;
         let tracked = self.tracked.of(repo)?;
         let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
-        let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
+        let tree = WorkTree {
+            project,
+            tracked,
+            ignores: Ignores::new(project, &self.options.repository, repo),
+            absent,
+        };
         let files = self.held_files.at(connection)?;
         match tree.left_out_if_same(connection, &files)? {
             Some(left_out) => Ok(draft::left_out(connection)? == left_out),

@@ -91,7 +91,8 @@ impl WriteSession {
                 let wanted = absent.iter().map(|(path, blob)| (*blob, Language::of(path))).collect();
                 unseen = parses.read(connection, wanted, Keep::InStore, |blob| repo.content(blob))?;
             }
-            let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
+            let tree =
+                WorkTree { project, tracked, ignores: Ignores::new(project, run.repository, repo), absent };
             let Differences { changes, parsed, left_out } = tree.changes(connection, state, parses)?;
             let parsed = parsed + unseen;
             set_meta(connection, LEFT_OUT, &json!(left_out).to_string())?;
@@ -326,7 +327,8 @@ impl Place<'_> {
 
     /// The ignore rules as the changes would have them, and whether they are others than before.
     fn proposed_ignores(&self, state: &State, changes: &[Change]) -> (Ignores<'_>, bool) {
-        let mut ignores = Ignores::new(&self.inner.options.project, self.repo);
+        let mut ignores =
+            Ignores::new(&self.inner.options.project, &self.inner.options.repository, self.repo);
         let mut are_others = false;
         for change in changes {
             let path = change.path().as_str();
@@ -404,7 +406,7 @@ impl Inner {
         changes: &[Change],
         questions: &[GraphQuery],
     ) -> Result<Vec<(GraphRows, GraphRows)>, GraphError> {
-        let repo = Repo::open(&self.options.project)?;
+        let repo = self.open_repository(Some(WORKTREE))?;
         self.writing().try_changes(self, repo.as_ref(), changes, questions)
     }
 }

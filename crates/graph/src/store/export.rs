@@ -122,7 +122,7 @@ fn relationships(
 impl Inner {
     fn export(&self, commit: Option<&str>, rows: usize) -> Result<Export, GraphError> {
         self.catch_up(commit)?;
-        self.repository(|repo| {
+        self.repository(commit, |repo| {
             self.reader(|connection| {
                 let moment = revisions::find(connection, repo, commit)?;
                 let mut nodes = nodes(connection, moment.number, rows)?;

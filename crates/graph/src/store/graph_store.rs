@@ -101,6 +101,19 @@ async fn blocking<T: Send + 'static>(
     background::run_bounded(move || work().map_err(ToolError::from)).await
 }
 
+/// Opens the repository for a question about a commit. The files as they are need none: one that may not be used is not
+/// there for them.
+fn open_repository(options: &GraphOptions, commit: Option<&str>) -> Result<Option<Repo>, GraphError> {
+    match Repo::open(&options.project, &options.repository) {
+        Err(GraphError::Told(error))
+            if commit == Some(WORKTREE) && matches!(error.code, Code::Config | Code::Security) =>
+        {
+            Ok(None)
+        }
+        opened => opened,
+    }
+}
+
 impl Inner {
     fn open(options: GraphOptions) -> Result<Self, GraphError> {
         let mut builder = GlobSetBuilder::new();
@@ -112,7 +125,7 @@ impl Inner {
             builder.add(glob);
         }
         let tests = builder.build().map_err(|error| ToolError::new(Code::Config, error.to_string()))?;
-        let repository = Repo::open(&options.project)?;
+        let repository = open_repository(&options, Some(WORKTREE))?;
         let prefix = repository.as_ref().map_or("", Repo::prefix);
         let mut about = vec![prefix];
         about.extend(options.test_patterns.iter().map(String::as_str));
@@ -135,15 +148,21 @@ impl Inner {
         lock(&self.writing)
     }
 
-    /// Does something with the repository, which is looked for again where there was none.
+    /// Opens the repository for a question about a commit.
+    pub(crate) fn open_repository(&self, commit: Option<&str>) -> Result<Option<Repo>, GraphError> {
+        open_repository(&self.options, commit)
+    }
+
+    /// Does something with the repository, which is looked for again where there was none or another one.
     pub(crate) fn repository<T>(
         &self,
+        commit: Option<&str>,
         work: impl FnOnce(Option<&Repo>) -> Result<T, GraphError>,
     ) -> Result<T, GraphError> {
         let held = lock(&self.repositories).pop();
-        let repo = match held {
+        let repo = match held.filter(Repo::is_current) {
             Some(repo) => Some(repo),
-            None => Repo::open(&self.options.project)?,
+            None => self.open_repository(commit)?,
         };
         let answer = work(repo.as_ref());
         let mut idle = lock(&self.repositories);
@@ -175,7 +194,7 @@ impl Inner {
 
     fn ingest(&self, name: &str) -> Result<IngestSummary, GraphError> {
         // A separate repository handle: an ingest may take long, and questions are asked meanwhile.
-        let repo = Repo::open(&self.options.project)?;
+        let repo = self.open_repository(Some(name))?;
         if name == WORKTREE {
             let done = self.writing().draft(repo.as_ref(), &self.run());
             return done.map_err(|error| match &repo {
@@ -192,7 +211,7 @@ impl Inner {
     }
 
     pub(crate) fn ingest_alone(&self, name: &str) -> Result<IngestSummary, GraphError> {
-        match Repo::open(&self.options.project)? {
+        match self.open_repository(Some(name))? {
             Some(repo) if name != WORKTREE => self.ingest_commit(&repo, name, IngestScope::Head),
             _ => self.ingest(name),
         }
@@ -223,9 +242,10 @@ impl Inner {
     }
 
     pub(crate) fn run(&self) -> IngestRun<'_> {
-        let GraphOptions { project, history, short_history, .. } = &self.options;
+        let GraphOptions { project, repository, history, short_history, .. } = &self.options;
         IngestRun {
             project,
+            repository,
             cap: (*history).min(MAX_HISTORY),
             short: *short_history,
             tests: &self.tests,
@@ -235,7 +255,7 @@ impl Inner {
     }
 
     pub(crate) fn read_history(&self, commits: usize) -> Result<bool, GraphError> {
-        let Some(repo) = Repo::open(&self.options.project)? else { return Ok(false) };
+        let Some(repo) = self.open_repository(None)? else { return Ok(false) };
         let _running = self.running();
         let mut ingested = IngestSummary::default();
         let more = self.writing().read_history(&repo, commits, &self.run(), &mut ingested);

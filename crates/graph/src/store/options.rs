@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tgp_fs::RepositoryAccess;
+
 /// A deeper history is cut off at its older end, which `stats` says.
 const HISTORY_COMMITS: usize = 20_000;
 
@@ -35,6 +37,8 @@ pub struct GraphOptions {
     pub file: PathBuf,
     /// The work tree: a repository, a directory in one, a bare repository, or files without git.
     pub project: PathBuf,
+    /// Where its repository may be besides in the project.
+    pub repository: RepositoryAccess,
     /// Globs of paths, relative to the project, that are tests.
     pub test_patterns: Vec<String>,
     /// How many commits one ingest takes at most.
@@ -53,6 +57,7 @@ impl GraphOptions {
         Self {
             file: file.into(),
             project: project.into(),
+            repository: RepositoryAccess::default(),
             test_patterns: TEST_PATTERNS.iter().map(|pattern| (*pattern).to_owned()).collect(),
             history: HISTORY_COMMITS,
             short_history: SHORT_HISTORY,

@@ -60,7 +60,7 @@ pub(crate) fn count_files(connection: &Connection, moment: i64) -> Result<(u64, 
 
 impl Inner {
     pub(crate) fn query(&self, question: &GraphQuery) -> Result<GraphRows, GraphError> {
-        self.repository(|repo| {
+        self.repository(question.commit.as_deref(), |repo| {
             self.reader(|connection| {
                 let moment = revisions::find(connection, repo, question.commit.as_deref())?;
                 let mut rows =

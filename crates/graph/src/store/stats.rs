@@ -62,7 +62,7 @@ impl Inner {
 
     fn stats(&self, commit: Option<&str>) -> Result<Stats, GraphError> {
         self.catch_up(commit)?;
-        self.repository(|repo| {
+        self.repository(commit, |repo| {
             self.reader(|connection| {
                 let moment = revisions::find(connection, repo, commit)?;
                 let (_, broken) = count_files(connection, moment.number)?;

@@ -7,6 +7,7 @@ use git2::Oid;
 use globset::GlobSet;
 use rusqlite::{Connection, TransactionBehavior};
 use tgp_contract::IngestSummary;
+use tgp_fs::RepositoryAccess;
 
 use super::progress::{IngestPhase, Progress};
 use super::query;
@@ -44,6 +45,8 @@ pub(crate) enum IngestScope {
 /// What an ingest works with.
 pub(crate) struct IngestRun<'a> {
     pub(crate) project: &'a Path,
+    /// Where its repository may be.
+    pub(crate) repository: &'a RepositoryAccess,
     pub(crate) cap: usize,
     /// A history of so many commits is read at once.
     pub(crate) short: usize,
@@ -134,7 +137,7 @@ impl WriteSession {
         scope: IngestScope,
         run: &IngestRun<'_>,
     ) -> Result<IngestSummary, GraphError> {
-        self.parses.read_from(run.project)?;
+        self.parses.read_from(run.project, run.repository)?;
         if is_outdated(&self.connection, repo, run.cap)? {
             self.transact(|connection, state, _| {
                 // Another process may have been faster.
@@ -314,7 +317,7 @@ impl WriteSession {
         run: &IngestRun<'_>,
         ingested: &mut IngestSummary,
     ) -> Result<bool, GraphError> {
-        self.parses.read_from(run.project)?;
+        self.parses.read_from(run.project, run.repository)?;
         let Self { connection, parses, state, past } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let Some(pending) = past::pending(&transaction)? else { return Ok(false) };

@@ -45,7 +45,7 @@ impl Kernel {
         let workspace = Workspace::open(
             project,
             root,
-            config.fs.directories(),
+            config.directories(),
             &config::kept_files(options.config_file.as_deref()),
         )?
         .with_tools(opened.kept.clone())

@@ -130,6 +130,7 @@ impl Found {
 
     fn take(&mut self, mut config: Config, options: &BootOptions) -> Result<(), BootError> {
         project_place::use_main_tree(&mut config, &self.project);
+        trust::find_repository(&mut config, &self.project);
         // Those of an earlier reading stay secrets.
         self.secrets.extend(records::learn_secrets(&mut config, &self.project, options)?);
         self.secrets.sort();

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tgp_fetch::AllowList;
+use tgp_fs::RepositoryAccess;
 use tgp_router::files::{ToolDirectories, UpwardTraversal};
 
 pub use database::DatabaseConfig;
@@ -45,6 +46,8 @@ pub struct Config {
     pub root_dir: String,
     /// The main work tree whose root is used, where the project is another work tree of its repository.
     pub main_tree: Option<PathBuf>,
+    /// The places outside of the project that its repository uses, found in git's own files, and once they are confirmed.
+    pub repository: RepositoryAccess,
     pub git: Option<GitConfig>,
     pub fs: FsConfig,
     pub allowed_imports: Vec<String>,
@@ -79,12 +82,14 @@ pub struct FsConfig {
     pub block_upward_traversal: bool,
 }
 
-impl FsConfig {
-    /// The directories that forged tools may use.
+impl Config {
+    /// The directories that forged tools may use, and those of the project's repository.
     pub(crate) fn directories(&self) -> ToolDirectories<'_> {
+        let FsConfig { allowed_dirs, read_dirs, block_upward_traversal } = &self.fs;
         let upward =
-            if self.block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed };
-        ToolDirectories { writable: &self.allowed_dirs, readable: &self.read_dirs, upward }
+            if *block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed };
+        let repository = Some(&self.repository);
+        ToolDirectories { writable: allowed_dirs, readable: read_dirs, upward, repository }
     }
 }
 
@@ -99,6 +104,7 @@ impl Default for Config {
         Self {
             root_dir: "./.tgp".to_owned(),
             main_tree: None,
+            repository: RepositoryAccess::default(),
             git: None,
             fs: FsConfig::default(),
             allowed_imports: ["@tgp/std", "zod", "date-fns"].map(str::to_owned).to_vec(),
@@ -199,6 +205,7 @@ impl Config {
         let mut config = Self {
             root_dir: root.text("rootDir").unwrap_or(defaults.root_dir),
             main_tree: None,
+            repository: RepositoryAccess::default(),
             git: None,
             fs: defaults.fs,
             allowed_imports: root.texts("allowedImports").unwrap_or(defaults.allowed_imports),

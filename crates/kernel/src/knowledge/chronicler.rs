@@ -9,6 +9,7 @@ use tgp_contract::{
     Actor, CallRecord, Chronicle, ChronicleEvent, Code, EventActor, FileEffect, FileSystem, Recorder,
     RelativePath, Root, ToolError, background, canonical, chronicle_of,
 };
+use tgp_fs::RepositoryAccess;
 use tgp_guardian::{AUDIT_FIELD, PROJECT_CHRONICLE};
 
 /// Changes of one call that become an event each. A command that writes more has unpacked or built something: one event
@@ -23,6 +24,7 @@ pub(crate) struct EventingRecorder {
     pub(crate) chronicle: Arc<dyn Chronicle>,
     /// The project's files, for the ignore rules: build output and similar files have no history.
     pub(crate) project: PathBuf,
+    pub(crate) repository: RepositoryAccess,
     pub(crate) files: Arc<dyn FileSystem>,
     pub(crate) records: Arc<dyn Recorder>,
 }
@@ -95,12 +97,13 @@ impl EventingRecorder {
             return Ok(());
         }
         let paths: Vec<RelativePath> = changes.iter().map(|file| file.path.clone()).collect();
-        let (project, files) = (self.project.clone(), Arc::clone(&self.files));
+        let (project, access) = (self.project.clone(), self.repository.clone());
+        let files = Arc::clone(&self.files);
         let ignored = background::run_bounded(move || {
-            let mut ignored = tgp_fs::ignored(&project, &paths, &|file| files.read(file).ok());
+            let mut ignored = tgp_fs::ignored(&project, &access, &paths, &|file| files.read(file).ok());
             // What git tracks is not a build output, whatever a rule says, and regardless of its author.
             if ignored.contains(&true) {
-                let tracked = tgp_graph::tracked(&project, &paths)?;
+                let tracked = tgp_graph::tracked(&project, &access, &paths)?;
                 ignored.iter_mut().zip(tracked).for_each(|(ignored, tracked)| *ignored &= !tracked);
             }
             Ok(ignored)

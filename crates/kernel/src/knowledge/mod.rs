@@ -21,7 +21,7 @@ use tgp_contract::{
     Chronicle, ChronicleLayout, Code, FileSystem, Gate, Graph, PathProbe, Recorder, RelativePath, Root,
     ToolError, UnreadHistory,
 };
-use tgp_fs::DiskFs;
+use tgp_fs::{DiskFs, RepositoryAccess};
 use tgp_graph::{Export, GraphOptions, IngestProgress, Stats};
 use tgp_guardian::{ChronicleCheck, Guardian, GuardianGate, GuardianParts, Invariants};
 use tgp_router::DynTool;
@@ -51,6 +51,8 @@ pub struct Knowledge {
     tells_edits: bool,
     graph: Arc<LazyGraph>,
     project: PathBuf,
+    /// Where its repository may be.
+    repository: RepositoryAccess,
     files: Arc<dyn FileSystem>,
     guardian: Arc<Guardian>,
     /// The file of the invariants, from the project.
@@ -105,6 +107,7 @@ impl Knowledge {
             tells_edits: config.chronicle.edits,
             graph,
             project: project.to_owned(),
+            repository: config.repository.clone(),
             files,
             guardian: Arc::new(guardian),
             invariants: config.guardian.invariants.clone(),
@@ -156,6 +159,7 @@ impl Knowledge {
         Arc::new(EventingRecorder {
             chronicle,
             project: self.project.clone(),
+            repository: self.repository.clone(),
             files: Arc::clone(&self.files),
             records,
         })
@@ -274,6 +278,7 @@ pub(crate) fn chronicle_probe(project: &Path) -> PathProbe {
 fn graph_options(config: &Config, project: &Path, state: &StateDirectory) -> Result<GraphOptions, ToolError> {
     let place = work_tree_state(config, project, state)?;
     let mut options = GraphOptions::new(place.join(GRAPH_FILE), project);
+    options.repository = config.repository.clone();
     options.history = config.graph.history;
     options.max_rows = config.graph.max_rows;
     options.patience = config.graph.timeout;

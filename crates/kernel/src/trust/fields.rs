@@ -1,6 +1,7 @@
 //! The fields of a configuration that need a person's confirmation: what executes something, sends a secret or the
 //! project's contents to an address, or reaches beyond the project.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -9,12 +10,13 @@ use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
+use super::store::shown_path;
 use super::url;
 use crate::config::{Config, FsConfig, JailConfig, SandboxConfig};
 use crate::knowledge::check_build;
 use crate::project_access::ForeignOwner;
 use crate::settings::readable_place;
-use tgp_fs::real_place;
+use tgp_fs::{RepositoryAccess, real_place};
 
 /// A field, or fields that only mean something together, as they are shown, hashed and confirmed.
 #[derive(Clone, Debug)]
@@ -38,6 +40,9 @@ pub(super) const ENVIRONMENT: &str = "process.env";
 
 /// What stands for the other user that the project belongs to.
 pub(super) const OWNER: &str = "owner";
+/// The places outside of the project that its git repository uses. No file of the project's configuration names them: git's
+/// own files do.
+pub(super) const REPOSITORY: &str = "repository";
 
 /// The field that names a graph server.
 const GRAPH_URL: &str = "graph.url";
@@ -79,6 +84,12 @@ pub(super) fn of(
             "lets commands with effects run in a project of another user, by its configuration and its rules",
             |_| {},
             owner(config, project),
+        ),
+        field(
+            REPOSITORY,
+            "reads and commits to git files in these places outside the project, which its `.git` leads to",
+            |config| config.repository = RepositoryAccess::default(),
+            repository_value(config.repository.places()),
         ),
         field("git", git_allows(config), withhold_git, git(config, project, variables)),
         field(
@@ -194,6 +205,12 @@ impl SensitiveField {
 fn owner(config: &Config, project: &Path) -> Option<Value> {
     let owner = ForeignOwner::find(project, &project.join(&config.root_dir))?;
     Some(json!({ "uid": owner.uid(), "name": owner.name() }))
+}
+
+/// The places as they are shown and hashed; none where everything is in the project.
+pub(super) fn repository_value(places: &BTreeSet<PathBuf>) -> Option<Value> {
+    let shown = places.iter().map(|place| shown_path(place)).collect::<Vec<_>>();
+    (!shown.is_empty()).then(|| json!(shown))
 }
 
 fn secrets(config: &Config) -> Option<Value> {

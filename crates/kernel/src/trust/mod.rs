@@ -3,6 +3,7 @@
 
 mod fields;
 mod places;
+mod repository;
 mod rules;
 mod store;
 mod url;
@@ -19,6 +20,7 @@ use crate::{settings, user_state};
 pub use fields::SensitiveField;
 pub(crate) use fields::check_root;
 pub(crate) use places::{git_places, protected_places};
+pub(crate) use repository::find_repository;
 pub(crate) use rules::{confirmed_rules, report_changes};
 pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
 pub(crate) use url::{check_addresses, is_secret_setting};
@@ -97,9 +99,14 @@ impl Confirmations {
             Ok(known) => (known, None),
             Err(error) => (ConfirmedFields::default(), Some(error)),
         };
+        let is_covered = |field: &SensitiveField| {
+            let store = self.store.as_ref().filter(|_| field.name == fields::REPOSITORY);
+            store.is_some_and(|store| repository::is_covered(store, project))
+        };
         let is_known = |field: &&SensitiveField| {
+            let is_same = |hash: &String| *hash == store::field_hash(project, field);
             may_be_stored(field)
-                && known.fields.get(field.name).is_some_and(|hash| *hash == store::field_hash(project, field))
+                && (known.fields.get(field.name).is_some_and(is_same) || is_covered(field))
         };
         (fields.iter().filter(|field| !is_known(field)).cloned().collect(), error)
     }

@@ -1,7 +1,7 @@
 //! What a person has confirmed, kept in the user's state directory and never in a project: one record for the
 //! configuration of each project, and one for the rules of its tool repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError, canonical};
 use tgp_router::gates::ForeignRules;
 
-use super::fields::SensitiveField;
+use super::fields::{REPOSITORY, SensitiveField, repository_value};
 use crate::boot::Environment;
 use crate::user_state;
 use tgp_fs::append_log::at;
+use tgp_fs::outside_places;
 
 /// The directory of records below the state directory of tgp.
 const DIRECTORY: &str = "trust";
@@ -124,7 +125,18 @@ impl TrustStore {
         let mut record = self.fields(project)?;
         record.fields.retain(|name, _| name.starts_with(FILE));
         record.fields.extend(fields.iter().map(|field| (field.name.to_owned(), field_hash(project, field))));
-        self.write_fields(project, record)
+        self.write_fields(project, with_own_repository(project, record))
+    }
+
+    /// Confirms the repository of a project, if it uses no place outside of it: its work trees and submodules need no question
+    /// then. One that leads out is confirmed where its places are shown.
+    ///
+    /// # Errors
+    /// When the store is inside the project or cannot be written.
+    pub fn confirm_own_repository(&self, project: &Path) -> Result<(), ToolError> {
+        let record = self.fields(project)?;
+        let confirmed = with_own_repository(project, record.clone());
+        if confirmed == record { Ok(()) } else { self.write_fields(project, confirmed) }
     }
 
     /// Confirms the text of a file of the tool repository.
@@ -141,7 +153,7 @@ impl TrustStore {
     pub(crate) fn note_server(&self, project: &Path, session: &str, server: &Value) -> Result<(), ToolError> {
         let path = self.record(project, SERVERS_ENDING);
         let mut record: SessionServers = self.read(project, &path)?.unwrap_or_default();
-        record.project = shown(project);
+        record.project = shown_path(project);
         record.sessions.insert(session.to_owned(), server_hash(project, session, server));
         while record.sessions.len() > MAX_SESSIONS {
             record.sessions.pop_first();
@@ -157,7 +169,7 @@ impl TrustStore {
     }
 
     fn write_fields(&self, project: &Path, record: ConfirmedFields) -> Result<(), ToolError> {
-        let record = ConfirmedFields { project: shown(project), ..record };
+        let record = ConfirmedFields { project: shown_path(project), ..record };
         self.write(project, &self.fields_record(project), &record)
     }
 
@@ -167,7 +179,7 @@ impl TrustStore {
     /// When the store is inside the project or cannot be written.
     pub fn confirm_rules(&self, project: &Path, files: &ForeignRules) -> Result<(), ToolError> {
         let record = ConfirmedRules {
-            project: shown(project),
+            project: shown_path(project),
             hash: rules_hash(project, files),
             files: files.clone(),
         };
@@ -240,9 +252,22 @@ impl TrustStore {
 /// Before the name of a file in a record of fields.
 const FILE: &str = "file:";
 
+/// The record with the repository of the project itself, if nothing of it is outside.
+fn with_own_repository(project: &Path, mut record: ConfirmedFields) -> ConfirmedFields {
+    if project.join(".git").is_dir() && outside_places(project).is_ok_and(|places| places.is_empty()) {
+        record.fields.insert(REPOSITORY.to_owned(), repository_hash(project, &BTreeSet::new()));
+    }
+    record
+}
+
+/// The hash of the places outside of a project that its repository uses.
+pub(super) fn repository_hash(project: &Path, places: &BTreeSet<PathBuf>) -> String {
+    hash(&json!({ "project": shown_path(project), "field": REPOSITORY, "value": repository_value(places) }))
+}
+
 /// The hash of one field of a project.
 pub(super) fn field_hash(project: &Path, field: &SensitiveField) -> String {
-    hash(&json!({ "project": shown(project), "field": field.name, "value": field.confirmed_value() }))
+    hash(&json!({ "project": shown_path(project), "field": field.name, "value": field.confirmed_value() }))
 }
 
 /// The hash of all fields of a project, for `TGP_TRUST`.
@@ -250,22 +275,22 @@ pub(super) fn field_hash(project: &Path, field: &SensitiveField) -> String {
 pub fn fields_hash(project: &Path, fields: &[SensitiveField]) -> String {
     let fields: BTreeMap<&str, Value> =
         fields.iter().map(|field| (field.name, field.confirmed_value())).collect();
-    hash(&json!({ "project": shown(project), "fields": fields }))
+    hash(&json!({ "project": shown_path(project), "fields": fields }))
 }
 
 /// The hash of the rules of a tool repository, for `TGP_TRUST`.
 #[must_use]
 pub fn rules_hash(project: &Path, files: &ForeignRules) -> String {
-    hash(&json!({ "project": shown(project), "rules": files }))
+    hash(&json!({ "project": shown_path(project), "rules": files }))
 }
 
 /// The hash of a file of the tool repository.
 pub(super) fn file_hash(project: &Path, path: &str, text: &str) -> String {
-    hash(&json!({ "project": shown(project), "file": path, "text": text }))
+    hash(&json!({ "project": shown_path(project), "file": path, "text": text }))
 }
 
 fn server_hash(project: &Path, session: &str, server: &Value) -> String {
-    hash(&json!({ "project": shown(project), "session": session, "server": server }))
+    hash(&json!({ "project": shown_path(project), "session": session, "server": server }))
 }
 
 pub(super) fn is_file_confirmed(confirmed: &ConfirmedFields, project: &Path, path: &str, text: &str) -> bool {
@@ -278,7 +303,7 @@ fn hash(value: &Value) -> String {
 }
 
 /// A path as text; two paths have two texts.
-fn shown(path: &Path) -> String {
+pub(super) fn shown_path(path: &Path) -> String {
     path.to_str().map_or_else(|| path.as_os_str().as_bytes().escape_ascii().to_string(), str::to_owned)
 }
 

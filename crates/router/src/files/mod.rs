@@ -23,7 +23,7 @@ use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem, FsError,
     LimitRequest, RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
-use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, git_directories};
+use tgp_fs::{DiskFs, DiskOptions, FileLimits, OpenError, OverlayFs, RepositoryAccess, git_directories};
 
 use crate::database::Sql;
 pub use before_images::{BeforeImage, BeforeImageToken, BeforeImages, BeforeState};
@@ -147,6 +147,7 @@ impl Workspace {
             disk: Arc::clone(&disk),
             directories: tree,
             place: project.to_owned(),
+            repository: wanted.repository.cloned().unwrap_or_default(),
             sealed,
             hidden,
             commit_lock: Arc::default(),
@@ -210,6 +211,12 @@ impl Workspace {
     #[must_use]
     pub fn project_place(&self) -> &Path {
         &self.base.place
+    }
+
+    /// Where the project's repository may be.
+    #[must_use]
+    pub fn repository(&self) -> &RepositoryAccess {
+        &self.base.repository
     }
 
     /// The directory on the disk that `host` is.

@@ -1,13 +1,13 @@
 //! The project as its tools see it: nothing protected, no link followed, and a run's own writes included.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tgp_contract::{
     Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root, chronicled,
 };
-use tgp_fs::DirectoryEntries;
+use tgp_fs::{DirectoryEntries, OutsideRules, RepositoryAccess, outside_rules};
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
@@ -21,6 +21,8 @@ pub struct ProjectBase {
     pub(super) directories: Directories,
     /// The project on the disk.
     pub(super) place: PathBuf,
+    /// Where its repository may be.
+    pub(super) repository: RepositoryAccess,
     /// What only the kernel writes, but the project's tools may read: the configuration and the packages.
     pub(super) sealed: Vec<RelativePath>,
     /// The tool root, which has its own tools, and git's own files.
@@ -80,9 +82,9 @@ impl ProjectFiles {
         Ok(host)
     }
 
-    /// The project on the disk.
-    pub(super) fn place(&self) -> &Path {
-        &self.base.place
+    /// The rules for its files that are not in it.
+    pub(super) fn outside_rules(&self) -> Vec<OutsideRules> {
+        outside_rules(&self.base.place, &self.base.repository)
     }
 
     /// Whether the gates let a call see it.

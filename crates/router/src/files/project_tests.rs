@@ -21,8 +21,12 @@ fn workspace(folder: &Path) -> Workspace {
     std::fs::write(project.join("a/old.txt"), "old").unwrap();
     std::fs::write(project.join("a/b/deep.txt"), "deep").unwrap();
     let writable = ["../beside".to_owned()];
-    let directories =
-        ToolDirectories { writable: &writable, readable: &[], upward: UpwardTraversal::Allowed };
+    let directories = ToolDirectories {
+        writable: &writable,
+        readable: &[],
+        upward: UpwardTraversal::Allowed,
+        ..ToolDirectories::default()
+    };
     Workspace::open(&project, &project.join(".tgp"), directories, &[]).unwrap()
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tgp_contract::RelativePath;
+use tgp_fs::RepositoryAccess;
 
 use super::{WorkspaceError, lexical};
 
@@ -23,6 +24,8 @@ pub struct ToolDirectories<'d> {
     pub readable: &'d [String],
     /// `fs.blockUpwardTraversal`.
     pub upward: UpwardTraversal,
+    /// Where the project's repository may be besides in the project; nowhere else by default.
+    pub repository: Option<&'d RepositoryAccess>,
 }
 
 impl<'d> ToolDirectories<'d> {

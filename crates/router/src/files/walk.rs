@@ -4,7 +4,7 @@
 //! followed, and a pipe with such a name does not block the walk.
 
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
-use tgp_fs::{DirectoryEntries, IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules};
+use tgp_fs::{DirectoryEntries, IgnoreRules, MAX_RULE_BYTES, RULE_FILES};
 
 use super::ProjectFiles;
 
@@ -73,7 +73,7 @@ impl Walk<'_> {
     ) -> Result<WalkSummary, FsError> {
         let mut rules = IgnoreRules::default();
         if self.ignored == IgnorePolicy::Skipped {
-            rules = rules.with_outside(&outside_rules(self.files.place()));
+            rules = rules.with_outside(&self.files.outside_rules());
             let depth = start.parts().count();
             for level in (1..=depth).rev() {
                 enter(&mut rules, self.files, &(0..level).fold(start.clone(), |path, _| path.parent()));

@@ -21,7 +21,7 @@ use tgp_contract::{
     ChronicleLayout, FsError, MAX_CHRONICLE_LINE_BYTES, RelativePath, has_chronicle_name,
     is_chronicle_content,
 };
-use tgp_fs::{Directory, HardLinks};
+use tgp_fs::{Directory, HardLinks, OutsideRules, RepositoryAccess, outside_rules};
 
 /// Where git keeps rules outside of the work tree.
 pub(crate) const EXCLUDE: &str = ".git/info/exclude";
@@ -30,6 +30,7 @@ pub(crate) const EXCLUDE: &str = ".git/info/exclude";
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
+    repository: RepositoryAccess,
     handle: Directory,
     /// Device and inode of that directory.
     held: (u64, u64),
@@ -40,7 +41,11 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn open(project: &Path, layout: ChronicleLayout) -> io::Result<Self> {
+    pub(crate) fn open(
+        project: &Path,
+        repository: RepositoryAccess,
+        layout: ChronicleLayout,
+    ) -> io::Result<Self> {
         let root = project.canonicalize()?;
         let handle = Directory::open(&root)?;
         let held = std::fs::metadata(&root)?;
@@ -53,7 +58,12 @@ impl Tree {
             .filter(Metadata::is_file)
             .map(|data| (data.dev(), data.ino()))
             .collect();
-        Ok(Self { root, handle, held, printed, layout })
+        Ok(Self { root, repository, handle, held, printed, layout })
+    }
+
+    /// The rules for files of the project that are not in it.
+    pub(crate) fn outside_rules(&self) -> Vec<OutsideRules> {
+        outside_rules(&self.root, &self.repository)
     }
 
     pub(crate) fn layout(&self) -> ChronicleLayout {

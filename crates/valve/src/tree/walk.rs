@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tgp_contract::RelativePath;
-use tgp_fs::{MAX_RULE_BYTES, outside_rules};
+use tgp_fs::MAX_RULE_BYTES;
 
 use super::rules::is_own_name;
 use super::{RULE_FILES, Rules, Stamp, Tree};
@@ -68,7 +68,7 @@ impl Walk<'_> {
             return Err(WalkError::Root(io::Error::other("another folder was put in its place")));
         }
         let mut seen = Seen { rules: Rules::new(self.tree.layout()), ..Seen::default() };
-        seen.rules.add_outside(&outside_rules(self.tree.root()));
+        seen.rules.add_outside(&self.tree.outside_rules());
         match scope {
             Scope::Whole => self.descend(RelativePath::root(), &mut seen)?,
             Scope::Paths(paths) => {

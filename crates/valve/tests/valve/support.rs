@@ -153,6 +153,7 @@ impl World {
         let clock = Arc::clone(&self.clock);
         ValveOptions {
             project: self.folder.path().to_owned(),
+            repository: tgp_fs::RepositoryAccess::default(),
             journal: self.journal(),
             personas_file: at(PERSONAS),
             chronicle: Arc::clone(&self.chronicle),

@@ -27,6 +27,7 @@ fn watch_until_killed(project: &Path) {
     let world = World::scoped(EVERYTHING);
     let options = ValveOptions {
         project: project.to_owned(),
+        repository: tgp_fs::RepositoryAccess::default(),
         journal: project.join(".tgp/state/valve.sqlite"),
         chronicle: Arc::new(FileChronicle::open(&beside(project)).unwrap()),
         clock: Arc::new(|| {

@@ -126,9 +126,11 @@ impl Tool for GitCommit {
         args: &GitCommitArgs,
         workspace: &Workspace,
     ) -> Result<Vec<Target>, ToolError> {
-        let (place, wanted) = (workspace.project_place().to_owned(), args.branch.clone());
+        let (place, access) = (workspace.project_place().to_owned(), workspace.repository().clone());
+        let wanted = args.branch.clone();
         let branch =
-            background::run(move || ProjectRepo::open(&place)?.target_branch(wanted.as_deref())).await?;
+            background::run(move || ProjectRepo::open(&place, &access)?.target_branch(wanted.as_deref()))
+                .await?;
         let mut targets = vec![Target::Branch { name: branch }];
         targets.extend(reads(paths_of(&args.paths)?));
         Ok(targets)

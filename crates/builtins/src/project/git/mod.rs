@@ -45,10 +45,10 @@ async fn read_repository<T: Send + 'static>(
 ) -> Result<T, ToolError> {
     let workspace = invocation.filtered_workspace().await;
     let visible = invocation.visibility().await;
-    let place = workspace.project_place().to_owned();
+    let (place, access) = (workspace.project_place().to_owned(), workspace.repository().clone());
     let read = move |stop: &Stop| {
         let files = VisibleWorkFiles { files: workspace.project_files(), visible, stop };
-        work(&ProjectRepo::open(&place)?, &files)
+        work(&ProjectRepo::open(&place, &access)?, &files)
     };
     desk.search(PATIENCE, read).await
 }

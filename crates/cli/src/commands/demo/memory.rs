@@ -61,10 +61,14 @@ const CONFIG: &str = "export default { git: { url: '../remote.git', auth: { user
 
 /// Git with nothing of the user's own: no configuration, no hooks, no templates.
 pub(super) fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
+    let mut command = Command::new("git");
+    // No variable of the user's chooses another repository, index or store of objects.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
+        command.env_remove(name);
+    }
+    let output = command
         .args(arguments)
         .current_dir(folder)
-        .env_remove("GIT_DIR")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .stdin(Stdio::null())
