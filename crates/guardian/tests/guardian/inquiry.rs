@@ -44,7 +44,7 @@ async fn where_all_is_well_it_says_what_was_looked_at() {
     assert_eq!(finding.severity, FindingSeverity::Info);
     assert_eq!(
         finding.evidence["looked"],
-        json!(["graph", "worktree", "chronicle (1 file)", "audit", "invariants", "registry"])
+        json!(["graph", "worktree", "chronicle (1 file)", "audit", "no invariants are defined", "registry"])
     );
 }
 
@@ -55,7 +55,7 @@ async fn every_inconsistency_is_a_finding_with_evidence_and_remedy() {
     world.files.remove(&path("src/gone.ts")).unwrap();
     world
         .guardian
-        .bullet_wound_check(&[Assertion::new("MATCH (f:Symbol) RETURN f.name AS name", true)])
+        .bullet_wound_check(&[Assertion::new("MATCH (t:Tool) RETURN t.name AS name", true)])
         .await
         .unwrap_err();
     world.event("src/a.ts.sage", "FILE_DELETED", None, json!({})).await;
@@ -81,7 +81,7 @@ async fn every_inconsistency_is_a_finding_with_evidence_and_remedy() {
             ),
             "Error chronicle: `src/torn.ts.sage` is broken: `src/torn.ts.sage` cannot be understood",
             "Error chronicle: the chronicle says that src/a.ts was deleted (FILE_DELETED of 2026-01-01T00:00:01Z), but it is there",
-            "Error guardian: work is halted by `MATCH (f:Symbol) RETURN f.name AS name`",
+            "Error guardian: work is halted by `MATCH (t:Tool) RETURN t.name AS name`",
             "Error worktree: the graph has 1 file that the work tree has not",
             &format!("Warning audit: the edit of src/odd.ts (event {}) names no audit entry", &ids[1][..12]),
             "Warning graph: the repository has moved on since the last ingest",
@@ -131,7 +131,7 @@ async fn what_is_looked_at_from_two_sides_is_named_once() {
     let findings = world.guardian.self_inquiry(&sources).await.unwrap();
     assert_eq!(
         findings[0].message,
-        "consistent: graph, worktree, chronicle (0 files), audit, invariants, registry"
+        "consistent: graph, worktree, chronicle (0 files), audit, no invariants are defined, registry"
     );
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{Change, Code, Decision, Severity, Visibility};
-use tgp_guardian::{Assertion, InvariantVerdict, Invariants, Judgement, ReconcileEdit, UnreadReason};
+use tgp_guardian::{Assertion, Invariants, Judgement, ReconcileEdit, UnreadReason};
 
 use crate::world::{World, path, plan};
 
@@ -69,10 +69,6 @@ async fn bug_a_file_that_cannot_be_read_leaves_an_invariant_undecided() {
         let verdict = if check.is_undecided() { "undecided" } else { "holds" };
         assert_eq!((verdict, check.defined), (asserted, 1), "{case}");
         assert!(world.guardian.halted().await.unwrap().is_none(), "{case}");
-        let trial = world.guardian.try_invariant("no-web").await.unwrap();
-        let expected =
-            if asserted == "holds" { InvariantVerdict::Holds } else { InvariantVerdict::Undecided };
-        assert_eq!((trial.verdict, trial.holds), (expected, asserted == "holds"), "{case}");
         let judgement = judge(&world, file, content).await;
         assert_eq!(outcome(&judgement), (written, still), "{case}");
         let steps = json!([{ "type": "WRITE_FILE", "filePath": file, "content": content }]);
@@ -172,7 +168,7 @@ async fn files_that_are_known_to_be_unreadable_count_for_nothing() {
         ("unread: {ignore: ['[']}", "not a glob"),
         ("unread: {ignroe: []}", "ignroe"),
         ("unread: {}", "ignore"),
-        ("unread: {ignore: vendor}", "sequence"),
+        ("unread: {ignore: vendor}", "a list is expected"),
     ];
     for (text, said) in bad {
         let error = Invariants::parse("i.yml", &format!("version: 1\n{text}\n")).unwrap_err();
