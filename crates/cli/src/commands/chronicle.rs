@@ -56,7 +56,7 @@ enum ChronicleCommand {
         #[arg(short = 'n', long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000))]
         number: u64,
     },
-    /// Check every event's id and form, and compare with the audit; all chronicles without a PATH.
+    /// Check events against their ids and the audit; all without a PATH.
     Verify {
         /// The file it is about, or the chronicle itself.
         path: Option<String>,

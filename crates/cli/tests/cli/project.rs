@@ -162,7 +162,7 @@ impl Project {
         let mut open = vec![self.path.clone()];
         while let Some(directory) = open.pop() {
             for entry in fs::read_dir(&directory).unwrap().flatten() {
-                names.push(entry.path().strip_prefix(&self.path).unwrap().to_str().unwrap().to_owned());
+                names.push(entry.path().strip_prefix(&self.path).unwrap().to_string_lossy().into_owned());
                 if entry.file_type().unwrap().is_dir() {
                     open.push(entry.path());
                 }

@@ -87,6 +87,16 @@ struct UnnamedEvent {
     why: &'static str,
 }
 
+/// An event below one of a later call.
+struct MovedLine {
+    line: u64,
+    id: ShortId,
+    above: AuditedLine,
+}
+
+/// The lines of a chronicle in the last commit, by the ids of their events; empty where there is no such file.
+type CommittedLines = HashMap<ShortId, usize>;
+
 /// Numbers of events of which something is not known.
 #[derive(Default)]
 struct Counts {
@@ -94,6 +104,7 @@ struct Counts {
     unaudited: u64,
     shortened: u64,
     committed: u64,
+    merged: u64,
     unread: u64,
 }
 
@@ -135,36 +146,44 @@ struct Comparison<'a> {
     result: AuditComparison,
 }
 
+/// A line whose event the audit names.
+#[derive(Clone, Copy)]
+struct AuditedLine {
+    line: u64,
+    id: ShortId,
+    event: AuditedEvent,
+}
+
 /// The latest call of those before a line, by session and over all.
 #[derive(Default)]
 struct Latest {
-    any: Option<(u64, AuditedEvent)>,
-    by_session: HashMap<u32, (u64, AuditedEvent)>,
+    any: Option<AuditedLine>,
+    by_session: HashMap<u32, AuditedLine>,
 }
 
 impl Latest {
-    /// The line of an event above that is from a call which began when the call of this one had ended.
-    fn line_after(&self, event: &AuditedEvent) -> Option<u64> {
-        let same = self.by_session.get(&event.session).map(|(line, other)| (*line, other, 0));
-        let any = self.any.as_ref().map(|(line, other)| (*line, other, ORDER_MS));
+    /// Returns a line above of a call that began when the call of this event had ended.
+    fn line_after(&self, event: &AuditedEvent) -> Option<AuditedLine> {
+        let same = self.by_session.get(&event.session).map(|other| (*other, 0));
+        let any = self.any.map(|other| (other, ORDER_MS));
         let is_later = |other: &AuditedEvent, apart: u64| {
             other.sequence > event.sequence && other.start_ms > event.end_ms.saturating_add(apart)
         };
         [same, any]
             .into_iter()
             .flatten()
-            .find(|(_, other, apart)| is_later(other, *apart))
-            .map(|(line, ..)| line)
+            .find(|(other, apart)| is_later(&other.event, *apart))
+            .map(|(other, _)| other)
     }
 
-    fn add(&mut self, line: u64, event: AuditedEvent) {
-        let is_later = |known: &(u64, AuditedEvent)| event.start_ms > known.1.start_ms;
+    fn add(&mut self, line: AuditedLine) {
+        let is_later = |known: &AuditedLine| line.event.start_ms > known.event.start_ms;
         if self.any.as_ref().is_none_or(is_later) {
-            self.any = Some((line, event));
+            self.any = Some(line);
         }
-        let known = self.by_session.entry(event.session).or_insert((line, event));
-        if event.start_ms > known.1.start_ms {
-            *known = (line, event);
+        let known = self.by_session.entry(line.event.session).or_insert(line);
+        if is_later(known) {
+            *known = line;
         }
     }
 }
@@ -178,6 +197,7 @@ impl Comparison<'_> {
     ) -> Result<(), ToolError> {
         let mut latest = Latest::default();
         let mut unnamed: Vec<UnnamedEvent> = Vec::new();
+        let mut moved: Vec<MovedLine> = Vec::new();
         chronicle.each_event(file, &mut |line, event| {
             let Some(id) = event.event_id.as_deref().and_then(short_id) else { return };
             let Some(audited) = self.audited.events.get(&id) else {
@@ -200,16 +220,15 @@ impl Comparison<'_> {
                 return;
             }
             self.result.confirmed += 1;
-            if let Some(other) = latest.line_after(audited) {
-                let problem = format!(
-                    "the call of this event ended before that of line {other} began; the lines were moved"
-                );
-                self.result.add(file, Some(line), AuditProblemKind::Order, problem);
+            if let Some(above) = latest.line_after(audited) {
+                moved.push(MovedLine { line, id, above });
             }
-            latest.add(line, *audited);
+            latest.add(AuditedLine { line, id, event: *audited });
         })?;
-        if !unnamed.is_empty() {
-            self.unnamed(chronicle, file, unnamed);
+        if !unnamed.is_empty() || !moved.is_empty() {
+            let committed = committed_lines(self.project, chronicle, file);
+            self.unnamed(file, unnamed, &committed);
+            self.moved(file, moved, &committed);
         }
         Ok(())
     }
@@ -247,11 +266,10 @@ impl Comparison<'_> {
     }
 
     /// Events that the audit does not name: those of a commit came with git, and of some the audit has not kept the text.
-    fn unnamed(&mut self, chronicle: &FileChronicle, file: &RelativePath, unnamed: Vec<UnnamedEvent>) {
-        let committed = committed_ids(self.project, chronicle, file);
+    fn unnamed(&mut self, file: &RelativePath, unnamed: Vec<UnnamedEvent>, committed: &CommittedLines) {
         let mut left = self.audited.unnamed_of(file);
         for event in unnamed {
-            if committed.as_ref().is_some_and(|ids| ids.contains(&event.id)) {
+            if committed.contains_key(&event.id) {
                 self.counts.committed += 1;
             } else if left > 0 {
                 left -= 1;
@@ -261,6 +279,23 @@ impl Comparison<'_> {
                     format!("{}; the line was added by hand, or is from another machine", event.why);
                 self.result.add(file, Some(event.line), AuditProblemKind::Added, problem);
             }
+        }
+    }
+
+    /// Lines that are not in the order of their calls. A merge puts the lines of one branch behind those of the other, and the
+    /// last commit has them in that order then.
+    fn moved(&mut self, file: &RelativePath, moved: Vec<MovedLine>, committed: &CommittedLines) {
+        for MovedLine { line, id, above } in moved {
+            let places = committed.get(&above.id).zip(committed.get(&id));
+            if places.is_some_and(|(above, own)| above < own) {
+                self.counts.merged += 1;
+                continue;
+            }
+            let problem = format!(
+                "the call of this event ended before that of line {} began; the lines were moved",
+                above.line
+            );
+            self.result.add(file, Some(line), AuditProblemKind::Order, problem);
         }
     }
 
@@ -308,6 +343,10 @@ impl Comparison<'_> {
                 "in the last commit and not in this audit: it came with git from another machine",
             ),
             (
+                counts.merged,
+                "not in the order of the calls, as in the last commit: a merge leaves such an order",
+            ),
+            (
                 counts.unread,
                 "named by the audit and in a chronicle that is not read now: see `chronicle.scope` and `tgp chronicle migrate`",
             ),
@@ -321,13 +360,18 @@ impl Comparison<'_> {
     }
 }
 
-/// The ids of the lines that a chronicle has in the last commit; none where there is no such file.
-fn committed_ids(project: &Path, chronicle: &FileChronicle, file: &RelativePath) -> Option<HashSet<ShortId>> {
-    let stored = chronicle.file_of(file).ok()?;
-    let content = tgp_fs::committed_file(project, &stored, MAX_COMMITTED_BYTES)?;
+fn committed_lines(project: &Path, chronicle: &FileChronicle, file: &RelativePath) -> CommittedLines {
+    let Ok(stored) = chronicle.file_of(file) else { return CommittedLines::new() };
+    let content = tgp_fs::committed_file(project, &stored, MAX_COMMITTED_BYTES).unwrap_or_default();
     let id = |line: &[u8]| -> Option<ShortId> {
         let event: ChronicleEvent = serde_json::from_slice(line).ok()?;
         short_id(&event.event_id?)
     };
-    Some(content.split(|byte| *byte == b'\n').filter_map(id).collect())
+    let mut lines = CommittedLines::new();
+    for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
+        if let Some(id) = id(line) {
+            lines.entry(id).or_insert(number);
+        }
+    }
+    lines
 }
