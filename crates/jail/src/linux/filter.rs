@@ -305,11 +305,24 @@ const ADMINISTRATIVE: &[c_long] = &[
     libc::SYS_process_mrelease,
 ];
 
+/// Memory that belongs to no mapping, descriptor or list that the watch can read.
+const UNCOUNTED: &[c_long] = &[libc::SYS_memfd_secret];
+
 /// The deny-list of an ordinary program.
 fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, BackendError> {
     let mut draft = Draft::default();
     draft.always(HOSTILE, DENY);
     draft.always(ADMINISTRATIVE, DENY);
+    draft.always(UNCOUNTED, DENY);
+    // Pages that a pipe keeps after their mapping is gone. Programs that know the call fall back to writing.
+    draft.always(&[libc::SYS_vmsplice], Action::Fail(libc::ENOSYS));
+    // Its files are on file systems of their own, which the watch does not look for.
+    let huge = any_of(&[libc::MFD_HUGETLB.into()], |flag| condition(1, Dword, MaskedEq(flag), flag))?;
+    draft.when(libc::SYS_memfd_create, huge, DENY, Action::Allow);
+    // `/proc/PID/fd` shows the descriptors of a process, so no thread has others.
+    let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
+    let own_descriptors = any_of(&[unshare], |flag| condition(2, Dword, MaskedEq(flag), flag))?;
+    draft.when(libc::SYS_close_range, own_descriptors, DENY, Action::Allow);
     #[cfg(target_arch = "x86_64")]
     draft.always(&[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt], DENY);
 
@@ -323,10 +336,12 @@ fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, Ba
         libc::CLONE_NEWPID,
         libc::CLONE_NEWNET,
     ];
-    let any_namespace = any_of(&namespaces.map(|flag| u64::from(flag as u32)), |flag| {
+    let mut refused = any_of(&namespaces.map(|flag| u64::from(flag as u32)), |flag| {
         condition(0, Dword, MaskedEq(flag), flag)
     })?;
-    draft.when(libc::SYS_clone, any_namespace, DENY, Action::Allow);
+    let (thread, descriptors) = (libc::CLONE_THREAD as u64, libc::CLONE_FILES as u64);
+    refused.push(SeccompRule::new(vec![condition(0, Dword, MaskedEq(thread | descriptors), thread)?])?);
+    draft.when(libc::SYS_clone, refused, DENY, Action::Allow);
     // clone3 keeps its flags in memory, where no filter can look; libraries fall back to clone when it is not there.
     draft.always(&[libc::SYS_clone3], Action::Fail(libc::ENOSYS));
     // Typing into the terminal of the process that started the jail. The kernel reads 32 bits of the command, and

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use nix::errno::Errno;
 use nix::sched::CloneFlags;
 
+use super::caller_text::CallerText;
 use super::filter::Program;
 use super::limits::RlimitSet;
 use super::loopback::ListenerSender;
@@ -82,7 +83,7 @@ impl Lock {
     }
 
     /// Locks a child between fork and exec: system calls only.
-    pub(crate) fn apply_to_child(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn apply_to_child(&mut self, text: &CallerText) -> Result<(), Refusal> {
         privileges::drop_descriptors()?;
         // A signal to its process group would reach the caller too, unless Landlock keeps signals inside.
         if self.landlock_abi < Some(files::KEEPS_SIGNALS) {
@@ -100,7 +101,7 @@ impl Lock {
             listener.open_and_send()?;
         }
         if entered.contains(CloneFlags::CLONE_NEWPID) {
-            supervise::move_to_new_pid_namespace(None, caller.as_ref())?;
+            supervise::move_to_new_pid_namespace(text, None, caller.as_ref())?;
             if entered.contains(CloneFlags::CLONE_NEWNS) {
                 self.mounts.fresh_proc(self.rules.as_ref())?;
             }

@@ -2,6 +2,7 @@
 //! only, because it also runs between fork and exec of a process that may have many threads.
 
 mod bpf;
+mod caller_text;
 mod descriptor_message;
 mod files;
 mod filter;
@@ -22,6 +23,7 @@ use nix::errno::Errno;
 use nix::sched::CloneFlags;
 
 use crate::{JailError, LockReport, NetworkAccess, Profile, SyscallFilter};
+use caller_text::CallerText;
 pub use lock::ChildLock;
 use lock::Lock;
 pub use loopback::JailListener;
@@ -85,7 +87,7 @@ pub fn jailed_command(profile: &Profile, command: Command) -> Result<Command, Ja
     if matches!(profile.syscalls, SyscallFilter::Compute | SyscallFilter::Template) {
         return Err(JailError::ComputeCommand);
     }
-    Ok(locked_in_child(Lock::prepare(profile)?, command))
+    locked_in_child(Lock::prepare(profile)?, command)
 }
 
 /// The same for a command that reaches the outside through its caller: on `127.0.0.1:port` of its own network, which has
@@ -119,17 +121,19 @@ pub fn jailed_command_with_listener(
         return Err(order("a listener in the jail needs a port other than 0"));
     }
     let (sender, listener) = loopback::listener_pair(port)?;
-    Ok((locked_in_child(Lock::prepare(profile)?.with_listener(sender), command), listener))
+    Ok((locked_in_child(Lock::prepare(profile)?.with_listener(sender), command)?, listener))
 }
 
-fn locked_in_child(mut lock: Lock, mut command: Command) -> Command {
+fn locked_in_child(mut lock: Lock, mut command: Command) -> Result<Command, JailError> {
+    let text = CallerText::find()?;
     #[expect(unsafe_code, reason = "the standard library has no other door between fork and exec")]
     // SAFETY: the closure makes system calls on memory that was allocated before the fork; it neither allocates nor
     // takes a lock, so the state in which other threads were interrupted does not matter.
     unsafe {
-        command.pre_exec(move || lock.apply_to_child().map_err(|refusal| io::Error::from(refusal.errno)));
+        command
+            .pre_exec(move || lock.apply_to_child(&text).map_err(|refusal| io::Error::from(refusal.errno)));
     }
-    command
+    Ok(command)
 }
 
 /// What this machine offers. Nothing is locked: the namespaces are tried in a short-lived child.

@@ -21,11 +21,15 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
 use super::Refusal;
+use super::caller_text::CallerText;
 use super::privileges::close_range;
 use super::process::ChildControl;
 
 /// Returns in the program's process only. The calling process, whose pid namespace for children is new, never returns.
+/// Every jailed program that shares its namespace with a copy of the caller comes from here, so here is where the
+/// copies lose the caller's text.
 pub(crate) fn move_to_new_pid_namespace(
+    text: &CallerText,
     line: Option<&ChildControl>,
     caller: Option<&OwnedFd>,
 ) -> Result<(), Refusal> {
@@ -34,6 +38,7 @@ pub(crate) fn move_to_new_pid_namespace(
     // The supervisor and the first process are copies of the caller's memory; no process may read them. They are marked
     // before they exist, so that the program cannot be faster. The mark goes when the program is executed.
     prctl::set_dumpable(false).map_err(&refused)?;
+    text.erase_what_all_may_read().map_err(&refused)?;
     let mut mask = SigSet::empty();
     // Blocked from here on, so that no signal gets lost between the forks and the supervisor's loop.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask)).map_err(&refused)?;
@@ -41,6 +46,7 @@ pub(crate) fn move_to_new_pid_namespace(
     let first = match unsafe { fork() }.map_err(&refused)? {
         ForkResult::Child => {
             drop(held);
+            text.erase_environment();
             collect_orphans(&lifeline, line, caller)
         }
         ForkResult::Parent { child } => child,
@@ -50,6 +56,7 @@ pub(crate) fn move_to_new_pid_namespace(
         ForkResult::Child => sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(&refused),
         ForkResult::Parent { child } => {
             drop(lifeline);
+            text.erase_environment();
             supervise(first, child, &held, line)
         }
     }

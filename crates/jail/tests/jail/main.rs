@@ -11,6 +11,7 @@ mod escape;
 mod harness;
 mod layer;
 mod listener;
+mod memory;
 mod probes;
 mod process;
 mod replay;

@@ -212,6 +212,24 @@ pub const ALL: &[Probe] = &[
     probe("userfaultfd", false, |_| unsafe { syscall(libc::SYS_userfaultfd, 1) >= 0 }),
     probe("add_key", false, |_| unsafe { syscall(libc::SYS_add_key, c"user".as_ptr(), c"x".as_ptr(), c"y".as_ptr(), 1_usize, -2) >= 0 }),
     probe("memfd_create", true, |_| unsafe { syscall(libc::SYS_memfd_create, c"x".as_ptr(), 0) >= 0 }),
+    probe("memfd_secret", false, |_| unsafe { syscall(libc::SYS_memfd_secret, 0) >= 0 }),
+    // Whether the machine has huge pages is asked after the filter.
+    probe("memfd_create with huge pages", false, |_| unsafe {
+        syscall(libc::SYS_memfd_create, c"x".as_ptr(), libc::MFD_HUGETLB) >= 0 || *libc::__errno_location() != libc::EPERM
+    }),
+    probe("vmsplice", true, |_| {
+        let mut pair = [0_i32; 2];
+        let byte = 7_u8;
+        let piece = libc::iovec { iov_base: (&raw const byte).cast_mut().cast(), iov_len: 1 };
+        unsafe { syscall(libc::SYS_pipe2, pair.as_mut_ptr(), 0) == 0 && syscall(libc::SYS_vmsplice, pair[1], &raw const piece, 1, 0) == 1 }
+    }),
+    probe("unshare the descriptors", true, |_| unsafe {
+        syscall(libc::SYS_close_range, libc::c_uint::MAX, libc::c_uint::MAX, libc::CLOSE_RANGE_UNSHARE) == 0
+    }),
+    // The kernel refuses a thread without a shared table of signals with another number.
+    probe("a thread with its own descriptors", true, |_| unsafe {
+        syscall(libc::SYS_clone, libc::CLONE_THREAD, 0, 0, 0, 0) < 0 && *libc::__errno_location() == libc::EINVAL
+    }),
     probe("pipe", true, |_| {
         let mut pair = [0_i32; 2];
         unsafe { syscall(libc::SYS_pipe2, pair.as_mut_ptr(), 0) == 0 }

@@ -25,6 +25,11 @@ const FORBIDDEN: &[&str] = &[
     "perf_event_open",
     "userfaultfd",
     "add_key",
+    "memfd_secret",
+    "memfd_create with huge pages",
+    "vmsplice",
+    "unshare the descriptors",
+    "a thread with its own descriptors",
     "open in the x32 numbers",
     "open through the 32-bit gate",
 ];

@@ -1,11 +1,7 @@
 //! The child's way from the fork to the program: namespaces, supervisor, root, doors. System calls only.
-#![expect(
-    unsafe_code,
-    reason = "`nice` has no wrapper among our dependencies, and the arguments are in raw memory"
-)]
+#![expect(unsafe_code, reason = "`nice` has no wrapper among our dependencies")]
 
-use std::ffi::CString;
-use std::ops::Range;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -13,9 +9,11 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sched::CloneFlags;
 use nix::sys::prctl;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::chdir;
 
+use super::super::caller_text::CallerText;
 use super::super::files::{self, KnownRights};
 use super::super::filter::{self, Program};
 use super::super::limits::RlimitSet;
@@ -40,6 +38,13 @@ const NICENESS: libc::c_int = 5;
 
 /// The supervisor and the first process count among the user's processes, beside the program's own.
 pub(crate) const OUR_PROCESSES: u64 = 2;
+
+/// What the jail's own namespace has of System V: segments, messages and semaphores, in the order in which the lists are
+/// handed over.
+const IPC_LISTS: [&CStr; 3] = [c"/proc/sysvipc/shm", c"/proc/sysvipc/msg", c"/proc/sysvipc/sem"];
+
+/// Descriptors that are handed over to read the memory of the jail from: the lists, and a line that reports on sockets.
+pub(crate) const SOURCES: usize = IPC_LISTS.len() + 1;
 
 /// The network of the program, where it has its own.
 #[derive(Debug)]
@@ -66,8 +71,7 @@ pub(crate) struct ChildSetup {
     loopback: Loopback,
     /// Where the program joins its control group.
     members: Option<OwnedFd>,
-    /// Where the caller's command line is in memory.
-    command_line: Option<Range<usize>>,
+    caller_text: CallerText,
 }
 
 impl ChildSetup {
@@ -106,7 +110,7 @@ impl ChildSetup {
                 None if order.network == NetworkAccess::Loopback => Loopback::On,
                 None => Loopback::Off,
             },
-            command_line: command_line(),
+            caller_text: CallerText::find()?,
             members: group.and_then(|group| group.members().try_clone_to_owned().ok()),
         })
     }
@@ -123,7 +127,6 @@ impl ChildSetup {
     fn go(&mut self) -> Result<(), Refusal> {
         privileges::drop_descriptors()?;
         privileges::leave_session()?;
-        self.forget_command_line();
         umask(Mode::from_bits_truncate(0o022));
         privileges::forbid_new_privileges()?;
         if namespaces::enter(self.namespaces, true)? != self.namespaces {
@@ -134,7 +137,7 @@ impl ChildSetup {
             Loopback::On => loopback::switch_on()?,
             Loopback::Served(sender) => sender.open_and_send()?,
         }
-        supervise::move_to_new_pid_namespace(Some(&self.line), None)?;
+        supervise::move_to_new_pid_namespace(&self.caller_text, Some(&self.line), None)?;
         if let Some(members) = &self.members {
             // The watch counts too, so a group that cannot be joined is not a reason to refuse.
             let _ = group::join(members.as_fd());
@@ -145,14 +148,11 @@ impl ChildSetup {
         let processes =
             open(c"/proc", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
                 .map_err(Refusal::of("open the jail's /proc"))?;
-        let segments = match open(c"/proc/sysvipc/shm", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()) {
-            Ok(segments) => segments,
-            // A kernel without segments has no list of them, and any directory is an empty one.
-            Err(Errno::ENOENT) => open(c"/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
-                .map_err(Refusal::of("open the jail's root"))?,
-            Err(errno) => return Err(Refusal { step: "open the list of the jail's segments", errno }),
-        };
-        self.line.hand_over(&processes, &segments)?;
+        self.line.hand_over_processes(&processes)?;
+        for list in IPC_LISTS {
+            self.line.hand_over_source(&open_list(list)?)?;
+        }
+        self.line.hand_over_source(&open_socket_reports()?)?;
         self.allow_paths().map_err(Refusal::of("allow the paths of the jail"))?;
         chdir(self.directory.as_c_str()).map_err(Refusal::of("enter the directory of the order"))?;
         privileges::drop_capabilities(match self.owner {
@@ -163,16 +163,6 @@ impl ChildSetup {
         privileges::forbid_tracing()?;
         files::restrict(&self.rules)?;
         self.program.install()
-    }
-
-    /// The supervisor and the first process are copies of the caller, and every process may read the command line
-    /// of another one: what was said to the caller is not for those in the jail.
-    fn forget_command_line(&self) {
-        if let Some(range) = &self.command_line {
-            // SAFETY: the kernel has laid the arguments there, in a page of the stack that can be written and is there as
-            // long as the process. This copy of it is ours, and nothing reads arguments between fork and exec.
-            unsafe { std::ptr::write_bytes(range.start as *mut u8, 0, range.len()) };
-        }
     }
 
     fn allow_paths(&self) -> Result<(), Errno> {
@@ -215,16 +205,29 @@ fn profile(order: &CommandSpec, owner: Owner) -> Profile {
     }
 }
 
-/// The place of this process's arguments, as the kernel reports it to the process itself; nothing where it does
-/// not.
-fn command_line() -> Option<Range<usize>> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in parentheses, may hold anything. The third field follows it.
-    let (_, fields) = text.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(45).map(str::parse::<usize>);
-    let (start, end) = (fields.next()?.ok()?, fields.next()?.ok()?);
-    // A command line has two megabytes at most, unless the limits of the system were changed.
-    (start != 0 && start < end && end - start <= 4 << 20).then_some(start..end)
+/// The process that opens a list decides whose entries it shows, so it is opened in the jail.
+fn open_list(path: &CStr) -> Result<OwnedFd, Refusal> {
+    match open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()) {
+        // A kernel without System V has no list of it, and any directory is an empty one.
+        Err(Errno::ENOENT) => open_nothing(),
+        opened => opened,
+    }
+    .map_err(Refusal::of("open the lists of the jail's shared memory, messages and semaphores"))
+}
+
+/// A line on which the system reports on the sockets of the jail's network.
+fn open_socket_reports() -> Result<OwnedFd, Refusal> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    match socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkSockDiag) {
+        // A kernel without reports: what sockets hold is estimated.
+        Err(Errno::EPROTONOSUPPORT | Errno::EAFNOSUPPORT) => open_nothing(),
+        opened => opened,
+    }
+    .map_err(Refusal::of("open the reports on the jail's sockets"))
+}
+
+fn open_nothing() -> Result<OwnedFd, Errno> {
+    open(c"/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
 }
 
 fn stand_back() {

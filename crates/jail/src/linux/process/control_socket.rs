@@ -1,7 +1,8 @@
 //! The line between the kernel and the supervisor of a jailed process: a pair of sockets that keeps messages apart.
 //!
 //! Down goes one message at most, which means "end"; so does the end of the line itself. Up come the step that failed
-//! before the program was executed, the jail's `/proc` and the list of its shared memory, and how the program ended once its whole tree has.
+//! before the program was executed, the jail's `/proc` and what its memory is read from, and how the program ended once its whole
+//! tree has.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,7 +18,7 @@ const MESSAGE_BYTES: usize = 256;
 
 const FAILED: u8 = b'F';
 const PROC: u8 = b'P';
-const SEGMENTS: u8 = b'M';
+const SOURCE: u8 = b'M';
 const EXITED: u8 = b'E';
 const SIGNALLED: u8 = b'S';
 
@@ -39,8 +40,8 @@ pub(crate) enum Message {
     Failed { step: String, errno: i32 },
     /// The directory of the jail's processes.
     Proc(OwnedFd),
-    /// The list of the jail's segments of shared memory.
-    Segments(OwnedFd),
+    /// One of the descriptors that the memory of the jail is read from.
+    Source(OwnedFd),
     /// The program exited with this code, and its tree has ended.
     Exited(i32),
     /// The program was ended by this signal, and its tree has ended.
@@ -93,7 +94,7 @@ impl ControlSocket {
                 Ok(Some(Message::Failed { step, errno: number }))
             }
             (PROC, Some(directory)) => Ok(Some(Message::Proc(directory))),
-            (SEGMENTS, Some(list)) => Ok(Some(Message::Segments(list))),
+            (SOURCE, Some(source)) => Ok(Some(Message::Source(source))),
             (EXITED, _) => Ok(Some(Message::Exited(number))),
             (SIGNALLED, _) => Ok(Some(Message::Signalled(number))),
             _ => Err(io::ErrorKind::InvalidData.into()),
@@ -138,10 +139,14 @@ impl ChildControl {
         let _ = send(self.0.as_raw_fd(), bytes.get(..length).unwrap_or_default(), MsgFlags::MSG_NOSIGNAL);
     }
 
-    /// Hands the jail's `/proc` to the kernel, and the list of its segments.
-    pub(crate) fn hand_over(&self, directory: &OwnedFd, segments: &OwnedFd) -> Result<(), Refusal> {
-        self.hand(PROC, directory)?;
-        self.hand(SEGMENTS, segments)
+    /// Hands the jail's `/proc` to the kernel.
+    pub(crate) fn hand_over_processes(&self, directory: &OwnedFd) -> Result<(), Refusal> {
+        self.hand(PROC, directory)
+    }
+
+    /// Hands one of the descriptors that the memory of the jail is read from to the kernel.
+    pub(crate) fn hand_over_source(&self, source: &OwnedFd) -> Result<(), Refusal> {
+        self.hand(SOURCE, source)
     }
 
     fn hand(&self, kind: u8, descriptor: &OwnedFd) -> Result<(), Refusal> {

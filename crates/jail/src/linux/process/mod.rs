@@ -4,13 +4,15 @@ mod changes;
 mod child;
 mod control_socket;
 mod group;
+mod held_memory;
 mod layer;
 mod plan;
 mod recorder;
 mod removal;
 mod root;
 mod running;
-mod shared_memory;
+mod socket_memory;
+mod status;
 mod support;
 mod watch;
 
@@ -28,15 +30,15 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::loopback::{self, ListenerSender};
 use crate::{CommandExit, CommandSpec, JailError, MAX_STDIN_BYTES, NetworkAccess};
-use child::ChildSetup;
+use child::{ChildSetup, SOURCES};
 pub(crate) use control_socket::ChildControl;
 use control_socket::{ControlSocket, Message};
 use group::Group;
+use held_memory::{HeldMemory, MemorySources};
 pub use layer::OverlayLayer;
 use plan::Plan;
 pub use removal::remove_tree;
 use running::Running;
-use shared_memory::SharedMemory;
 pub use support::process_support;
 use watch::Watch;
 pub use watch::exceeds;
@@ -118,11 +120,18 @@ fn launch(order: &CommandSpec, listener: Option<ListenerSender>) -> Result<Jaile
     let Ok(Some(Message::Proc(processes))) = running.line().receive() else {
         return Err(JailError::Unaccounted);
     };
-    let Ok(Some(Message::Segments(segments))) = running.line().receive() else {
-        return Err(JailError::Unaccounted);
+    let receive_source = || match running.line().receive() {
+        Ok(Some(Message::Source(source))) => Ok(source),
+        _ => Err(JailError::Unaccounted),
     };
-    let shared = SharedMemory::new(segments);
-    let watch = Watch::new(order.limits, layer.upper(), processes, shared, group);
+    let sources = MemorySources {
+        segments: receive_source()?,
+        messages: receive_source()?,
+        semaphores: receive_source()?,
+        sockets: receive_source()?,
+        owns_network: order.network != NetworkAccess::Unrestricted,
+    };
+    let watch = Watch::new(order.limits, layer.upper(), processes, HeldMemory::new(sources), group);
     Ok(JailedProcess {
         running,
         watch,
@@ -180,7 +189,7 @@ fn refused(step: &'static str) -> impl Fn(io::Error) -> JailError {
 /// The standard library knows the number of the error; the line knows the step.
 fn why_not_started(line: &ControlSocket, order: &CommandSpec, source: io::Error) -> JailError {
     // The first messages may be what is handed over, before a later step failed.
-    for _ in 0..3 {
+    for _ in 0..SOURCES + 2 {
         if let Ok(Some(Message::Failed { step, errno })) = line.receive() {
             return JailError::Step { step, source: io::Error::from_raw_os_error(errno) };
         }

@@ -65,8 +65,9 @@ impl Running {
                 } else if now >= deadline {
                     Some(Exit::Deadline)
                 } else if now >= next_look {
-                    next_look = now + PERIOD;
-                    watch.look()
+                    let crossed = watch.look();
+                    next_look = Instant::now() + watch.pause();
+                    crossed
                 } else {
                     None
                 };
@@ -84,7 +85,7 @@ impl Running {
             match self.line.receive().map_err(failed)? {
                 Some(message @ (Message::Exited(_) | Message::Signalled(_))) => break message,
                 Some(Message::Closed) => return Err(JailError::Unaccounted),
-                Some(Message::Failed { .. } | Message::Proc(_) | Message::Segments(_)) | None => {}
+                Some(Message::Failed { .. } | Message::Proc(_) | Message::Source(_)) | None => {}
             }
         };
         self.child.wait().map_err(failed)?;
@@ -141,7 +142,7 @@ impl Drop for Running {
                     return;
                 }
                 Ok(Some(Message::Closed)) | Err(_) => break,
-                Ok(Some(Message::Failed { .. } | Message::Proc(_) | Message::Segments(_)) | None) => {}
+                Ok(Some(Message::Failed { .. } | Message::Proc(_) | Message::Source(_)) | None) => {}
             }
         }
         abandon(&mut self.child);

@@ -2,7 +2,6 @@
 //! bytes of the layer. They are checked several times a second.
 
 use std::fs;
-use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,12 +10,18 @@ use std::time::{Duration, Instant};
 use nix::sys::statvfs::statvfs;
 
 use super::group::Group;
-use super::shared_memory::{Held, SharedMemory, kibibytes};
+use super::held_memory::{Held, HeldMemory};
+use super::status::{Machine, Member};
 use crate::{Exit, ProcessLimits};
 
 /// How often a tree is checked. In this time a machine writes some hundred megabytes, which is how far a limit can be
 /// overshot.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
+
+/// How often it is checked while a process maps so much that page tables alone could fill the machine, or while the last
+/// look found too much and the next one decides.
+const SHORT_PERIOD: Duration = Duration::from_millis(10);
+const LARGE_MAPPING_BYTES: u64 = 64 << 30;
 
 /// A look that takes long is repeated after this many times its duration, so that watching stays below a tenth of a
 /// processor.
@@ -25,12 +30,9 @@ const REST: u32 = 10;
 /// Files and directories in a layer: an installation of packages fits, and removing them ends.
 const LAYER_ENTRIES: u64 = 250_000;
 
-/// What must stay free on the disk of the layer, if it was there at the start. Files that are open and have no name
-/// are in no directory, so the layer's own bytes do not include them.
-const DISK_RESERVE_BYTES: u64 = 256 << 20;
-
-/// A process's own page about itself is a kilobyte or two.
-const STATUS_BYTES: u64 = 16 * 1024;
+/// What must stay free, of the disk of the layer and of the machine's memory, if it was there at the start. Files that are
+/// open and have no name are in no directory, and some of what the system keeps for a tree is in no list.
+const RESERVE_BYTES: u64 = 256 << 20;
 
 /// Checks one tree and its layer.
 #[derive(Debug)]
@@ -39,15 +41,20 @@ pub(crate) struct Watch {
     upper: PathBuf,
     /// The jail's `/proc`.
     processes: OwnedFd,
-    shared: SharedMemory,
+    held_memory: HeldMemory,
     group: Option<Group>,
-    /// What was found of shared memory, when the next search is due, and how the machine was at the last.
+    /// What was found that no status shows, when the next search is due, and how the machine was at the last.
     held: Held,
     next_search: Instant,
     machine_at_search: Machine,
     machine_at_start: Machine,
+    /// The least memory that the system had for itself since the start.
+    least_system_bytes: u64,
     /// Whether the last check found memory missing that the tree may hold where we cannot look.
     suspected: bool,
+    /// Whether a process maps so much that its page tables have to be looked at more often.
+    maps_much: bool,
+    look_took: Duration,
     free_at_start: u64,
     free_at_walk: u64,
     next_walk: Instant,
@@ -61,7 +68,7 @@ impl Watch {
         limits: ProcessLimits,
         upper: PathBuf,
         processes: OwnedFd,
-        shared: SharedMemory,
+        held_memory: HeldMemory,
         group: Option<Group>,
     ) -> Self {
         let machine = Machine::read();
@@ -71,13 +78,16 @@ impl Watch {
             limits,
             upper,
             processes,
-            shared,
+            held_memory,
             group,
             held: Held::default(),
             next_search: now,
             machine_at_search: machine,
             machine_at_start: machine,
+            least_system_bytes: machine.system_bytes,
             suspected: false,
+            maps_much: false,
+            look_took: Duration::ZERO,
             free_at_start: free,
             free_at_walk: free,
             next_walk: now,
@@ -86,74 +96,100 @@ impl Watch {
         }
     }
 
-    /// Which limit is crossed, if any.
+    /// Returns the limit that is crossed, if any.
     pub(crate) fn look(&mut self) -> Option<Exit> {
-        self.look_at_processes().or_else(|| self.look_at_layer())
+        let begun = Instant::now();
+        let crossed = self.look_at_processes().or_else(|| self.look_at_layer());
+        self.look_took = begun.elapsed();
+        crossed
+    }
+
+    /// Returns the time until the next look.
+    pub(crate) fn pause(&self) -> Duration {
+        if self.maps_much || self.heavy || self.suspected {
+            (self.look_took * REST).clamp(SHORT_PERIOD, PERIOD)
+        } else {
+            PERIOD
+        }
     }
 
     fn look_at_processes(&mut self) -> Option<Exit> {
         let folder = PathBuf::from(format!("/proc/self/fd/{}", self.processes.as_raw_fd()));
-        let (mut tasks, mut bytes) = (0, 0);
+        let (mut tasks, mut own_bytes, mut system_bytes) = (0, 0, 0);
         let mut members = Vec::new();
+        self.maps_much = false;
         for entry in fs::read_dir(&folder).ok()?.flatten() {
             // The first process is ours. Everything that is not a number is not a process.
             if !entry.file_name().to_str().is_some_and(|name| name.parse().is_ok_and(|id: u32| id > 1)) {
                 continue;
             }
-            let process = entry.path();
-            let Some(status) = Status::read(&process) else { continue };
-            tasks += status.threads;
-            bytes += status.memory_bytes;
-            members.push((process, status));
+            let Some(member) = Member::read(entry.path()) else { continue };
+            tasks += member.threads;
+            own_bytes += member.own_bytes;
+            system_bytes += member.system_bytes;
+            self.maps_much |= member.mapped_bytes > LARGE_MAPPING_BYTES;
+            members.push(member);
             if tasks > self.limits.processes {
                 return Some(Exit::TooManyProcesses);
             }
         }
         let machine = Machine::read();
-        self.search(&members, machine);
+        self.least_system_bytes = self.least_system_bytes.min(machine.system_bytes);
+        self.search(&members, tasks, machine);
         let now = Instant::now();
-        let bytes = bytes + self.held.bytes();
+        let bytes = own_bytes + system_bytes + self.held.bytes();
         if bytes <= self.limits.memory_bytes {
             self.heavy = false;
-            return self.suspect(bytes, machine);
+            return self.suspect(bytes, system_bytes + self.held.system_bytes(), machine);
         }
-        if now < self.next_weighing {
-            return None;
+        let mut bytes = system_bytes + self.held.bytes();
+        // Pages that several share were counted for each. Now it is worth the trouble to count them once, unless the rest is
+        // too much without them.
+        if bytes <= self.limits.memory_bytes {
+            if now < self.next_weighing {
+                return None;
+            }
+            let own_bytes = |member: &Member| {
+                let counted = self.held_memory.counted_bytes(&member.directory, &self.held);
+                member.proportional_bytes().saturating_sub(counted)
+            };
+            bytes += members.iter().map(own_bytes).sum::<u64>();
+            self.next_weighing = now + now.elapsed() * REST;
         }
-        // Pages that several share were counted for each. Now it is worth the trouble to count them once.
-        let mapped = members.iter().map(|(process, status)| {
-            let counted = self.shared.counted_bytes(process, &self.held);
-            proportional_bytes(process, *status).saturating_sub(counted)
-        });
-        let bytes = mapped.sum::<u64>() + self.held.bytes();
-        self.next_weighing = now + now.elapsed() * REST;
         // The shares of those who end while others are weighed go to the others, so one weighing may find too much.
         let was_heavy = std::mem::replace(&mut self.heavy, bytes > self.limits.memory_bytes);
-        (was_heavy && self.heavy).then_some(Exit::MemoryFull)
+        match self.heavy {
+            true => was_heavy.then_some(Exit::MemoryFull),
+            false => self.suspect(bytes, system_bytes + self.held.system_bytes(), machine),
+        }
     }
 
-    /// Looks for memory that no mapping shows, now and then; at once when the machine has lost much since.
-    fn search(&mut self, members: &[(PathBuf, Status)], machine: Machine) {
+    /// Looks for memory that no status shows, now and then; at once when the machine has lost much since.
+    fn search(&mut self, members: &[Member], tasks: u64, machine: Machine) {
         let now = Instant::now();
         let shrinks = machine.lost_since(self.machine_at_search) > self.limits.memory_bytes / 8;
         if now < self.next_search && !shrinks {
             return;
         }
-        self.held = self.shared.look(members.iter().map(|(process, _)| process.as_path()));
+        self.held = self.held_memory.look(members.iter().map(|member| member.directory.as_path()), tasks);
         self.machine_at_search = machine;
         self.next_search = now + (now.elapsed() * REST).max(PERIOD);
     }
 
     /// A tree that may hold memory where we cannot look is not believed when as much of that kind has come to be on the
-    /// machine since it started, its files in memory aside.
-    fn suspect(&mut self, bytes: u64, machine: Machine) -> Option<Exit> {
+    /// machine since it started; `system_bytes` of it are counted already. Neither is one that has much, or for which the
+    /// system has much, when the machine has none left.
+    fn suspect(&mut self, bytes: u64, system_bytes: u64, machine: Machine) -> Option<Exit> {
         let limits = &self.limits;
         let much = limits.memory_bytes.saturating_add(limits.temporary_bytes.saturating_mul(3));
-        let may_hold = |more: u64| bytes.saturating_add(more) > limits.memory_bytes;
         let shared = machine.shared_bytes.saturating_sub(self.machine_at_start.shared_bytes);
-        let in_shared = shared > much && may_hold(self.held.hidden);
-        let in_sockets = machine.lost_since(self.machine_at_start) > much && may_hold(self.held.in_sockets);
-        let was_suspected = std::mem::replace(&mut self.suspected, in_shared || in_sockets);
+        let in_shared = shared > much && bytes.saturating_add(self.held.hidden) > limits.memory_bytes;
+        let grown = machine.system_bytes.saturating_sub(self.least_system_bytes).saturating_sub(system_bytes);
+        let in_system = bytes.saturating_add(grown.min(self.held.possible)) > limits.memory_bytes;
+        let short = machine.available_bytes < RESERVE_BYTES
+            && self.machine_at_start.available_bytes >= RESERVE_BYTES
+            && bytes.saturating_add(grown) >= RESERVE_BYTES;
+        let was_suspected = std::mem::replace(&mut self.suspected, in_shared || in_system || short);
         (was_suspected && self.suspected).then_some(Exit::MemoryFull)
     }
 
@@ -164,7 +200,7 @@ impl Watch {
 
     fn look_at_layer(&mut self) -> Option<Exit> {
         let free = free_bytes(&self.upper)?;
-        if free < DISK_RESERVE_BYTES && self.free_at_start >= DISK_RESERVE_BYTES {
+        if free < RESERVE_BYTES && self.free_at_start >= RESERVE_BYTES {
             return Some(Exit::LayerFull);
         }
         let now = Instant::now();
@@ -181,30 +217,6 @@ impl Watch {
     /// A last check when all processes have ended: between two checks much can be written.
     pub(crate) fn layer_is_full(&self) -> bool {
         exceeds(&self.upper, self.limits.layer_bytes)
-    }
-}
-
-/// The memory of the whole machine.
-#[derive(Clone, Copy, Debug, Default)]
-struct Machine {
-    /// What it can still give to processes.
-    available_bytes: u64,
-    /// What is shared memory, of whomever.
-    shared_bytes: u64,
-}
-
-impl Machine {
-    fn read() -> Self {
-        let text = read_short(Path::new("/proc/meminfo")).unwrap_or_default();
-        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(kibibytes);
-        Self {
-            available_bytes: number("MemAvailable:").unwrap_or(0),
-            shared_bytes: number("Shmem:").unwrap_or(0),
-        }
-    }
-
-    fn lost_since(self, before: Self) -> u64 {
-        before.available_bytes.saturating_sub(self.available_bytes)
     }
 }
 
@@ -241,55 +253,4 @@ pub fn exceeds(directory: &Path, limit: u64) -> bool {
         }
     }
     false
-}
-
-/// What a process says of itself.
-#[derive(Clone, Copy, Debug, Default)]
-struct Status {
-    threads: u64,
-    memory_bytes: u64,
-}
-
-impl Status {
-    fn read(process: &Path) -> Option<Self> {
-        let text = read_short(&process.join("status")).ok()?;
-        let mut status = Self { threads: 1, ..Self::default() };
-        for line in text.lines() {
-            let Some((name, value)) = line.split_once(':') else { continue };
-            let number = || value.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
-            match name {
-                "Threads" => status.threads = number().unwrap_or(1),
-                // What no file backs: it can only go to swap, and counts there as well.
-                "RssAnon" | "RssShmem" | "VmSwap" => status.memory_bytes += number().unwrap_or(0) * 1024,
-                _ => {}
-            }
-        }
-        Some(status)
-    }
-}
-
-/// Memory of a process in which a shared page counts only its part.
-fn proportional_bytes(process: &Path, status: Status) -> u64 {
-    let text = match read_short(&process.join("smaps_rollup")) {
-        Ok(text) => text,
-        // It does not let us look, and so it pays for all.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return status.memory_bytes,
-        // It has ended.
-        Err(_) => return 0,
-    };
-    let number = |wanted: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix(wanted))?;
-        value.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    match (number("Pss_Anon:"), number("Pss_Shmem:")) {
-        (Some(own), Some(shared)) => (own + shared + number("SwapPss:").unwrap_or(0)) * 1024,
-        // Before Linux 5.4 it is not distinguished.
-        _ => status.memory_bytes,
-    }
-}
-
-fn read_short(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(path)?.take(STATUS_BYTES).read_to_string(&mut text)?;
-    Ok(text)
 }
