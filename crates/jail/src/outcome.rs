@@ -136,6 +136,8 @@ pub enum Before {
 pub struct ProcessSupport {
     /// What is needed and not there, one plain sentence each. With one of them no process is started.
     pub missing: Vec<String>,
+    /// Whether the system itself bounds the memory of a tree, by a control group. Without one it is watched.
+    pub has_control_group: bool,
 }
 
 impl ProcessSupport {

@@ -20,7 +20,10 @@ pub fn start_with_listener(
 
 /// Reports that processes cannot be run.
 pub fn process_support() -> ProcessSupport {
-    ProcessSupport { missing: vec!["The jail for processes needs Linux.".to_owned()] }
+    ProcessSupport {
+        missing: vec!["The jail for processes needs Linux.".to_owned()],
+        has_control_group: false,
+    }
 }
 
 /// Whether the directory holds more than these bytes: no command has filled one here.

@@ -18,6 +18,7 @@ pub(super) fn rows(directory: &Path) -> Vec<Row> {
     vec![
         kernel_row(),
         jail_row(),
+        memory_row(),
         git_row(directory),
         node_row(directory),
         types_row(directory),
@@ -50,6 +51,19 @@ fn jail_row() -> Row {
         (Health::Weak, format!("shell_exec and test_run refuse: {}", support.missing.join(" ")))
     };
     Row { name: "jail", health, text }
+}
+
+/// What bounds the memory of a command with everything that it starts.
+fn memory_row() -> Row {
+    let support = tgp::sandbox::process_support();
+    let text = if !support.complete() {
+        "no commands, so nothing to bound"
+    } else if support.has_control_group {
+        "a control group bounds each command, and a watch looks at it ten times a second"
+    } else {
+        "a watch looks at each command ten times a second; no control group (version 2) is delegated to this user"
+    };
+    Row { name: "memory", health: Health::Good, text: text.to_owned() }
 }
 
 /// The first line of what a program says of its version. One that hangs is ended, and one that talks on is not listened to.

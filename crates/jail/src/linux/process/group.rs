@@ -1,5 +1,6 @@
-//! A control group for a tree, where this machine lets us make one: the kernel itself then counts every kind of memory,
-//! and kills the tree before it has more. Where there is none, the watch counts alone.
+//! A control group for a tree, where this machine lets us make one: the system itself then counts every kind of memory,
+//! page tables, pipes, sockets and messages among them, and kills the tree before it has more. Where there is none, the
+//! watch counts alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -76,6 +77,13 @@ impl Group {
     /// Where a process writes `0` to become a member.
     pub(crate) fn members(&self) -> BorrowedFd<'_> {
         self.members.as_fd()
+    }
+
+    /// Whether groups of this machine count what the system keeps for a tree. A parameter of the boot can switch it off.
+    pub(crate) fn counts_system_memory() -> bool {
+        let parameters = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        let switches = parameters.split_whitespace().filter_map(|word| word.strip_prefix("cgroup.memory="));
+        !switches.flat_map(|value| value.split(',')).any(|value| value == "nokmem")
     }
 
     /// Whether the kernel has killed the tree because its memory was full.

@@ -4,8 +4,8 @@ mod changes;
 mod child;
 mod control_socket;
 mod group;
-mod held_memory;
 mod layer;
+mod memory_reader;
 mod plan;
 mod recorder;
 mod removal;
@@ -34,8 +34,8 @@ use child::{ChildSetup, SOURCES};
 pub(crate) use control_socket::ChildControl;
 use control_socket::{ControlSocket, Message};
 use group::Group;
-use held_memory::{HeldMemory, MemorySources};
 pub use layer::OverlayLayer;
+use memory_reader::{MemoryReader, MemorySources};
 use plan::Plan;
 pub use removal::remove_tree;
 use running::Running;
@@ -129,9 +129,9 @@ fn launch(order: &CommandSpec, listener: Option<ListenerSender>) -> Result<Jaile
         messages: receive_source()?,
         semaphores: receive_source()?,
         sockets: receive_source()?,
-        owns_network: order.network != NetworkAccess::Unrestricted,
+        network: order.network,
     };
-    let watch = Watch::new(order.limits, layer.upper(), processes, HeldMemory::new(sources), group);
+    let watch = Watch::new(order.limits, layer.upper(), processes, MemoryReader::new(sources), group);
     Ok(JailedProcess {
         running,
         watch,

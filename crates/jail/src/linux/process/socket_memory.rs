@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{MsgFlags, recv, send};
 
+use crate::NetworkAccess;
+
 /// What has no sender any more and waits to be read: as much as a sender can have at most, with Linux's default settings.
 const ORPHAN_BYTES: u64 = 2 * 212_992;
 
@@ -46,20 +48,24 @@ impl Kind {
         Self { request, fixed_bytes: 72, inode_at: 68, memory: INET_MEMORY }
     }
 
-    fn all() -> impl Iterator<Item = Self> {
-        let internet = [libc::AF_INET, libc::AF_INET6]
+    fn all(network: NetworkAccess) -> impl Iterator<Item = Self> {
+        let families = [libc::AF_INET, libc::AF_INET6];
+        let internet = families
             .into_iter()
+            .filter(move |_| network != NetworkAccess::None)
             .flat_map(|family| [libc::IPPROTO_TCP, libc::IPPROTO_UDP].map(|protocol| (family, protocol)));
         std::iter::once(Self::local())
             .chain(internet.map(|(family, protocol)| Self::internet(family, protocol)))
     }
 }
 
-/// Returns the bytes that the sockets of the network of `line` hold; only those of `inodes`, where some are given. Nothing
-/// when the system does not report it.
-pub(crate) fn socket_bytes(line: &OwnedFd, inodes: Option<&BTreeSet<u64>>) -> Option<u64> {
+/// Returns the bytes that the sockets of the network of `line` hold: of all of them where the network is the jail's own, else
+/// of `inodes`. Nothing when the system does not report it.
+pub(crate) fn socket_bytes(line: &OwnedFd, network: NetworkAccess, inodes: &BTreeSet<u64>) -> Option<u64> {
+    let wanted = (network == NetworkAccess::Unrestricted).then_some(inodes);
     let mut answer = vec![0; ANSWER_BYTES];
-    Kind::all().try_fold(0_u64, |sum, kind| Some(sum.saturating_add(dump(line, &kind, inodes, &mut answer)?)))
+    let mut dump = |kind: &Kind| dump(line, kind, wanted, &mut answer);
+    Kind::all(network).try_fold(0_u64, |sum, kind| Some(sum.saturating_add(dump(&kind)?)))
 }
 
 fn dump(line: &OwnedFd, kind: &Kind, inodes: Option<&BTreeSet<u64>>, answer: &mut [u8]) -> Option<u64> {
@@ -70,6 +76,8 @@ fn dump(line: &OwnedFd, kind: &Kind, inodes: Option<&BTreeSet<u64>>, answer: &mu
     message.extend(flags.to_ne_bytes());
     message.extend([0; 8]);
     message.extend(&kind.request);
+    // What is left of an answer that was given up would be taken for a part of this one.
+    while recv(line.as_raw_fd(), answer, MsgFlags::MSG_DONTWAIT).is_ok_and(|length| length > 0) {}
     send(line.as_raw_fd(), &message, MsgFlags::MSG_DONTWAIT).ok()?;
     let mut sum = 0_u64;
     loop {
@@ -162,18 +170,22 @@ mod tests {
         let (sender, receiver) = UnixStream::pair().unwrap();
         let inodes: BTreeSet<u64> =
             [&sender, &receiver].map(|end| nix::sys::stat::fstat(end).unwrap().st_ino).into();
-        let Some(before) = socket_bytes(&line, Some(&inodes)) else {
+        let of = |network, inodes: &BTreeSet<u64>| socket_bytes(&line, network, inodes);
+        let own = || of(NetworkAccess::Unrestricted, &inodes);
+        let Some(before) = own() else {
             println!("skipped: this system does not report the memory of sockets");
             return;
         };
         (&sender).write_all(&[7; 50_000]).unwrap();
-        let full = socket_bytes(&line, Some(&inodes)).unwrap();
+        let full = own().unwrap();
         assert!(before == 0 && full >= 50_000, "{before} {full}");
         drop(OwnedFd::from(sender));
-        let orphan = socket_bytes(&line, Some(&inodes)).unwrap();
+        let orphan = own().unwrap();
         assert!(orphan >= ORPHAN_BYTES, "{orphan}");
-        assert!(socket_bytes(&line, None).unwrap() >= orphan);
-        assert_eq!(socket_bytes(&line, Some(&BTreeSet::new())), Some(0));
+        assert_eq!(of(NetworkAccess::Unrestricted, &BTreeSet::new()), Some(0));
+        for network in [NetworkAccess::None, NetworkAccess::Loopback] {
+            assert!(of(network, &BTreeSet::new()).unwrap() >= orphan, "{network:?}");
+        }
     }
 
     #[test]

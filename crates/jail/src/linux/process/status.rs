@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::held_memory::kibibytes;
+use super::memory_reader::kibibytes;
 
 /// A process's own page about itself is a kilobyte or two.
 const STATUS_BYTES: u64 = 16 * 1024;
@@ -86,8 +86,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn read() -> Self {
-        Self::parse(&read_short(Path::new("/proc/meminfo")).unwrap_or_default())
+    pub(crate) fn read() -> Option<Self> {
+        read_short(Path::new("/proc/meminfo")).ok().map(|text| Self::parse(&text))
     }
 
     fn parse(text: &str) -> Self {

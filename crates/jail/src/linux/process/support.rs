@@ -8,14 +8,15 @@ use std::sync::OnceLock;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{Mode, mkdirat};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, chdir, fork};
 
 use super::super::{Refusal, files, filter, namespaces, privileges};
 use super::control_socket::{self, ChildControl, Message};
+use super::group::{self, Group};
 use super::plan::Owner;
 use super::root::{self, Access, Step};
-use crate::{NamespaceSet, ProcessSupport};
+use crate::{NamespaceSet, ProcessSupport, Template};
 
 /// The Landlock version that also governs moving and truncating files. What later ones add, namespaces do as well.
 const LANDLOCK_NEEDED: u32 = 3;
@@ -55,7 +56,23 @@ fn examine() -> ProcessSupport {
         Ok(Some(sentence)) => missing.push(sentence),
         Err(error) => missing.push(format!("Whether processes can be held could not be tried: {error}.")),
     }
-    ProcessSupport { missing }
+    ProcessSupport { missing, has_control_group: has_control_group() }
+}
+
+/// Whether a command gets a control group here: one is made, and a child joins it.
+fn has_control_group() -> bool {
+    let Some(group) = Group::create(&Template::Shell.limits()) else { return false };
+    // SAFETY: the child makes a system call only before it exits.
+    let joined = match unsafe { fork() } {
+        Ok(ForkResult::Child) => {
+            let code = i32::from(group::join(group.members()).is_err());
+            // SAFETY: leaves without running the destructors and exit handlers that belong to the parent.
+            unsafe { libc::_exit(code) }
+        }
+        Ok(ForkResult::Parent { child }) => waitpid(child, None),
+        Err(errno) => Err(errno),
+    };
+    Group::counts_system_memory() && matches!(joined, Ok(WaitStatus::Exited(_, 0)))
 }
 
 /// Namespaces, an overlay, a `/proc` and a new root, as a start has them. Says what failed.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::statvfs::statvfs;
 
 use super::group::Group;
-use super::held_memory::{Held, HeldMemory};
+use super::memory_reader::{MemoryReader, MemoryUse};
 use super::status::{Machine, Member};
 use crate::{Exit, ProcessLimits};
 
@@ -41,10 +41,10 @@ pub(crate) struct Watch {
     upper: PathBuf,
     /// The jail's `/proc`.
     processes: OwnedFd,
-    held_memory: HeldMemory,
+    memory_reader: MemoryReader,
     group: Option<Group>,
     /// What was found that no status shows, when the next search is due, and how the machine was at the last.
-    held: Held,
+    held: MemoryUse,
     next_search: Instant,
     machine_at_search: Machine,
     machine_at_start: Machine,
@@ -68,23 +68,24 @@ impl Watch {
         limits: ProcessLimits,
         upper: PathBuf,
         processes: OwnedFd,
-        held_memory: HeldMemory,
+        memory_reader: MemoryReader,
         group: Option<Group>,
     ) -> Self {
-        let machine = Machine::read();
+        let read = Machine::read();
+        let machine = read.unwrap_or_default();
         let free = free_bytes(&upper).unwrap_or(0);
         let now = Instant::now();
         Self {
             limits,
             upper,
             processes,
-            held_memory,
+            memory_reader,
             group,
-            held: Held::default(),
+            held: MemoryUse::default(),
             next_search: now,
             machine_at_search: machine,
             machine_at_start: machine,
-            least_system_bytes: machine.system_bytes,
+            least_system_bytes: read.map_or(u64::MAX, |machine| machine.system_bytes),
             suspected: false,
             maps_much: false,
             look_took: Duration::ZERO,
@@ -118,7 +119,9 @@ impl Watch {
         let (mut tasks, mut own_bytes, mut system_bytes) = (0, 0, 0);
         let mut members = Vec::new();
         self.maps_much = false;
-        for entry in fs::read_dir(&folder).ok()?.flatten() {
+        // A tree that cannot be looked at is not believed.
+        let Ok(entries) = fs::read_dir(&folder) else { return self.confirm(true) };
+        for entry in entries.flatten() {
             // The first process is ours. Everything that is not a number is not a process.
             if !entry.file_name().to_str().is_some_and(|name| name.parse().is_ok_and(|id: u32| id > 1)) {
                 continue;
@@ -133,7 +136,7 @@ impl Watch {
                 return Some(Exit::TooManyProcesses);
             }
         }
-        let machine = Machine::read();
+        let Some(machine) = Machine::read() else { return self.confirm(true) };
         self.least_system_bytes = self.least_system_bytes.min(machine.system_bytes);
         self.search(&members, tasks, machine);
         let now = Instant::now();
@@ -150,7 +153,7 @@ impl Watch {
                 return None;
             }
             let own_bytes = |member: &Member| {
-                let counted = self.held_memory.counted_bytes(&member.directory, &self.held);
+                let counted = self.memory_reader.counted_bytes(&member.directory, &self.held);
                 member.proportional_bytes().saturating_sub(counted)
             };
             bytes += members.iter().map(own_bytes).sum::<u64>();
@@ -171,7 +174,7 @@ impl Watch {
         if now < self.next_search && !shrinks {
             return;
         }
-        self.held = self.held_memory.look(members.iter().map(|member| member.directory.as_path()), tasks);
+        self.held = self.memory_reader.look(members.iter().map(|member| member.directory.as_path()), tasks);
         self.machine_at_search = machine;
         self.next_search = now + (now.elapsed() * REST).max(PERIOD);
     }
@@ -189,8 +192,13 @@ impl Watch {
         let short = machine.available_bytes < RESERVE_BYTES
             && self.machine_at_start.available_bytes >= RESERVE_BYTES
             && bytes.saturating_add(grown) >= RESERVE_BYTES;
-        let was_suspected = std::mem::replace(&mut self.suspected, in_shared || in_system || short);
-        (was_suspected && self.suspected).then_some(Exit::MemoryFull)
+        self.confirm(in_shared || in_system || short)
+    }
+
+    /// Two looks in a row have to find it.
+    fn confirm(&mut self, is_suspect: bool) -> Option<Exit> {
+        let was_suspected = std::mem::replace(&mut self.suspected, is_suspect);
+        (was_suspected && is_suspect).then_some(Exit::MemoryFull)
     }
 
     /// Whether the kernel itself has found the tree's memory full.

@@ -20,6 +20,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::socket_memory::socket_bytes;
+use crate::NetworkAccess;
 
 /// Bytes of one list of the system that are read: of a process's mappings, or of all segments. What is beyond is not
 /// known, and counts as much as it could be.
@@ -47,11 +48,11 @@ const UNDO_BYTES: u64 = 2;
 
 /// Looks for it.
 #[derive(Debug)]
-pub(crate) struct HeldMemory {
+pub(crate) struct MemoryReader {
     devices: Devices,
     lists: [(File, EntryBytes); 3],
     sockets: OwnedFd,
-    owns_network: bool,
+    network: NetworkAccess,
 }
 
 /// Devices by which a descriptor is known.
@@ -74,13 +75,12 @@ pub(crate) struct MemorySources {
     pub(crate) semaphores: OwnedFd,
     /// Reports on the sockets of its network.
     pub(crate) sockets: OwnedFd,
-    /// Whether no other program has this network.
-    pub(crate) owns_network: bool,
+    pub(crate) network: NetworkAccess,
 }
 
 /// What a tree holds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct MemoryUse {
     /// Bytes by inode. Those of a process that maps one are among them.
     inodes: BTreeMap<u64, u64>,
     /// Bytes that the system keeps for it.
@@ -91,7 +91,7 @@ pub(crate) struct Held {
     pub(crate) possible: u64,
 }
 
-impl Held {
+impl MemoryUse {
     pub(crate) fn bytes(&self) -> u64 {
         self.inodes.values().fold(self.in_system, |sum, bytes| sum.saturating_add(*bytes))
     }
@@ -126,7 +126,7 @@ impl Held {
     }
 }
 
-impl HeldMemory {
+impl MemoryReader {
     pub(crate) fn new(sources: MemorySources) -> Self {
         let device = |file: File| file.metadata().ok().map(|metadata| metadata.dev());
         let memory = memfd_create(c"device", MFdFlags::MFD_CLOEXEC).ok();
@@ -142,13 +142,13 @@ impl HeldMemory {
                 (sources.semaphores.into(), semaphores_of_set),
             ],
             sockets: sources.sockets,
-            owns_network: sources.owns_network,
+            network: sources.network,
         }
     }
 
     /// What these processes hold, by their directories in `/proc`, with `tasks` threads together.
-    pub(crate) fn look<'a>(&mut self, processes: impl Iterator<Item = &'a Path>, tasks: u64) -> Held {
-        let mut held = Held::default();
+    pub(crate) fn look<'a>(&mut self, processes: impl Iterator<Item = &'a Path>, tasks: u64) -> MemoryUse {
+        let mut held = MemoryUse::default();
         let Some(device) = self.devices.memory else {
             held.hide_all();
             return held;
@@ -162,8 +162,7 @@ impl HeldMemory {
             look_at_list(list, *entry, tasks, &mut held);
         }
         if !channels.sockets.is_empty() {
-            let wanted = (!self.owns_network).then_some(&channels.sockets);
-            match socket_bytes(&self.sockets, wanted) {
+            match socket_bytes(&self.sockets, self.network, &channels.sockets) {
                 Some(bytes) => held.add_to_system(bytes),
                 None => held.allow_for(SOCKET_BYTES.saturating_mul(channels.sockets.len() as u64)),
             }
@@ -172,7 +171,7 @@ impl HeldMemory {
     }
 
     /// How many bytes of a process's mappings are of what was found already.
-    pub(crate) fn counted_bytes(&self, process: &Path, held: &Held) -> u64 {
+    pub(crate) fn counted_bytes(&self, process: &Path, held: &MemoryUse) -> u64 {
         let Some(device) = self.devices.memory else { return 0 };
         let Ok(text) = read_list(&process.join("smaps")) else { return 0 };
         let (mut sum, mut counts) = (0_u64, false);
@@ -190,7 +189,7 @@ impl HeldMemory {
 }
 
 /// An entry is there until it is removed, whether a process uses it or not.
-fn look_at_list(list: &mut File, entry: EntryBytes, tasks: u64, held: &mut Held) {
+fn look_at_list(list: &mut File, entry: EntryBytes, tasks: u64, held: &mut MemoryUse) {
     let mut text = String::new();
     if list.rewind().and_then(|()| list.take(LIST_BYTES).read_to_string(&mut text)).is_err() {
         return;
@@ -216,12 +215,12 @@ struct Channels {
     sockets: BTreeSet<u64>,
 }
 
-fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels, held: &mut Held) {
+fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels, held: &mut MemoryUse) {
     let entries = match fs::read_dir(process.join("fd")) {
         Ok(entries) => entries,
+        Err(error) if has_ended(&error) => return,
         // A process that may not be traced shows nothing of it, and may hold anything.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return held.hide_all(),
-        Err(_) => return,
+        Err(_) => return held.hide_all(),
     };
     for entry in entries.flatten() {
         held.add_to_system(DESCRIPTOR_BYTES);
@@ -247,6 +246,11 @@ fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels
     }
 }
 
+/// Whether a page of a process cannot be read because there is no process any more.
+fn has_ended(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// What a pipe without a name may hold now: all of its room, unless it is empty. A reader more does not change what its
 /// processes see of it.
 fn pipe_bytes(path: &Path) -> Option<u64> {
@@ -264,11 +268,11 @@ fn pipe_bytes(path: &Path) -> Option<u64> {
 }
 
 /// Mappings without a descriptor. Root can ask each for its file; for others it may be as large as it is mapped.
-fn look_at_mappings(process: &Path, device: u64, held: &mut Held) {
+fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
     let text = match read_list(&process.join("maps")) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return held.hide_all(),
-        Err(_) => return,
+        Err(error) if has_ended(&error) => return,
+        Err(_) => return held.hide_all(),
     };
     if text.len() as u64 >= LIST_BYTES {
         held.hide_all();
@@ -364,7 +368,7 @@ fn read_list(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Held, ListEntry, Mapping, messages_of_queue, segment, semaphores_of_set};
+    use super::{ListEntry, Mapping, MemoryUse, messages_of_queue, segment, semaphores_of_set};
 
     #[test]
     fn lines_of_the_system_are_read() {
@@ -389,7 +393,7 @@ mod tests {
 
     #[test]
     fn what_is_held_twice_counts_once_and_what_is_hidden_has_no_bound() {
-        let mut held = Held::default();
+        let mut held = MemoryUse::default();
         held.add(1, 100);
         held.add(1, 200);
         held.add(2, 50);
