@@ -184,8 +184,7 @@ pub fn ignored(
     let outside = place.outside(&|file| read_plain(file, MAX_RULE_BYTES));
     let Some(mut ignored) = ignored_by(&outside, paths, read) else { return nothing() };
     if ignored.contains(&true) {
-        let opened = access.open(project).ok().flatten();
-        let head = opened.and_then(|(checked, git)| (checked == place.git).then(|| HeadTree::of(git))?);
+        let head = place.head(access);
         let committed = |path: &str| head.as_ref()?.read(path, MAX_RULE_BYTES);
         let outside = place.outside(&|file| committed(file.strip_prefix(place.git.top()).ok()?.to_str()?));
         let prefix = place.seen_from(place.git.top()).unwrap_or_default();
@@ -199,10 +198,15 @@ pub fn ignored(
 /// The file of the project as the last commit has it, of at most `most` bytes. None where there is no repository, no commit,
 /// or no such plain file in it.
 #[must_use]
-pub fn committed_file(project: &Path, path: &RelativePath, most: u64) -> Option<Vec<u8>> {
-    let place = GitPlace::of(project)?;
-    let prefix = place.seen_from(&place.top)?;
-    HeadTree::open(&place.top)?.read(&join(&prefix, path.as_str()), most)
+pub fn committed_file(
+    project: &Path,
+    access: &RepositoryAccess,
+    path: &RelativePath,
+    most: u64,
+) -> Option<Vec<u8>> {
+    let place = GitPlace::of(project, access)?;
+    let prefix = place.seen_from(place.git.top())?;
+    place.head(access)?.read(&join(&prefix, path.as_str()), most)
 }
 
 /// Which of `paths` are ignored by the rules from outside and by those that `read` finds. None where there are more rules
@@ -245,6 +249,12 @@ impl GitPlace {
         let project = project.canonicalize().ok()?;
         let git = access.locate(&project).ok()??;
         Some(Self { project, git })
+    }
+
+    /// The last commit, if the repository is still the one that was checked.
+    fn head(&self, access: &RepositoryAccess) -> Option<HeadTree> {
+        let (checked, git) = access.open(&self.project).ok()??;
+        (checked == self.git).then(|| HeadTree::of(git))?
     }
 
     /// The project's path, as seen from a directory above it.

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tgp_audit::AuditReader;
 use tgp_builtins::chronicle_path;
 use tgp_chronicle::{Migration, MigrationReport};
-use tgp_contract::{CallContext, Code, Plan, ToolCall, ToolError, Visibility, background, canonical};
+use tgp_contract::{
+    CallContext, Code, Plan, RelativePath, ToolCall, ToolError, Visibility, background, canonical,
+};
+use tgp_fs::committed_file;
 use tgp_guardian::{Assertion, Delegator, GuardianFinding, InvariantCheck, PlanReport, Review};
 
-use super::chronicle_audit::{self, AuditComparison};
+use super::chronicle_audit::{self, AuditComparison, MAX_COMMITTED_BYTES};
 use super::inspect;
 use crate::Kernel;
-use crate::records::{audit_anchor, audit_file};
 
 /// The tool that reviews plans.
 const REVIEW: &str = "review_plan";
@@ -99,18 +100,18 @@ impl Kernel {
         let only = path.map(chronicle_path).transpose()?;
         let (_, audit) = self.inquiry_parts();
         audit.flush().await?;
-        let (file, anchor) = (audit_file(self.root()), audit_anchor(self.root()));
+        let state = self.state_directory().clone();
         let knowledge = self.knowledge();
         let (chronicle, project) = (Arc::clone(&knowledge.chronicle), knowledge.project.clone());
+        let repository = self.config().repository.clone();
         background::run(move || {
-            let reader = match AuditReader::open(file, anchor) {
-                Err(error) if error.code == Code::NotFound => {
-                    return Ok(AuditComparison::without_audit("this project has no audit"));
-                }
-                other => other?,
+            let Some(reader) = state.audit_reader_if_any()? else {
+                return Ok(AuditComparison::without_audit("this project has no audit"));
             };
             reader.verify()?;
-            chronicle_audit::compare(&chronicle, &reader, &project, only.as_ref())
+            let committed =
+                |file: &RelativePath| committed_file(&project, &repository, file, MAX_COMMITTED_BYTES);
+            chronicle_audit::compare(&chronicle, &reader, &committed, only.as_ref())
         })
         .await
     }

@@ -1,7 +1,6 @@
 //! Chronicles against the audit: events that were deleted, moved or added by something other than a call.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +14,7 @@ use super::audited_events::{AuditedEvent, AuditedEvents, ShortId, short_id};
 /// Problems that are listed; the others are counted.
 const MAX_PROBLEMS: usize = 1000;
 /// Bytes of a committed chronicle that are compared.
-const MAX_COMMITTED_BYTES: u64 = 64 << 20;
+pub(super) const MAX_COMMITTED_BYTES: u64 = 64 << 20;
 /// Calls of different sessions have an order when so much time is between them: the event of a call is appended, and its
 /// entry written, some time after its end.
 const ORDER_MS: u64 = 1_000;
@@ -108,11 +107,14 @@ struct Counts {
     unread: u64,
 }
 
+/// Reads a file of the last commit.
+type ReadCommitted<'a> = dyn Fn(&RelativePath) -> Option<Vec<u8>> + 'a;
+
 /// Compares the chronicles of a project, or `only` one of them, with the audit.
 pub(super) fn compare(
     chronicle: &FileChronicle,
     reader: &AuditReader,
-    project: &Path,
+    committed: &ReadCommitted<'_>,
     only: Option<&RelativePath>,
 ) -> Result<AuditComparison, ToolError> {
     let shared = RelativePath::new(PROJECT_CHRONICLE)?;
@@ -121,7 +123,7 @@ pub(super) fn compare(
     let audited = AuditedEvents::read(reader, wanted)?;
     let mut comparison = Comparison {
         audited: &audited,
-        project,
+        committed,
         found: HashSet::new(),
         counts: Counts::default(),
         result: AuditComparison::default(),
@@ -140,7 +142,7 @@ pub(super) fn compare(
 
 struct Comparison<'a> {
     audited: &'a AuditedEvents,
-    project: &'a Path,
+    committed: &'a ReadCommitted<'a>,
     found: HashSet<ShortId>,
     counts: Counts,
     result: AuditComparison,
@@ -226,7 +228,7 @@ impl Comparison<'_> {
             latest.add(AuditedLine { line, id, event: *audited });
         })?;
         if !unnamed.is_empty() || !moved.is_empty() {
-            let committed = committed_lines(self.project, chronicle, file);
+            let committed = committed_lines(self.committed, chronicle, file);
             self.unnamed(file, unnamed, &committed);
             self.moved(file, moved, &committed);
         }
@@ -360,9 +362,13 @@ impl Comparison<'_> {
     }
 }
 
-fn committed_lines(project: &Path, chronicle: &FileChronicle, file: &RelativePath) -> CommittedLines {
+fn committed_lines(
+    read: &ReadCommitted<'_>,
+    chronicle: &FileChronicle,
+    file: &RelativePath,
+) -> CommittedLines {
     let Ok(stored) = chronicle.file_of(file) else { return CommittedLines::new() };
-    let content = tgp_fs::committed_file(project, &stored, MAX_COMMITTED_BYTES).unwrap_or_default();
+    let content = read(&stored).unwrap_or_default();
     let id = |line: &[u8]| -> Option<ShortId> {
         let event: ChronicleEvent = serde_json::from_slice(line).ok()?;
         short_id(&event.event_id?)

@@ -105,8 +105,7 @@ impl Confirmations {
         };
         let is_known = |field: &&SensitiveField| {
             let is_same = |hash: &String| *hash == store::field_hash(project, field);
-            may_be_stored(field)
-                && (known.fields.get(field.name).is_some_and(is_same) || is_covered(field))
+            may_be_stored(field) && (known.fields.get(field.name).is_some_and(is_same) || is_covered(field))
         };
         (fields.iter().filter(|field| !is_known(field)).cloned().collect(), error)
     }
