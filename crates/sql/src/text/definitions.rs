@@ -127,15 +127,18 @@ fn table(tokens: &[Token<'_>], place: usize, dialect: Dialect, names: &mut BTree
         return;
     }
     names.insert(name);
-    let mut depth = 0_usize;
+    // Brackets, of an array, are counted by themselves: one that opens nothing must not end a parenthesis.
+    let (mut depth, mut brackets) = (0_usize, 0_usize);
     for (at, token) in tokens.iter().enumerate().take(end).skip(name + 1) {
         match token.text {
-            "(" | "[" => depth += 1,
-            ")" | "]" => depth = depth.saturating_sub(1),
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            "[" => brackets += 1,
+            "]" => brackets = brackets.saturating_sub(1),
             _ => {}
         }
         let next = |offset: usize, word: &str| tokens.get(at + offset).is_some_and(|token| token.is(word));
-        if depth != 1 {
+        if depth != 1 || brackets > 0 {
             continue;
         }
         if dialect == Dialect::MySql && (token.is("KEY") || token.is("INDEX")) {

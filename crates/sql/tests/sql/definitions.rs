@@ -175,6 +175,26 @@ fn bug_calls_were_looked_for_in_queries_only() {
     );
 }
 
+/// Each of these is read once, however much of it looks like the beginning of something.
+#[test]
+fn a_long_definition_is_read_at_once() {
+    let repeated = |begin: &str, part: &str| format!("{begin}{}{}", part.repeat(50_000), ")".repeat(50_000));
+    for (begin, part) in [
+        ("CREATE TABLE t (a int, ", "KEY k (] "),
+        ("CREATE TABLE t (a int, ", "KEY k (a(1)), "),
+        ("CREATE TABLE t (a int, ", "b c(1), "),
+        ("CREATE INDEX i ON t (", "a(1), "),
+        ("CREATE SCHEMA s ", "CREATE TABLE t "),
+        ("CREATE SCHEMA s ", "CREATE OR REPLACE "),
+        ("", "(CREATE TABLE t "),
+        ("", "(ALTER TABLE t "),
+    ] {
+        for dialect in ["postgresql", "mysql"] {
+            assert!(!kinds(dialect, &repeated(begin, part)).is_empty(), "{begin}{part}");
+        }
+    }
+}
+
 #[test]
 fn what_a_definition_only_names_is_not_called() {
     let both = [
