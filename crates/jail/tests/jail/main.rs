@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "measurements and skipped probes are told")]
 #![allow(unsafe_code, reason = "native probes make raw system calls")]
 
+mod caller;
 mod command;
 mod compute;
 mod escape;
