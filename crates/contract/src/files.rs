@@ -70,6 +70,11 @@ pub enum FsError {
     NotDirectory(RelativePath),
     #[error("`{path}` has {size} bytes, more than the {limit} allowed")]
     TooLarge { path: RelativePath, size: u64, limit: u64 },
+    /// A path that is written or listed has more names than a listing would follow.
+    #[error("`{path}` is deeper than {limit} directories")]
+    TooDeep { path: RelativePath, limit: usize },
+    #[error("`{path}` has more than {limit} entries")]
+    TooMany { path: RelativePath, limit: usize },
     #[error("cannot access `{path}`: {source}")]
     Io { path: RelativePath, source: std::io::Error },
 }
@@ -81,9 +86,12 @@ impl FsError {
             Self::NotFound(_) => Code::NotFound,
             Self::Security { .. } => Code::Security,
             Self::Path(error) => error.code(),
-            Self::NotText { .. } | Self::IsDirectory(_) | Self::NotDirectory(_) | Self::TooLarge { .. } => {
-                Code::Validation
-            }
+            Self::NotText { .. }
+            | Self::IsDirectory(_)
+            | Self::NotDirectory(_)
+            | Self::TooLarge { .. }
+            | Self::TooDeep { .. }
+            | Self::TooMany { .. } => Code::Validation,
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 Code::Permission
             }
@@ -103,6 +111,8 @@ impl From<FsError> for ToolError {
             FsError::IsDirectory(_) => "name a file inside it",
             FsError::NotDirectory(_) => "name the directory that holds it",
             FsError::TooLarge { .. } => "split the file or write less",
+            FsError::TooDeep { .. } => "use a path with fewer directories",
+            FsError::TooMany { .. } => "list a smaller directory",
             FsError::Io { .. } => "check the permissions and the free space of the disk",
         };
         ToolError::new(error.code(), error.to_string()).help(help)

@@ -1,7 +1,5 @@
 //! How much a file system takes before it says no.
 
-use std::io;
-
 use tgp_contract::{FsError, RelativePath};
 
 /// Bounds of one file system. Reaching one is an error, never a silent cut.
@@ -33,9 +31,12 @@ impl FileLimits {
     }
 
     /// Refuses a path that is deeper than a listing would follow, so that one write cannot spoil every listing.
-    pub(crate) fn check_depth(&self, path: &RelativePath) -> Result<(), FsError> {
+    ///
+    /// # Errors
+    /// `TooDeep` with the path.
+    pub fn check_depth(&self, path: &RelativePath) -> Result<(), FsError> {
         if path.parts().count() > self.depth {
-            return Err(exceeded(path, format!("deeper than {} directories", self.depth)));
+            return Err(FsError::TooDeep { path: path.clone(), limit: self.depth });
         }
         Ok(())
     }
@@ -43,13 +44,8 @@ impl FileLimits {
     /// Refuses a listing of `directory` that has grown to `count` entries.
     pub(crate) fn check_entries(&self, directory: &RelativePath, count: usize) -> Result<(), FsError> {
         if count > self.entries {
-            let message = format!("more than {} entries; list a smaller directory", self.entries);
-            return Err(exceeded(directory, message));
+            return Err(FsError::TooMany { path: directory.clone(), limit: self.entries });
         }
         Ok(())
     }
-}
-
-fn exceeded(path: &RelativePath, message: String) -> FsError {
-    FsError::Io { path: path.clone(), source: io::Error::new(io::ErrorKind::QuotaExceeded, message) }
 }

@@ -108,6 +108,14 @@ impl Changes {
             return Ok(bytes);
         }
         let mut sum = bytes;
+        if !matches!(change.kind, LayerChangeKind::Remove | LayerChangeKind::RemoveDirectory) {
+            // Directories too: one that is too deep would spoil every later look through the project.
+            files.check_depth(&path).map_err(|error| {
+                ToolError::from(error).detail("path", path.as_str()).help(
+                    "nothing was applied; use fewer directories, or write below a directory of jail.direct",
+                )
+            })?;
+        }
         match change.kind {
             LayerChangeKind::MakeDirectory => {
                 if let Some(protection) = yard.options.protections.of(Root::Project, &path) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use tgp_contract::{FileSystem, FsError, RelativePath};
+use tgp_contract::{Code, FileSystem, FsError, RelativePath};
 use tgp_fs::{DiskFs, DiskOptions, FileLimits, MemoryFs, OverlayFs};
 
 use crate::support::{World, listed, path, remove, write};
@@ -81,6 +81,7 @@ fn a_listing_over_the_limit_is_an_error_and_not_a_cut() {
         fs.write(&path("f5"), b"").unwrap();
         let error = fs.list(&RelativePath::root()).unwrap_err();
         assert!(error.to_string().contains("more than 5 entries"), "{error}");
+        assert_eq!(error.code(), Code::Validation);
     });
 }
 
@@ -90,6 +91,7 @@ fn depth_is_bounded_for_writing_and_listing() {
         fs.write(&path("1/2/3/4"), b"").unwrap();
         let error = fs.write(&path("1/2/3/deep/5"), b"").unwrap_err();
         assert!(error.to_string().contains("deeper than 4"), "{error}");
+        assert_eq!(error.code(), Code::Validation);
         assert_eq!(listed(fs).len(), 4);
     });
     let world = World::new();

@@ -12,6 +12,7 @@ mod commands;
 mod concurrency;
 mod config;
 mod declared_types;
+mod deep_paths;
 mod escapes;
 mod fetch_bridge;
 mod file_bytes;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
 use tgp_contract::{Change, FsError, RelativePath, Root, ToolError};
+use tgp_fs::FileLimits;
 
 use super::directories::Directories;
 use super::{ProjectFiles, is_write_protected};
@@ -42,8 +43,21 @@ impl ProjectFiles {
         work()
     }
 
+    /// Refuses a path that is deeper than files are written and listed.
+    ///
+    /// # Errors
+    /// `TooDeep` with the path.
+    pub fn check_depth(&self, path: &RelativePath) -> Result<(), FsError> {
+        let host = if path.is_root() { self.project.clone() } else { self.project.join(path.as_str())? };
+        FileLimits::default().check_depth(&host).map_err(|error| self.as_named(error, path))
+    }
+
     /// Makes a directory, or leaves the one that is there.
+    ///
+    /// # Errors
+    /// Where it would be too deep, and what the system says.
     pub fn make_directory(&self, path: &RelativePath) -> Result<(), FsError> {
+        self.check_depth(path)?;
         let host = self.within(path)?;
         self.base.directories.make(&host).map_err(|error| self.as_named(error, path))
     }

@@ -260,6 +260,8 @@ impl ProjectFiles {
             FsError::NotDirectory(path) => FsError::NotDirectory(name(path)),
             FsError::Security { reason, .. } => FsError::Security { path: asked.to_string(), reason },
             FsError::TooLarge { path, size, limit } => FsError::TooLarge { path: name(path), size, limit },
+            FsError::TooDeep { path, limit } => FsError::TooDeep { path: name(path), limit },
+            FsError::TooMany { path, limit } => FsError::TooMany { path: name(path), limit },
             FsError::NotText { path, offset } => FsError::NotText { path: name(path), offset },
             FsError::Io { path, source } => FsError::Io { path: name(path), source },
             other @ FsError::Path(_) => other,

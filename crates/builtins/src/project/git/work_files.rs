@@ -26,7 +26,11 @@ fn absent<T>(error: FsError) -> Result<Option<T>, ToolError> {
         | FsError::IsDirectory(_)
         | FsError::Security { .. }
         | FsError::Path(_) => Ok(None),
-        FsError::NotText { .. } | FsError::TooLarge { .. } | FsError::Io { .. } => Err(error.into()),
+        FsError::NotText { .. }
+        | FsError::TooLarge { .. }
+        | FsError::TooDeep { .. }
+        | FsError::TooMany { .. }
+        | FsError::Io { .. } => Err(error.into()),
     }
 }
 
