@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{Config, ConfigLevel, FileMode, Oid, Repository, RepositoryOpenFlags, Signature, Time, Tree};
 use tgp_contract::{Code, ToolError};
-use tgp_fs::{read_plain, replace_plain};
+use tgp_fs::{check_own_repository, read_plain, replace_plain};
 
 use crate::branch_names::message;
 use crate::entry::Entry;
@@ -245,12 +245,18 @@ impl LockedRepo {
 }
 
 pub(crate) fn open_repository(context: &Context) -> Result<Repository, git2::Error> {
-    if context.is_read_only { open_to_read(&context.git()) } else { open_repository_at(&context.root) }
+    if context.is_read_only { open_to_read(&context.root) } else { open_repository_at(&context.root) }
 }
 
 /// The repository without any configuration. Its objects and references are only read, so it may belong to another user.
-fn open_to_read(git: &Path) -> Result<Repository, git2::Error> {
-    let repo = Repository::open_bare(git)?;
+fn open_to_read(root: &Path) -> Result<Repository, git2::Error> {
+    // Asked each time: its owner may replace it while it is read.
+    check_own_repository(root).map_err(|error| git2::Error::from_str(&error.message))?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the tool repository, none of whose files is outside of it"
+    )]
+    let repo = Repository::open_bare(root.join(".git"))?;
     repo.set_config(&Config::new()?)?;
     Ok(repo)
 }

@@ -53,8 +53,8 @@ impl ToolRepo {
     ///
     /// # Errors
     /// `ECONFIG` for a branch that cannot be.
-    pub fn open_to_read(options: ToolRepoOptions) -> Result<Self, ToolError> {
-        let context = context_of(&options, true)?;
+    pub fn open_to_read(options: &ToolRepoOptions) -> Result<Self, ToolError> {
+        let context = context_of(options, true)?;
         let inner = Inner {
             context,
             strategy: options.strategy,

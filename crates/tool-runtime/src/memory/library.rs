@@ -120,7 +120,7 @@ impl ToolLibrary {
         let mut opening = StartupNotices::default();
         let mut remote = None;
         let opened = match read_only {
-            Some(why) => ToolRepo::open_to_read(options).map(|git| ToolStore::ReadOnly(git, why)),
+            Some(why) => ToolRepo::open_to_read(&options).map(|git| ToolStore::ReadOnly(git, why)),
             None => hydrated(options, &mut opening).await.map(ToolStore::Repository),
         };
         let store = match opened {
