@@ -224,7 +224,9 @@ fn nested_repositories_and_rules_that_are_in_no_tree() {
     git(&project.root(), &["config", "core.excludesFile", rules.to_str().unwrap()]);
     // Rules that one person has for all repositories do not count; those of this repository do.
     std::fs::write(project.root().join(".git/info/exclude"), "*.private\n!kept.private\n").unwrap();
-    let store = project.open();
+    let repository = tgp_fs::RepositoryAccess::confirmed(tgp_fs::outside_places(&project.root()).unwrap());
+    let options = tgp_graph::GraphOptions { repository, ..project.options() };
+    let store = run(tgp_graph::GraphStore::open(options)).unwrap();
     ingest(&store, "WORKTREE");
     assert_eq!(files(&store, "WORKTREE"), ["a.ts", "kept.private"]);
     let question = GraphQuery::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");

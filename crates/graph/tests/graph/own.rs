@@ -28,6 +28,9 @@ fn reads_history(most: usize) {
     }
     let home = tempfile::tempdir().unwrap();
     let mut options = GraphOptions::new(home.path().join("graph.sqlite"), &root);
+    // This checkout may be a work tree of another one.
+    options.repository =
+        tgp_fs::RepositoryAccess::confirmed(tgp_fs::outside_places(Path::new(&root)).unwrap());
     options.history = options.history.min(most);
     let store = run(GraphStore::open(options.clone())).unwrap();
     let ingested = ingest(&store, "HEAD");
