@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod location;
+mod nesting;
 mod suggest;
 mod time;
 mod truncate;
@@ -13,6 +14,7 @@ mod visible;
 pub mod yaml;
 
 pub use location::{LineCol, LineEnds, LineIndex};
+pub use nesting::{DeepNesting, NestingCaps, find_deep_nesting, max_depth};
 pub use suggest::{did_you_mean, edit_distance, nearest, nearest_names};
 pub use time::{now_ms, parse_rfc3339_ms, parse_rfc3339_ns, rfc3339, rfc3339_seconds};
 pub use truncate::{head, one_line, tail, truncate, truncate_bytes};
