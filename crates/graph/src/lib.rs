@@ -7,7 +7,7 @@ mod store;
 mod tables;
 
 pub use cypher::{PatternProbe, depends_on_contents, pattern_probes, query_columns};
-pub use ingest::tracked;
+pub use ingest::{SourceSummary, tracked};
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, GraphOptions, GraphStore, IngestPhase,
     IngestProgress, RevisionRange, Stats, TestGraph, ToolFact,

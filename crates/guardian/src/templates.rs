@@ -137,7 +137,7 @@ const PUBLIC_NAMES: &str = "MATCH (f:File)-[e:EXPORTS]->() WHERE f.path IN $file
      UNION MATCH (f:File)-[e:EXPORTS]->(:Symbol)-[:CONTAINS]->(m:Symbol {exported: true}) WHERE f.path IN $files \
      RETURN f.path AS file, e.name + '.' + m.name AS name \
      UNION MATCH (f:File)-[:DEFINES]->(s:Symbol {exported: true}) \
-     WHERE f.path IN $files AND NOT f.language IN ['typescript', 'javascript', 'vue', 'svelte'] \
+     WHERE f.path IN $files AND NOT f.language IN ['typescript', 'javascript', 'vue', 'svelte', 'astro'] \
      AND NOT EXISTS { (f)-[:EXPORTS]->() } \
      RETURN f.path AS file, s.qualifiedName AS name";
 

@@ -34,7 +34,6 @@ pub(crate) fn apply_changes(
     let java_roots: Vec<String> = state.java_roots().cloned().collect();
     for change in changes {
         let language = Language::of(&change.path);
-        manifests |= language.is_manifest();
         let before = state.file(&change.path).cloned();
         let mut after = None;
         match change.blob {
@@ -58,6 +57,7 @@ pub(crate) fn apply_changes(
                 }
             }
         }
+        manifests |= [&before, &after].into_iter().flatten().any(|file| file.has_manifest);
         if is_first {
             continue;
         }

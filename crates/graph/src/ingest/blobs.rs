@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tgp_fs::RepositoryAccess;
 
 use super::language::Language;
-use super::parse::Parse;
+use super::parse::{Parse, STACK_BYTES};
 use super::repository::Repo;
 use super::state::Blob;
 use crate::tables::failure::GraphError;
@@ -27,9 +27,6 @@ const MAX_AT_ONCE: usize = 128;
 
 /// More threads would only wait for the one that writes.
 const MAX_THREADS: usize = 8;
-
-/// The walk through a syntax tree is recursive, to a bounded depth.
-const STACK_BYTES: usize = 16 << 20;
 
 /// A blob as one reader reads it.
 pub(crate) type BlobKey = (Blob, Language);
@@ -256,7 +253,7 @@ fn read_safely(language: Language, content: &Content) -> Parse {
     catch_unwind(AssertUnwindSafe(|| read_one(language, content))).unwrap_or_else(unread)
 }
 
-fn read_all(contents: &[(Language, Content)]) -> Vec<Parse> {
+pub(super) fn read_all(contents: &[(Language, Content)]) -> Vec<Parse> {
     let mut parses = Vec::new();
     std::thread::scope(|scope| {
         for (language, content) in contents {

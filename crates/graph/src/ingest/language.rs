@@ -31,6 +31,8 @@ pub(crate) enum Language {
     Component = 14,
     /// Which packages a workspace of pnpm has.
     PnpmWorkspace = 15,
+    /// JSON of any name, which may be a configuration of TypeScript that others extend.
+    Json = 16,
 }
 
 /// Where packages of a language come from.
@@ -78,7 +80,8 @@ impl Language {
             "py" | "pyi" => Self::Python,
             "go" => Self::Go,
             "java" => Self::Java,
-            "vue" | "svelte" => Self::Component,
+            "vue" | "svelte" | "astro" => Self::Component,
+            "json" => Self::Json,
             _ => Self::Plain,
         }
     }
@@ -109,7 +112,7 @@ impl Language {
             Self::Python | Self::PyProject => Ecosystem::Pypi,
             Self::Go | Self::GoMod => Ecosystem::Go,
             Self::Java | Self::Pom => Ecosystem::Maven,
-            Self::Plain => return None,
+            Self::Json | Self::Plain => return None,
         })
     }
 }
@@ -125,6 +128,7 @@ pub(crate) fn language_name(path: &str) -> Option<&'static str> {
         "java" => "java",
         "vue" => "vue",
         "svelte" => "svelte",
+        "astro" => "astro",
         "json" => "json",
         "md" => "markdown",
         "toml" => "toml",

@@ -21,14 +21,17 @@ pub(crate) struct Manifest {
     pub(crate) workspace_version: Option<String>,
     /// Whether `version.workspace = true`.
     pub(crate) inherits_version: bool,
-    /// Entry files by sub-path: `.` is the package itself. Only plain paths of `exports`.
+    /// Entry files by sub-path: `.` is the package itself. A sub-path has one for each condition.
     pub(crate) entries: Vec<(String, String)>,
     /// Names that refer to others: path aliases of TypeScript (with `*`), renamed crates.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// Names with `#` of a `package.json`, and what they may mean under any condition.
     pub(crate) imports: Vec<(String, Vec<String>)>,
     pub(crate) base_url: Option<String>,
-    pub(crate) extends: Option<String>,
+    /// The configurations that it extends, the last of which counts most.
+    pub(crate) extends: Vec<String>,
+    /// Whether it may say anything about names, as it could not be read.
+    pub(crate) is_unreadable: bool,
     /// Whether a crate is of the edition of 2015, in which the paths of `use` begin at the root of the crate.
     pub(crate) of_2015: bool,
     /// Patterns of the directories that are members of its workspace; `!` before those that are not, `.` for its own.
@@ -40,6 +43,7 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// None when the text cannot be read at all.
     pub(crate) fn read(language: Language, text: &str) -> Option<Self> {
+        let text = text.trim_start_matches('\u{feff}');
         match language {
             Language::PackageJson => package_json(text),
             Language::PnpmWorkspace => Some(pnpm_workspace(text)),
@@ -50,6 +54,11 @@ impl Manifest {
             Language::Pom => Some(pom(text)),
             _ => None,
         }
+    }
+
+    /// A configuration of TypeScript that could not be read.
+    pub(crate) fn unreadable() -> Self {
+        Self { is_unreadable: true, ..Self::default() }
     }
 
     /// What other files' links depend on: all but the package's own version.
@@ -68,12 +77,10 @@ fn package_json(text: &str) -> Option<Manifest> {
     match value.get("exports") {
         Some(Value::Object(exports)) if exports.keys().any(|key| key.starts_with('.')) => {
             for (sub_path, target) in exports.iter().take(MAX_ALIASES) {
-                if let Some(target) = condition(target, 0) {
-                    entries.push((sub_path.clone(), target));
-                }
+                entries.extend(branches(target).into_iter().map(|path| (sub_path.clone(), path)));
             }
         }
-        Some(target) => entries.extend(condition(target, 0).map(|target| (".".to_owned(), target))),
+        Some(target) => entries.extend(branches(target).into_iter().map(|path| (".".to_owned(), path))),
         None => {}
     }
     for field in ["source", "module", "main", "types", "typings"] {
@@ -95,16 +102,7 @@ fn package_json(text: &str) -> Option<Manifest> {
 fn npm_imports(imports: Option<&Value>) -> Vec<(String, Vec<String>)> {
     let names = imports.and_then(Value::as_object).into_iter().flatten();
     let all = names.map(|(name, target)| {
-        let mut targets = Vec::new();
-        let mut open = vec![target];
-        while let Some(target) = open.pop().filter(|_| targets.len() < MAX_ALIASES) {
-            match target {
-                Value::String(path) => targets.push(path.clone()),
-                Value::Object(conditions) => open.extend(conditions.values()),
-                Value::Array(fallbacks) => open.extend(fallbacks),
-                _ => {}
-            }
-        }
+        let mut targets = branches(target);
         targets.sort();
         targets.dedup();
         (name.clone(), targets)
@@ -121,15 +119,26 @@ fn npm_members(workspaces: Option<&Value>) -> Vec<String> {
 
 /// Dependencies on what is in the tree and not in a registry.
 fn npm_locals(value: &Value) -> Vec<(String, String)> {
-    let kinds = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
-    let lists = kinds.iter().filter_map(|kind| value.get(*kind)).filter_map(Value::as_object);
+    let kinds = [
+        "dependencies",
+        "devDependencies",
+        "peerDependencies",
+        "optionalDependencies",
+        "resolutions",
+        "overrides",
+    ];
+    let pnpm = value.get("pnpm").and_then(|pnpm| pnpm.get("overrides"));
+    let lists = kinds.iter().filter_map(|kind| value.get(*kind)).chain(pnpm).filter_map(Value::as_object);
     let local = |(name, version): (&String, &Value)| {
         let version = version.as_str()?;
-        if version.starts_with("workspace:") {
-            return Some((name.clone(), String::new()));
+        let is_path = |text: &str| text.starts_with("./") || text.starts_with("../");
+        if let Some(meant) = version.strip_prefix("workspace:") {
+            let path = if is_path(meant) { meant } else { "" };
+            return Some((name.clone(), path.to_owned()));
         }
-        let path = ["file:", "link:", "portal:"].iter().find_map(|kind| version.strip_prefix(kind))?;
-        Some((name.clone(), path.to_owned()))
+        let named = ["file:", "link:", "portal:"].iter().find_map(|kind| version.strip_prefix(kind));
+        let path = named.or_else(|| Some(version).filter(|version| is_path(version)))?;
+        Some((name.clone(), path.trim_start_matches("//").to_owned()))
     };
     lists.flatten().filter_map(local).take(MAX_ALIASES).collect()
 }
@@ -162,15 +171,26 @@ fn plain_item(item: &str) -> String {
     item.trim_matches(['"', '\'']).to_owned()
 }
 
-/// The first plain path among the conditions of an export; sources before what is built from them.
-fn condition(target: &Value, depth: usize) -> Option<String> {
-    match target {
-        Value::String(path) => Some(path.clone()),
-        Value::Object(conditions) if depth < 8 => ["source", "types", "import", "default", "require", "node"]
-            .iter()
-            .find_map(|name| conditions.get(*name).and_then(|target| condition(target, depth + 1))),
-        _ => None,
+/// Every path among the nested conditions of an export or an import; sources before what is built from them.
+fn branches(target: &Value) -> Vec<String> {
+    const FIRST: [&str; 6] = ["source", "types", "import", "default", "require", "node"];
+    let mut paths = Vec::new();
+    // What is still to be read, the first part last.
+    let mut open = vec![target];
+    while let Some(target) = open.pop().filter(|_| paths.len() < MAX_ALIASES) {
+        match target {
+            Value::String(path) => paths.push(path.clone()),
+            Value::Object(conditions) => {
+                let others = conditions.iter().filter(|(name, _)| !FIRST.contains(&name.as_str()));
+                let known = FIRST.iter().filter_map(|name| conditions.get(*name));
+                let in_order: Vec<&Value> = known.chain(others.map(|(_, target)| target)).collect();
+                open.extend(in_order.into_iter().rev());
+            }
+            Value::Array(fallbacks) => open.extend(fallbacks.iter().rev()),
+            _ => {}
+        }
     }
+    paths
 }
 
 fn tsconfig(text: &str) -> Option<Manifest> {
@@ -186,8 +206,8 @@ fn tsconfig(text: &str) -> Option<Manifest> {
         }
     }
     let extends = match value.get("extends") {
-        Some(Value::Array(list)) => text_of(list.last()),
-        other => text_of(other),
+        Some(Value::Array(list)) => list.iter().filter_map(|item| text_of(Some(item))).collect(),
+        other => text_of(other).into_iter().collect(),
     };
     Some(Manifest { aliases, base_url: text_of(option("baseUrl")), extends, ..Manifest::default() })
 }

@@ -63,8 +63,14 @@ impl Part {
                     (one.ecosystem, &one.name, one.of_2015) == (other.ecosystem, &other.name, other.of_2015)
                 }
                 Self::Aliases => {
-                    (&one.aliases, &one.imports, &one.base_url, &one.extends)
-                        == (&other.aliases, &other.imports, &other.base_url, &other.extends)
+                    (&one.aliases, &one.imports, &one.base_url, &one.extends, one.is_unreadable)
+                        == (
+                            &other.aliases,
+                            &other.imports,
+                            &other.base_url,
+                            &other.extends,
+                            other.is_unreadable,
+                        )
                 }
                 Self::Entries => (&one.name, &one.entries) == (&other.name, &other.entries),
                 Self::Locals => {

@@ -15,6 +15,7 @@ pub(crate) mod past;
 mod renames;
 pub(crate) mod repository;
 pub(crate) mod shallow;
+mod source_summary;
 pub(crate) mod state;
 pub(crate) mod tracked;
 mod weight;
@@ -24,6 +25,8 @@ use std::path::Path;
 
 use tgp_contract::{RelativePath, ToolError};
 use tgp_fs::RepositoryAccess;
+
+pub use source_summary::SourceSummary;
 
 /// Which of the files git tracks, or the newest commit has; none where there is no repository. No store is opened.
 ///

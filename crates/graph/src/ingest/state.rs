@@ -24,6 +24,8 @@ pub(crate) struct FileState {
     /// A hash of what other files can see of it.
     pub(crate) interface: u64,
     pub(crate) broken: bool,
+    /// Whether links depend on what it says as a manifest.
+    pub(crate) has_manifest: bool,
     /// The package clause of Java, which shows where the sources begin.
     pub(crate) package: Option<String>,
 }
@@ -31,7 +33,8 @@ pub(crate) struct FileState {
 impl FileState {
     pub(crate) fn new(blob: Blob, language: Language, parse: &Parse) -> Result<Self, GraphError> {
         let package = parse.package.clone().filter(|_| language == Language::Java);
-        Ok(Self { blob, language, interface: interface(parse)?, broken: parse.broken, package })
+        let (broken, has_manifest) = (parse.broken, parse.manifest.is_some());
+        Ok(Self { blob, language, interface: interface(parse)?, broken, has_manifest, package })
     }
 }
 
@@ -149,7 +152,7 @@ impl State {
         parses: &mut ParseCache,
     ) -> Result<HashSet<i64>, GraphError> {
         let mut paths: Vec<(&String, &FileState)> =
-            self.files.iter().filter(|(_, file)| file.language.is_manifest()).collect();
+            self.files.iter().filter(|(_, file)| file.has_manifest).collect();
         paths.sort_by_key(|(path, _)| *path);
         let mut manifests = Manifests::default();
         for (path, file) in paths {

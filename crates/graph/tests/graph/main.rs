@@ -10,6 +10,7 @@
 mod bombs;
 mod content;
 mod current;
+mod depth;
 mod draft;
 mod fuzz;
 mod gherkin;
@@ -32,6 +33,8 @@ mod subqueries;
 mod support;
 mod tck;
 mod tck_values;
+mod typescript;
+mod typescript_forms;
 mod unresolved;
 mod uses;
 mod visible;

@@ -243,6 +243,7 @@ fn what_ingest_writes_is_in_the_lists() {
     for name in [
         "a.vue",
         "a.svelte",
+        "a.astro",
         "a.json",
         "a.md",
         "a.toml",

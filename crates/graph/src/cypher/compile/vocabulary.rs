@@ -67,6 +67,7 @@ pub(crate) const VALUES: [Values; 5] = [
             "java",
             "vue",
             "svelte",
+            "astro",
             "json",
             "markdown",
             "toml",

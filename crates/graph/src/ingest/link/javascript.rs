@@ -7,8 +7,10 @@ use crate::ingest::manifests::{Package, Part};
 use crate::ingest::parse::Import;
 
 /// Extensions in the order in which they are tried.
-const EXTENSIONS: [&str; 12] =
-    ["ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts", "vue", "svelte", "json"];
+const EXTENSIONS: [&str; 15] = [
+    "ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts", "d.mts", "d.cts", "vue", "svelte", "astro",
+    "json",
+];
 
 /// What a written extension may mean, when such a file is not there.
 const MEANINGS: [(&str, &[&str]); 4] = [
@@ -18,8 +20,8 @@ const MEANINGS: [(&str, &[&str]); 4] = [
     (".cjs", &[".cts", ".d.cts"]),
 ];
 
-/// Configurations that extend one another.
-const MAX_EXTENDS: usize = 8;
+/// Configurations that extend one another; where there are more, names may mean anything.
+const MAX_EXTENDS: usize = 64;
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
     let specifier = resource(&import.specifier);
@@ -37,9 +39,18 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
     if specifier.starts_with('#') {
         return mapped(link, directory, specifier);
     }
-    let found = aliased(link, directory, specifier).or_else(|| workspace(link, directory, specifier));
-    if let Some(found) = found {
-        return Resolved { module: Module::file(found), ..Resolved::default() };
+    named(link, directory, specifier)
+}
+
+/// What a name means that is no path: an alias, a package of the tree, or one from elsewhere.
+fn named(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
+    let files = match aliased(link, directory, specifier) {
+        Alias::Unknown => return Resolved::nothing(None),
+        Alias::File(file) => vec![file],
+        Alias::None => packaged(link, directory, specifier),
+    };
+    if !files.is_empty() {
+        return Resolved { module: Module { files, inner: String::new() }, ..Resolved::default() };
     }
     Resolved { package: Some((Ecosystem::Npm, package_name(specifier))), ..Resolved::default() }
 }
@@ -102,7 +113,10 @@ fn decoded(path: &str) -> Option<String> {
 
 /// `#name` by the `imports` of the nearest `package.json`, under every condition, or by an alias of TypeScript.
 fn mapped(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
-    let mut files: Vec<String> = aliased(link, directory, specifier).into_iter().collect();
+    let mut files: Vec<String> = match aliased(link, directory, specifier) {
+        Alias::File(file) => vec![file],
+        Alias::None | Alias::Unknown => Vec::new(),
+    };
     let mut package = None;
     let mut target = None;
     let is_package = |package: &Package| package.language == Language::PackageJson;
@@ -112,7 +126,10 @@ fn mapped(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     {
         for meant in targets.iter().map(|target| target.replace('*', rest)) {
             if !meant.starts_with('.') {
-                package = Some((Ecosystem::Npm, package_name(&meant)));
+                let resolved =
+                    if meant.starts_with('#') { Resolved::default() } else { named(link, directory, &meant) };
+                files.extend(resolved.module.files);
+                package = package.or(resolved.package);
                 continue;
             }
             let path = normalise(&own.directory, &meant);
@@ -155,37 +172,83 @@ fn index(link: &Link<'_>, base: &str) -> Option<String> {
     names.find(|path| link.exists(path))
 }
 
-/// Path aliases and the base directory of the nearest `tsconfig.json`.
-fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> {
-    let manifests = link.manifests();
+/// What the configuration of TypeScript says about a name.
+enum Alias {
+    None,
+    File(String),
+    /// A configuration that is extended is in the tree, and what it says is not known.
+    Unknown,
+}
+
+/// Path aliases and the base directory of the nearest `tsconfig.json`, and of what it extends.
+fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Alias {
     let is_main = |package: &Package| {
         package.language == Language::TsConfig
             && (package.path.ends_with("tsconfig.json") || package.path.ends_with("jsconfig.json"))
     };
-    let mut config = manifests.nearest(directory, Part::Aliases, is_main)?;
-    for _ in 0..MAX_EXTENDS {
-        let manifest = &config.manifest;
-        let base = manifest.base_url.as_deref().unwrap_or(".");
-        let base = normalise(&config.directory, base);
-        if let Some((targets, rest)) = best(&manifest.aliases, specifier) {
-            for target in targets {
-                let path = base.as_deref().and_then(|base| normalise(base, &target.replacen('*', rest, 1)));
-                if let Some(found) = path.and_then(|path| candidate(link, &path)) {
-                    return Some(found);
-                }
+    let Some(main) = link.manifests().nearest(directory, Part::Aliases, is_main) else { return Alias::None };
+    let (configs, is_known) = configurations(link, main);
+    let of_config = |config: &Package, path: &str| match path.strip_prefix("${configDir}") {
+        Some(rest) => normalise(&main.directory, rest.trim_start_matches('/')),
+        None => normalise(&config.directory, path),
+    };
+    let bases: Vec<String> =
+        configs.iter().filter_map(|config| of_config(config, config.manifest.base_url.as_deref()?)).collect();
+    for &config in &configs {
+        let Some((targets, rest)) = best(&config.manifest.aliases, specifier) else { continue };
+        for target in targets.iter().map(|target| target.replacen('*', rest, 1)) {
+            // Paths are relative to the base directory, which another configuration may give, or to their own.
+            let based = bases.first().and_then(|base| normalise(base, &target));
+            let paths = based.into_iter().chain(of_config(config, &target));
+            if let Some(found) = paths.filter_map(|path| candidate(link, &path)).next() {
+                return Alias::File(found);
             }
         }
-        if manifest.base_url.is_some() {
-            let path = base.as_deref().and_then(|base| normalise(base, specifier));
-            if let Some(found) = path.and_then(|path| candidate(link, &path)) {
-                return Some(found);
-            }
-        }
-        let above = normalise(&config.directory, manifest.extends.as_deref()?)?;
-        let above = if above.ends_with(".json") { above } else { format!("{above}.json") };
-        config = manifests.of_path(&above, Part::Aliases)?;
     }
-    None
+    let found =
+        bases.iter().filter_map(|base| normalise(base, specifier)).find_map(|path| candidate(link, &path));
+    match found {
+        Some(file) => Alias::File(file),
+        None if is_known => Alias::None,
+        None => Alias::Unknown,
+    }
+}
+
+/// A configuration and all that it extends, what counts most first, and whether all of them that are in the tree are known.
+fn configurations<'w>(link: &Link<'w>, main: &'w Package) -> (Vec<&'w Package>, bool) {
+    let mut configs = vec![main];
+    let mut is_known = true;
+    let mut next = 0;
+    while let Some(config) = configs.get(next).copied() {
+        next += 1;
+        is_known &= !config.manifest.is_unreadable;
+        for extended in config.manifest.extends.iter().rev() {
+            let places = if extended.starts_with("./") || extended.starts_with("../") || extended == ".." {
+                normalise(&config.directory, extended).into_iter().collect()
+            } else if let Some(path) = extended.strip_prefix('/') {
+                vec![path.to_owned()]
+            } else {
+                let name = package_name(extended);
+                let rest = extended.get(name.len()..).unwrap_or_default().trim_start_matches('/');
+                let rest = if rest.is_empty() { "tsconfig.json" } else { rest };
+                directories(link, &config.directory, &name)
+                    .iter()
+                    .map(|directory| join(directory, rest))
+                    .collect()
+            };
+            let files =
+                |place: &String| [place.clone(), format!("{place}.json"), join(place, "tsconfig.json")];
+            let file = places.iter().flat_map(files).find(|path| link.exists(path));
+            match file.as_deref().map(|path| link.manifests().of_path(path, Part::Aliases)) {
+                Some(Some(above)) if configs.iter().any(|known| known.path == above.path) => {}
+                Some(Some(above)) if configs.len() < MAX_EXTENDS => configs.push(above),
+                Some(Some(_)) => is_known = false,
+                // It says nothing about names, or is in a package from elsewhere, whose paths do not lead into the tree.
+                Some(None) | None => {}
+            }
+        }
+    }
+    (configs, is_known)
 }
 
 /// What a name refers to: one without a star first, then the one with the most before its star; the others are not
@@ -206,31 +269,60 @@ fn matched<'s>(pattern: &str, specifier: &'s str) -> Option<&'s str> {
     }
 }
 
-/// A package of the same tree: its entry, or a file of it.
-fn workspace(link: &Link<'_>, from: &str, specifier: &str) -> Option<String> {
+/// The directories of the tree in which a package is that has a name for who is in a directory: a package of the
+/// workspace, or one that a manifest above gives as a path, under whatever name.
+fn directories(link: &Link<'_>, from: &str, name: &str) -> Vec<String> {
     let manifests = link.manifests();
+    let mut found: Vec<String> =
+        manifests.named(Ecosystem::Npm, name, from).map(str::to_owned).into_iter().collect();
+    let mut above = from;
+    loop {
+        if let Some(package) = manifests.at(above, Language::PackageJson, Part::Locals) {
+            let locals = package.manifest.locals.iter();
+            let paths = locals.filter(|(local, path)| local == name && !path.is_empty());
+            for directory in paths.filter_map(|(_, path)| normalise(above, path)) {
+                if !found.contains(&directory) {
+                    found.push(directory);
+                }
+            }
+        }
+        if above.is_empty() {
+            return found;
+        }
+        above = parent(above);
+    }
+}
+
+/// A package of the same tree: its entry under every condition, or a file of it.
+fn packaged(link: &Link<'_>, from: &str, specifier: &str) -> Vec<String> {
     let name = package_name(specifier);
-    let directory = manifests.named(Ecosystem::Npm, &name, from)?;
-    let manifest = &manifests.at(directory, Language::PackageJson, Part::Entries)?.manifest;
     let rest = specifier.get(name.len()..).unwrap_or_default();
     let sub_path = format!(".{rest}");
-    for (entry, target) in &manifest.entries {
-        let target = if entry.contains('*') {
-            matched(entry, &sub_path).map(|star| target.replacen('*', star, 1))
-        } else {
-            (*entry == sub_path).then(|| target.clone())
-        };
-        let path = target.and_then(|target| normalise(directory, &target));
-        if let Some(found) = path.and_then(|path| candidate(link, &path)) {
-            return Some(found);
+    let mut files: Vec<String> = Vec::new();
+    for directory in directories(link, from, &name) {
+        let package = link.manifests().at(&directory, Language::PackageJson, Part::Entries);
+        let entries = package.into_iter().flat_map(|package| &package.manifest.entries);
+        let targets = entries.filter_map(|(entry, target)| match entry.contains('*') {
+            true => matched(entry, &sub_path).map(|star| target.replace('*', star)),
+            false => (*entry == sub_path).then(|| target.clone()),
+        });
+        let mut found: Vec<String> =
+            targets.filter_map(|target| candidate(link, &normalise(&directory, &target)?)).collect();
+        if found.is_empty() {
+            let rest = rest.trim_start_matches('/');
+            // What is published is built from `src`, which is what is in the tree.
+            let places = if rest.is_empty() {
+                vec!["src/index".to_owned(), "index".to_owned(), "src/main".to_owned()]
+            } else {
+                vec![rest.to_owned(), format!("src/{rest}")]
+            };
+            found.extend(places.iter().find_map(|place| candidate(link, &normalise(&directory, place)?)));
+        }
+        for file in found {
+            if !files.contains(&file) {
+                files.push(file);
+            }
         }
     }
-    let rest = rest.trim_start_matches('/');
-    // What is published is built from `src`, which is what is in the tree.
-    let places = if rest.is_empty() {
-        vec!["src/index".to_owned(), "index".to_owned(), "src/main".to_owned()]
-    } else {
-        vec![rest.to_owned(), format!("src/{rest}")]
-    };
-    places.iter().find_map(|place| candidate(link, &normalise(directory, place)?))
+    files
 }

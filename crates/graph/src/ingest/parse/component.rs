@@ -1,4 +1,4 @@
-//! Vue and Svelte: the script in a template.
+//! Vue, Svelte and Astro: the script in a template.
 
 use std::sync::LazyLock;
 
@@ -14,6 +14,12 @@ static LANGUAGE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i)\slang\s*=\s*["']?(tsx?|typescript|jsx)\b"#).ok());
 static SOURCE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i)\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)')"#).ok());
+
+static TYPE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i)\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"#).ok());
+/// The code of Astro, between two lines at the beginning.
+static FRONT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\A\u{feff}?\s*---((?s:.*?))(?:\n---|\z)").ok());
 
 /// Script elements of one file; a component has one or two.
 const MAX_SCRIPTS: usize = 64;
@@ -35,10 +41,24 @@ fn scripts(content: &[u8]) -> Vec<Script<'_>> {
         let from = found.get(0).map_or(content.len(), |whole| whole.end());
         let attributes = found.get(1).map(|attributes| attributes.as_bytes()).unwrap_or_default();
         let until = closing.find_at(content, from).map_or(content.len(), |end| end.start());
-        scripts.push(Script { attributes, from, until });
+        if is_code(attributes) {
+            scripts.push(Script { attributes, from, until });
+        }
         at = until;
     }
     scripts
+}
+
+/// Whether a script element has code, and not data or a template.
+fn is_code(attributes: &[u8]) -> bool {
+    let found = TYPE.as_ref().and_then(|pattern| pattern.captures(attributes));
+    let Some(value) = found.and_then(|found| (1..=3).find_map(|group| found.get(group))) else { return true };
+    let value = value.as_bytes().trim_ascii().to_ascii_lowercase();
+    value.is_empty()
+        || value == b"module"
+        || [&b"javascript"[..], b"ecmascript", b"typescript", b"babel", b"jsx", b"tsx"]
+            .iter()
+            .any(|name| value.ends_with(name))
 }
 
 /// All that is script, with blanks for the rest so that every line and column stays, and its language.
@@ -46,6 +66,13 @@ pub(super) fn script(content: &[u8]) -> (Language, Vec<u8>) {
     let mut script: Vec<u8> =
         content.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { *byte } else { b' ' }).collect();
     let mut language = Language::JavaScript;
+    let front = FRONT.as_ref().and_then(|front| front.captures(content)?.get(1));
+    if let Some(front) = front {
+        language = Language::TypeScript;
+        if let Some(to) = script.get_mut(front.range()) {
+            to.copy_from_slice(front.as_bytes());
+        }
+    }
     for Script { attributes, from, until } in scripts(content) {
         let named = LANGUAGE.as_ref().and_then(|named| named.captures(attributes)?.get(1));
         match named.map(|named| named.as_bytes().to_ascii_lowercase()).as_deref() {

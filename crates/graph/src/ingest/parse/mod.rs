@@ -5,16 +5,12 @@ mod go;
 mod index;
 mod java;
 mod javascript;
-mod javascript_loads;
-mod javascript_modules;
-mod javascript_strings;
 mod names;
 mod python;
 mod python_loads;
 mod reader;
 mod rust;
 mod rust_use;
-mod variance;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -28,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::language::Language;
 use super::manifest::Manifest;
 use index::NameIndex;
+pub(crate) use javascript::STACK_BYTES;
 use reader::{Kinds, Reader};
 
 /// A larger blob is not parsed, and marked so: no one writes two megabytes of code by hand.
@@ -196,8 +193,10 @@ impl Parse {
 
     /// A blob that is too large to be read. What could be code must not pass for code that imports nothing.
     pub(crate) fn unread(language: Language, bytes: u64) -> Self {
-        let hides = language != Language::Plain;
-        Self { bytes, broken: hides, unparsed: hides, ..Self::default() }
+        let hides = !matches!(language, Language::Plain | Language::Json);
+        let may_configure = matches!(language, Language::Json | Language::TsConfig);
+        let manifest = may_configure.then(Manifest::unreadable);
+        Self { bytes, broken: hides, unparsed: hides, manifest, ..Self::default() }
     }
 
     pub(crate) fn read(language: Language, content: &[u8]) -> Self {
@@ -208,7 +207,9 @@ impl Parse {
         let mut parse = Self { bytes, ..Self::default() };
         // Git's own rule: a NUL among the first 8,000 bytes. It holds for what is not code alone, as a compiler may
         // well take code with a NUL in it.
-        if language == Language::Plain && content.iter().take(8000).any(|byte| *byte == 0) {
+        if matches!(language, Language::Plain | Language::Json)
+            && content.iter().take(8000).any(|byte| *byte == 0)
+        {
             return parse;
         }
         let content = &*readable(content);
@@ -219,7 +220,20 @@ impl Parse {
             let text = String::from_utf8_lossy(content);
             match Manifest::read(language, &text) {
                 Some(manifest) => parse.manifest = Some(manifest),
-                None => parse.broken = true,
+                None => {
+                    parse.broken = true;
+                    parse.manifest = (language == Language::TsConfig).then(Manifest::unreadable);
+                }
+            }
+            return parse;
+        }
+        if language == Language::Json {
+            // Others extend it where it has one of these; data has neither.
+            let has = |word: &[u8]| content.windows(word.len()).any(|part| part == word);
+            if has(b"compilerOptions") || has(b"\"extends\"") {
+                let manifest = Manifest::read(Language::TsConfig, &String::from_utf8_lossy(content));
+                parse.broken = manifest.is_none();
+                parse.manifest = manifest.or_else(|| Some(Manifest::unreadable()));
             }
             return parse;
         }
@@ -272,9 +286,9 @@ thread_local! {
 
 fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     let grammar: tree_sitter::Language = match language {
-        Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
-        Language::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
-        Language::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+        Language::TypeScript | Language::Tsx | Language::JavaScript => {
+            return javascript::read(language, content, parse);
+        }
         Language::Rust => tree_sitter_rust::LANGUAGE.into(),
         Language::Python => tree_sitter_python::LANGUAGE.into(),
         Language::Go => tree_sitter_go::LANGUAGE.into(),
@@ -298,23 +312,10 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     };
     let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
     let mut source = |offset: usize, _: tree_sitter::Point| content.get(offset..).unwrap_or_default();
-    let Some(mut tree) = parser.parse_with_options(&mut source, None, Some(options)) else {
+    let Some(tree) = parser.parse_with_options(&mut source, None, Some(options)) else {
         (parse.broken, parse.unparsed) = (true, true);
         return;
     };
-    // The grammar does not know `<in T, out U>` yet. Each letter stays where it is.
-    let plain = matches!(language, Language::TypeScript | Language::Tsx)
-        .then(|| tree.root_node().has_error().then(|| variance::blanked(content)))
-        .flatten()
-        .flatten();
-    let again = plain.as_ref().and_then(|plain| {
-        let mut source = |offset: usize, _: tree_sitter::Point| plain.get(offset..).unwrap_or_default();
-        let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
-        parser.parse_with_options(&mut source, None, Some(options))
-    });
-    if let Some(again) = again.filter(|again| !again.root_node().has_error()) {
-        tree = again;
-    }
     parse.broken = tree.root_node().has_error();
     let mut reader = Reader::new(content, language, kinds(language, &grammar));
     match language {
@@ -324,11 +325,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
             reader.walk(tree.root_node(), python::node);
         }
         Language::Go => reader.walk(tree.root_node(), go::node),
-        Language::Java => reader.walk(tree.root_node(), java::node),
-        _ => {
-            javascript_loads::prepare(&mut reader, tree.root_node());
-            reader.walk(tree.root_node(), javascript::node);
-        }
+        _ => reader.walk(tree.root_node(), java::node),
     }
     reader.finish(parse, language);
     drop(tree);

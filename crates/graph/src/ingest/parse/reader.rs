@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use oxc::span::Span;
+use tgp_text::{LineCol, LineEnds, LineIndex};
 use tree_sitter::Node;
 
-use super::javascript_loads::Loaders;
 use super::names::{Grammar, Names, Role};
 use super::{Call, Heritage, Import, ImportKind, Kind, Language, MAX_ITEMS, Name, Parse, Symbol};
 
@@ -48,10 +49,6 @@ impl Scope {
         self.function.is_none() && !self.members && !self.nested
     }
 
-    pub(super) fn exported(&self) -> Self {
-        Self { exported: true, ..self.clone() }
-    }
-
     pub(super) fn hidden(&self) -> Self {
         Self { exported: false, ..self.clone() }
     }
@@ -83,6 +80,59 @@ impl Scope {
     }
 }
 
+/// Names that a file gives to what loads modules, and the functions that they mean.
+#[derive(Debug, Default)]
+pub(super) struct Loaders(HashMap<String, String>);
+
+impl Loaders {
+    pub(super) fn add(&mut self, here: String, function: String) {
+        self.0.insert(here, function);
+    }
+
+    /// The function that a name means here.
+    pub(super) fn meaning(&self, here: &str) -> Option<&str> {
+        self.0.get(here).map(String::as_str)
+    }
+}
+
+/// Something with a position in the source: a node of a tree, of whichever parser.
+pub(super) trait Located: Copy {
+    /// The byte at which it begins.
+    fn start(self) -> usize;
+    /// The line and the column at which it begins.
+    fn position(self, reader: &Reader<'_>) -> LineCol;
+    /// The line in which it ends.
+    fn end_line(self, reader: &Reader<'_>) -> u32;
+}
+
+impl Located for Node<'_> {
+    fn start(self) -> usize {
+        self.start_byte()
+    }
+
+    fn position(self, reader: &Reader<'_>) -> LineCol {
+        LineCol { line: Reader::line(self), column: reader.column(self) }
+    }
+
+    fn end_line(self, _reader: &Reader<'_>) -> u32 {
+        u32::try_from(self.end_position().row).unwrap_or(u32::MAX - 1) + 1
+    }
+}
+
+impl Located for Span {
+    fn start(self) -> usize {
+        self.start as usize
+    }
+
+    fn position(self, reader: &Reader<'_>) -> LineCol {
+        reader.line_col(self.start)
+    }
+
+    fn end_line(self, reader: &Reader<'_>) -> u32 {
+        reader.line_col(self.end).line
+    }
+}
+
 /// What to do with the children of a node.
 pub(super) enum Next {
     Descend(Scope),
@@ -108,6 +158,8 @@ pub(super) struct Reader<'s> {
     pub(super) loaders: Loaders,
     /// Whether the list of the names that a module of Python gives to others is only known when the code runs.
     pub(super) has_computed_list: bool,
+    /// The source as text and its lines, for trees whose nodes know their bytes alone.
+    text: Option<(&'s str, LineIndex)>,
 }
 
 impl<'s> Reader<'s> {
@@ -122,7 +174,19 @@ impl<'s> Reader<'s> {
             is_cut: Cell::new(false),
             loaders: Loaders::default(),
             has_computed_list: false,
+            text: None,
         }
+    }
+
+    /// A reader of a text whose tree is not one of tree-sitter.
+    pub(super) fn of_text(text: &'s str, language: Language) -> Self {
+        let index = LineIndex::new(text, LineEnds::Newline);
+        Self { text: Some((text, index)), ..Self::new(text.as_bytes(), language, &[]) }
+    }
+
+    fn line_col(&self, offset: u32) -> LineCol {
+        let text = self.text.as_ref();
+        text.map_or(LineCol::START, |(text, index)| index.line_col(text, offset as usize))
     }
 
     /// What a node is, as [`Node::kind`] says, which measures and checks its text each time.
@@ -156,7 +220,7 @@ impl<'s> Reader<'s> {
                     let field = if kind == "literal_element" { role.field } else { cursor.field_name() };
                     let outside = outside.as_ref().filter(|_| field == Some("name"));
                     let scope = outside.unwrap_or(&inner);
-                    self.visit(child, look, scope, Role { parent: Some(node), kind, field });
+                    self.visit(child, look, scope, Role { kind, field });
                 }
                 is_there = cursor.goto_next_sibling();
             }
@@ -173,6 +237,19 @@ impl<'s> Reader<'s> {
         let bytes = self.source.get(node.byte_range()).unwrap_or_default();
         let bytes = bytes.get(..MAX_TEXT_BYTES).unwrap_or(bytes);
         String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// The part of a name that is kept.
+    pub(super) fn kept(name: &str) -> String {
+        tgp_text::head(name, MAX_TEXT_BYTES).to_owned()
+    }
+
+    /// As [`Self::kept`], for what leads elsewhere when it is cut: then the file is marked.
+    pub(super) fn kept_whole(&self, specifier: &str) -> String {
+        if specifier.len() > MAX_TEXT_BYTES {
+            self.is_cut.set(true);
+        }
+        Self::kept(specifier)
     }
 
     /// As [`Self::text`], for what leads elsewhere when it is cut: then the file is marked.
@@ -209,7 +286,7 @@ impl<'s> Reader<'s> {
         &mut self,
         kind: Kind,
         name: &str,
-        node: Node<'_>,
+        node: impl Located,
         scope: &Scope,
         exported: bool,
     ) -> Option<u32> {
@@ -225,13 +302,14 @@ impl<'s> Reader<'s> {
         let occurrence = *count;
         *count += 1;
         let number = u32::try_from(self.out.symbols.len()).ok()?;
+        let LineCol { line, column } = node.position(self);
         self.out.symbols.push(Symbol {
             kind,
             name: name.to_owned(),
             qualified,
-            line: Self::line(node),
-            column: self.column(node),
-            end_line: u32::try_from(node.end_position().row).unwrap_or(u32::MAX - 1) + 1,
+            line,
+            column,
+            end_line: node.end_line(self),
             exported,
             container: scope.container,
             occurrence,
@@ -241,7 +319,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Adds a function that is in the body of another one. Returns the scope of its own body.
-    pub(super) fn inner_function(&mut self, name: &str, node: Node<'_>, scope: &Scope) -> Scope {
+    pub(super) fn inner_function(&mut self, name: &str, node: impl Located, scope: &Scope) -> Scope {
         let outer = scope.function.and_then(|outer| self.out.symbols.get(outer as usize));
         let prefix = outer.map_or_else(|| Rc::clone(&scope.prefix), |outer| outer.qualified.as_str().into());
         let place = Scope { prefix, container: scope.function.or(scope.container), ..scope.clone() };
@@ -284,11 +362,12 @@ impl<'s> Reader<'s> {
         Scope { prefix, container: symbol, members, types, ..Scope::default() }
     }
 
-    pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: Node<'_>, scope: &Scope) {
+    pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: impl Located, scope: &Scope) {
         if !name.is_empty() && self.has_room(self.out.calls.len()) {
             let enclosing = scope.function.or(scope.container);
-            self.names.called(scope.frame, node.start_byte());
-            self.out.calls.push(Call { name, receiver, of: None, line: Self::line(node), enclosing });
+            self.names.called(scope.frame, node.start());
+            let line = node.position(self).line;
+            self.out.calls.push(Call { name, receiver, of: None, line, enclosing });
         }
     }
 
@@ -298,7 +377,7 @@ impl<'s> Reader<'s> {
         specifier: String,
         names: Vec<Name>,
         module: Option<String>,
-        node: Node<'_>,
+        node: impl Located,
     ) {
         self.scoped_import(kind, specifier, names, module, node, &Scope::default());
     }
@@ -309,7 +388,7 @@ impl<'s> Reader<'s> {
     }
 
     /// An import of what is only known when the code runs, as it is written.
-    pub(super) fn computed_import(&mut self, written: &str, node: Node<'_>) {
+    pub(super) fn computed_import(&mut self, written: &str, node: impl Located) {
         let short: String = written.chars().take(MAX_WRITTEN_CHARS).collect();
         self.import(ImportKind::Computed, short, Vec::new(), None, node);
     }
@@ -320,13 +399,13 @@ impl<'s> Reader<'s> {
         specifier: String,
         names: Vec<Name>,
         module: Option<String>,
-        node: Node<'_>,
+        node: impl Located,
         scope: &Scope,
     ) {
         if !specifier.is_empty() && self.has_room(self.out.imports.len()) {
             // A name that was cut leads elsewhere; a quote may have been taken off it.
             self.out.unparsed |= specifier.len() + 1 >= MAX_TEXT_BYTES;
-            let (line, scope) = (Self::line(node), scope.prefix.as_ref().to_owned());
+            let (line, scope) = (node.position(self).line, scope.prefix.as_ref().to_owned());
             let type_only = false;
             self.out.imports.push(Import { kind, specifier, names, module, line, scope, type_only });
         }

@@ -2,7 +2,6 @@
 
 mod go;
 mod java;
-mod javascript;
 mod python;
 mod rust;
 
@@ -10,21 +9,20 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
-use super::reader::{Reader, Scope};
+use super::reader::{Located, Reader, Scope};
 use super::{Call, ImportKind, Kind, MAX_ITEMS, Parse, Reference};
 use crate::ingest::language::Language;
 
 /// What a node means to its parent.
 #[derive(Clone, Copy)]
 pub(super) struct Role<'t> {
-    pub(super) parent: Option<Node<'t>>,
     /// What the parent is.
     pub(super) kind: &'t str,
     pub(super) field: Option<&'t str>,
 }
 
 impl<'t> Role<'t> {
-    pub(super) const ROOT: Self = Self { parent: None, kind: "", field: None };
+    pub(super) const ROOT: Self = Self { kind: "", field: None };
 
     fn pair(self) -> (&'t str, &'t str) {
         (self.kind, self.field.unwrap_or_default())
@@ -65,19 +63,20 @@ fn everywhere(_node: Node<'_>) -> usize {
 }
 
 impl Grammar {
-    pub(super) fn of(language: Language) -> &'static Self {
+    /// None for TypeScript and JavaScript, whose tree says of each word what it is.
+    pub(super) fn of(language: Language) -> Option<&'static Self> {
         match language {
-            Language::Rust => &rust::GRAMMAR,
-            Language::Python => &python::GRAMMAR,
-            Language::Go => &go::GRAMMAR,
-            Language::Java => &java::GRAMMAR,
-            _ => &javascript::GRAMMAR,
+            Language::Rust => Some(&rust::GRAMMAR),
+            Language::Python => Some(&python::GRAMMAR),
+            Language::Go => Some(&go::GRAMMAR),
+            Language::Java => Some(&java::GRAMMAR),
+            _ => None,
         }
     }
 }
 
 /// A type as it is written, where it is a plain name.
-type TypeName = Option<String>;
+pub(super) type TypeName = Option<String>;
 
 /// A name that is bound.
 struct Bound {
@@ -109,7 +108,7 @@ struct Use<'s> {
 }
 
 pub(super) struct Names<'s> {
-    grammar: &'static Grammar,
+    grammar: Option<&'static Grammar>,
     /// The first one is the file's.
     frames: Vec<Frame<'s>>,
     /// The first of each name in each function: where that one is bound, the later ones are.
@@ -124,7 +123,7 @@ pub(super) struct Names<'s> {
 }
 
 impl<'s> Names<'s> {
-    pub(super) fn new(grammar: &'static Grammar) -> Self {
+    pub(super) fn new(grammar: Option<&'static Grammar>) -> Self {
         Self {
             grammar,
             frames: vec![Frame::default()],
@@ -138,9 +137,14 @@ impl<'s> Names<'s> {
 
     /// The frame of what is inside a node.
     pub(super) fn frame(&mut self, kind: &str, outer: u32) -> u32 {
-        if !(self.grammar.is_frame)(kind) {
-            return outer;
+        match self.grammar {
+            Some(grammar) if (grammar.is_frame)(kind) => self.new_frame(outer),
+            _ => outer,
         }
+    }
+
+    /// A frame within another one.
+    pub(super) fn new_frame(&mut self, outer: u32) -> u32 {
         let number = u32::try_from(self.frames.len()).unwrap_or(outer);
         self.frames.push(Frame { above: Some(outer), ..Frame::default() });
         number
@@ -207,10 +211,11 @@ impl<'s> Names<'s> {
     /// Takes what is bound out of the calls, and gives the others the types of their receivers.
     fn settle_calls(&self, parse: &mut Parse, separator: &str) {
         let mut kept = Vec::with_capacity(parse.calls.len());
+        let hides_functions = self.grammar.is_none_or(|grammar| grammar.hides_functions);
         for (index, call) in parse.calls.iter().enumerate() {
             let place = self.calls.get(index).copied().unwrap_or_default();
             let Some(receiver) = &call.receiver else {
-                if !self.grammar.hides_functions || self.binding(place, &call.name).is_none() {
+                if !hides_functions || self.binding(place, &call.name).is_none() {
                     kept.push(call.clone());
                 }
                 continue;
@@ -325,7 +330,7 @@ fn class_of(parse: &Parse, enclosing: Option<u32>) -> String {
 impl<'s> Reader<'s> {
     /// Notes what a node does with names.
     pub(super) fn note_names(&mut self, node: Node<'s>, kind: &str, role: Role<'s>, scope: &Scope) {
-        let grammar = self.names.grammar;
+        let Some(grammar) = self.names.grammar else { return };
         (grammar.declare)(self, node, scope);
         let Some(word) = (grammar.word)(kind, role) else { return };
         let Some(text) = self.written(node).filter(|text| is_name(text)) else { return };
@@ -340,9 +345,16 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn use_name(&mut self, node: Node<'_>, text: &'s str, scope: &Scope) {
+    pub(super) fn use_name(&mut self, node: impl Located, text: &'s str, scope: &Scope) {
         let enclosing = scope.function.or(scope.owner).or(scope.container);
-        self.names.use_in(enclosing, Place { frame: scope.frame, at: node.start_byte() }, text);
+        self.names.use_in(enclosing, Place { frame: scope.frame, at: node.start() }, text);
+    }
+
+    /// Notes that a name is bound in the function around it, and its type.
+    pub(super) fn bind_name(&mut self, name: &'s str, of: TypeName, scope: &Scope) {
+        if is_name(name) {
+            self.names.bind(scope.frame, name, 0, of);
+        }
     }
 
     fn written(&self, node: Node<'_>) -> Option<&'s str> {
@@ -355,7 +367,7 @@ impl<'s> Reader<'s> {
         if name.kind() == "identifier"
             && let Some(text) = self.written(name)
         {
-            let from = (self.names.grammar.seen_from)(name);
+            let from = self.names.grammar.map_or(0, |grammar| (grammar.seen_from)(name));
             self.names.bind(scope.frame, text, from, of);
         }
     }
@@ -370,7 +382,8 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn declare_field(&mut self, name: &str, of: TypeName, scope: &Scope) {
+    /// Notes the type of a field of the class around it.
+    pub(super) fn declare_field(&mut self, name: &str, of: TypeName, scope: &Scope) {
         let class = self.class_name(scope);
         self.names.field(&class, name, of);
     }
@@ -380,7 +393,7 @@ impl<'s> Reader<'s> {
 const MAX_NAME_BYTES: usize = 256;
 
 /// A name, or names with dots or colons between them.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '.' | ':');
     text.len() <= MAX_NAME_BYTES
         && text.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$'))
@@ -388,7 +401,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A type by its name: without references, and without its arguments.
-fn plain_type(text: &str) -> TypeName {
+pub(super) fn plain_type(text: &str) -> TypeName {
     let name = text.split(['<', '[']).next().unwrap_or_default().trim();
     is_name(name).then(|| name.to_owned())
 }
