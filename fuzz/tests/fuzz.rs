@@ -67,6 +67,7 @@ bounded! {
     database_url: "database-url",
     fetch_url: "fetch-url",
     path: "path",
+    source: "source",
 }
 
 #[test]

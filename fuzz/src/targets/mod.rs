@@ -9,6 +9,7 @@ mod patch;
 mod path;
 mod policy;
 mod socket_frames;
+mod source;
 mod sql;
 mod sql_reference;
 mod sqlite;
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     database_url::TARGET,
     fetch_url::TARGET,
     path::TARGET,
+    source::TARGET,
 ];
 
 /// Reports a broken invariant unless a condition holds.
