@@ -107,7 +107,7 @@ fn without_error(text: &str, parsed: &ParserReturn<'_>) -> Option<String> {
     let labels = parsed.diagnostics.iter().flat_map(|diagnostic| diagnostic.labels.iter());
     let error = labels.map(|label| label.offset() as usize).max().unwrap_or(0).min(text.len());
     let is_start =
-        |line: &str| line.starts_with(|first: char| first.is_alphanumeric() || "@_$'\"/".contains(first));
+        |line: &str| line.starts_with(|first: char| !first.is_whitespace() && !"}])".contains(first));
     let (mut from, mut until) = (0, text.len());
     let mut at = 0;
     for line in text.split_inclusive('\n') {
