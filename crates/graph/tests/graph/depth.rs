@@ -1,4 +1,4 @@
-//! The deepest code that is read: each construct within the caps, over them, and hidden from the scan that applies them.
+//! The deepest code that is read: each construct within the caps, and over them.
 
 use tgp_graph::SourceSummary;
 use tgp_text::max_depth;
@@ -65,9 +65,6 @@ const CONSTRUCTS: &[Construct] = &[
     ("decorators", "@a ", "class A{}", ""),
 ];
 
-/// What a file may have that can open a level.
-const MAX_LEVELS: usize = 160_000;
-
 /// So many of a construct as open nearly a number of levels.
 fn nested((_, before, middle, behind): &Construct, levels: usize) -> String {
     // What begins a declaration is there once.
@@ -79,31 +76,6 @@ fn nested((_, before, middle, behind): &Construct, levels: usize) -> String {
 }
 
 const PATHS: [&str; 3] = ["a.ts", "a.tsx", "a.js"];
-
-#[test]
-fn what_hides_from_the_scan_fits_into_the_stack() {
-    let mut whole = 0;
-    for construct in CONSTRUCTS {
-        let code = nested(construct, MAX_LEVELS - 1_000);
-        // The scan takes what follows the slash for the beginning of a text, which ends on the same line.
-        let quote = if code.contains('`') { '\'' } else { '`' };
-        let hidden = format!("import './before'\n{{}}/{quote}/; {code} ; /{quote}/\nimport './behind'\n");
-        for path in PATHS {
-            println!("{} {path}", construct.0);
-            let read = SourceSummary::read(path, hidden.as_bytes());
-            whole += usize::from(!read.unparsed);
-            assert!(
-                read.unparsed || read.imports == ["./before", "./behind"],
-                "{} {path}: {read:?}",
-                construct.0
-            );
-        }
-    }
-    // Most of them are valid, so that the parser and the walk went all the way down.
-    assert!(whole > CONSTRUCTS.len(), "{whole}");
-    let over = nested(&CONSTRUCTS[0], MAX_LEVELS + 1_000);
-    assert!(SourceSummary::read("a.ts", format!("{{}}/`/; {over} ; /`/\n").as_bytes()).unparsed);
-}
 
 #[test]
 fn what_is_within_the_caps_is_read_and_what_is_over_them_is_not() {
