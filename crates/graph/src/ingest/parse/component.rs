@@ -10,8 +10,9 @@ use super::{Import, ImportKind, Language};
 static OPENING: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i)<script((?:\s(?:[^>"']|"[^"]*"|'[^']*')*)?)>"#).ok());
 static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)</script\s*>").ok());
-static LANGUAGE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?i)\slang\s*=\s*["']?(tsx?|typescript|jsx)\b"#).ok());
+static LANGUAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?i)\s(?:lang|type)\s*=\s*["']?(?:text/|application/)?(tsx?|typescript|jsx)\b"#).ok()
+});
 static SOURCE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i)\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)')"#).ok());
 
