@@ -277,10 +277,13 @@ fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
     if text.len() as u64 >= LIST_BYTES {
         held.hide_all();
     }
-    let mappings = text.bytes().filter(|byte| *byte == b'\n').count() as u64;
-    held.add_to_system(mappings.saturating_mul(MAPPING_BYTES));
-    // There may be many, and few of them are of this kind.
+    // There may be many, and few of them are of this kind: what is read of each is as little as can be, since a long look is a
+    // late one.
+    held.add_to_system((text.matches('\n').count() as u64).saturating_mul(MAPPING_BYTES));
     let wanted = format!(" {:02x}:{:02x} ", libc::major(device), libc::minor(device));
+    if !text.contains(&wanted) {
+        return;
+    }
     let lines = text.lines().filter(|line| line.contains(&wanted));
     for mapping in lines.filter_map(Mapping::parse).filter(|mapping| mapping.is_on(device)) {
         match fs::metadata(process.join("map_files").join(&mapping.range)) {
