@@ -79,7 +79,7 @@ async fn a_tool_that_writes_a_path_too_deep_is_told_the_limit() {
         is_refused(&direct, "fewer directories");
         let forged =
             kernel.call("exec_tool", json!({ "path": "tools/deep.ts", "args": { "path": path } })).await;
-        is_refused(&forged, "fewer directories");
+        is_refused(&forged, "correct the arguments");
         assert!(!project.file("tmp/d").exists() && !project.file("tmp/other.md").exists(), "{count}");
     }
     kernel.shutdown().await;
