@@ -48,6 +48,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     project.mkdir()
     subprocess.run([binary, "-C", project, "init", "--json"], check=True, stdout=subprocess.DEVNULL)
     (project / "tgp.config.ts").write_text("export default { tdd: { mode: 'explore' } };\n")
+    subprocess.run([binary, "-C", project, "trust", "--yes"], check=True, stdout=subprocess.DEVNULL)
     database = str(tmp_path / "shop.db")
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE orders (price REAL, paid INTEGER)")

@@ -138,6 +138,7 @@ impl Endurance {
     /// When it cannot be started.
     pub fn start(project: Project) -> Result<Self> {
         project.configure(CONFIG)?;
+        project.prepare(&["trust", "--yes"])?;
         let token = project.prepare(&["token", "mint"])?.trim().to_owned();
         let server = Server::start(&project, true)?;
         Ok(Self { project, server, token })

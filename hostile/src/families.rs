@@ -6,11 +6,12 @@ use crate::case::{Act, Case};
 use crate::entry::Entry;
 
 /// Families through which the worst was possible: they are tried through every entry point that can express a call of theirs.
-pub const CRITICAL: [&str; 9] = [
+pub const CRITICAL: [&str; 10] = [
     "hidden-files",
     "hidden-graph",
     "large-projects",
     "oracle-plan",
+    "rule-files",
     "runs-later",
     "sql-kinds",
     "sql-reads",

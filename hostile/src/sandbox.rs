@@ -71,6 +71,7 @@ pub fn run(suite: &Suite, wanted: &Selection) -> Result<Family> {
 fn project(suite: &Suite, config: &str, cases: &[Case]) -> Result<Project> {
     let project = suite.project()?;
     project.configure(config)?;
+    project.prepare(&["trust", "--yes"])?;
     for (name, content) in cases.iter().flat_map(Case::files) {
         project.write(&format!(".tgp/tools/hostile/{name}"), content)?;
     }

@@ -20,7 +20,7 @@ use crate::approval;
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
-use crate::text::{single_line, visible};
+use crate::text::{shown_invariants, shown_sources, single_line, visible};
 
 /// What the kernels of a command still have to do when it ends early. A command boots few of them.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +199,20 @@ pub async fn boot_for_session(
     let kernel =
         boot_with(global, printer, |options| BootOptions { approver, tdd_mode: mode, ..options }).await?;
     warn_when_offline(&kernel, printer);
+    if !printer.json() {
+        printer.note(&rules_line(&kernel).await);
+    }
     Ok(kernel)
+}
+
+/// Returns what holds the agent of a session: where its rules and invariants come from.
+async fn rules_line(kernel: &Kernel) -> String {
+    let rules = kernel.policy().listing().await.map(|listing| shown_sources(&listing));
+    let invariants = kernel.knowledge().guardian().invariants();
+    let file = kernel.knowledge().invariants_file();
+    let invariants = invariants.map(|found| shown_invariants(found.len(), file));
+    let shown = |found: Result<String, ToolError>| found.unwrap_or_else(|error| error.message);
+    format!("{}; {}", shown(rules), shown(invariants))
 }
 
 /// Boots the kernel of a program that drives this process. What a person should know is told to that program.

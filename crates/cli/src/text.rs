@@ -1,5 +1,6 @@
 //! Text on its way to a person's terminal.
 
+use tgp::gates::{RuleListing, RuleSource};
 pub use tgp_text::{is_unseen, visible_json as json_on_terminal};
 
 /// What is shown is what is there: characters that move the cursor, hide or reorder text become visible escapes.
@@ -183,6 +184,25 @@ pub fn table(columns: &[String], rows: &[Vec<String>]) -> String {
     text.push_str(&line(&rule));
     rows.iter().for_each(|row| text.push_str(&line(row)));
     text
+}
+
+/// Returns where the rules in force come from: `3 rules from tgp.policy.yaml, 1 extension`, or `no rules`.
+pub fn shown_sources(listing: &RuleListing) -> String {
+    let source = |source: &RuleSource| match source.rules {
+        0 => format!("no rules in {}", source.file),
+        rules => format!("{} from {}", count(rules, "rule"), source.file),
+    };
+    let mut parts: Vec<String> = listing.sources.iter().map(source).collect();
+    parts.extend(listing.extensions.iter().map(|name| format!("extension {name}")));
+    if parts.is_empty() { "no rules".to_owned() } else { parts.join(", ") }
+}
+
+/// Returns how many invariants a file has.
+pub fn shown_invariants(number: usize, file: &str) -> String {
+    match number {
+        0 => "no invariants are defined".to_owned(),
+        number => format!("{} from {file}", count(number, "invariant")),
+    }
 }
 
 #[cfg(test)]

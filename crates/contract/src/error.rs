@@ -128,6 +128,18 @@ impl ToolError {
         self.detail("place", value)
     }
 
+    /// Returns the error about a file whose text must not be shown: its code and its place remain.
+    #[must_use]
+    pub fn without_contents(self, file: &str) -> Self {
+        let message = format!("`{file}` is outside the project and cannot be used");
+        let bare =
+            Self::new(self.code, message).help("correct it at the place that is named, or where it begins");
+        match self.place_of() {
+            Some(place) => bare.place(&place),
+            None => bare,
+        }
+    }
+
     /// Adds one detail under `key`.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {

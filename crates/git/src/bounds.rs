@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid, Repository};
 use tgp_contract::{Code, ToolError};
-use tgp_fs::is_default_database;
-use tgp_text::truncate;
+use tgp_fs::{KERNEL_DIRECTORY, is_default_database};
+use tgp_text::{rule_file, truncate};
 
 use crate::entry::{Change, Entry};
 use crate::failure::Doing;
@@ -32,7 +32,7 @@ const MAX_SIZED_COMMITS: usize = 10_000;
 const MAX_SHOWN_CHARS: usize = 80;
 const READING: &str = "cannot read a tree";
 
-/// Which limit a version exceeds, and where.
+/// Why a version is not taken over: which limit it exceeds, and where, or what it brings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TooLarge {
     #[error("it has more than {MAX_ENTRIES} files and folders (counted up to `{0}`)")]
@@ -45,6 +45,8 @@ pub(crate) enum TooLarge {
     Total(String),
     #[error("the list of names in `{path}` has {bytes} bytes, more than {MAX_TREE_BYTES}")]
     Folder { path: String, bytes: usize },
+    #[error("`{0}` looks like rules in a place or with a name that nothing reads")]
+    UnreadRules(String),
     #[error("commit {id} has {bytes} bytes, more than {MAX_COMMIT_BYTES}")]
     Commit { id: Oid, bytes: usize },
 }
@@ -260,10 +262,16 @@ pub(crate) fn check_version(repo: &Repository, tip: Oid, known: &[Oid]) -> Resul
     let mut sizes: BTreeMap<Oid, u64> = BTreeMap::new();
     let mut total = 0_u64;
     for (path, entry) in files(repo, tree)? {
+        let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+        let parts: Vec<&str> =
+            std::iter::once(KERNEL_DIRECTORY).chain(names.iter().map(AsRef::as_ref)).collect();
+        let path = path.as_os_str().as_bytes();
+        if rule_file(&parts).is_some_and(|file| !file.is_read) {
+            return Err(TooLarge::UnreadRules(shown(path)).into());
+        }
         if !entry.is_plain() {
             continue;
         }
-        let path = path.as_os_str().as_bytes();
         let bytes = match sizes.get(&entry.id) {
             Some(bytes) => *bytes,
             None => odb.read_header(entry.id).doing("cannot read an object")?.0 as u64,

@@ -144,9 +144,12 @@ pub mod gates {
     pub use tgp_policy::{
         Caveats, Grant, PolicyExplanation, RuleEffect, RuleFinding, attenuate as attenuate_token,
     };
-    pub use tgp_router::gates::{ForeignRules, StateGate};
+    pub use tgp_router::gates::{
+        ForeignRules, RuleListing, RuleSource, StateGate, UnreadReason, UnreadRuleFile,
+    };
     pub use tgp_router::{DenyAll, RecentCalls};
     pub use tgp_tdd::{Scope, ScopeStatus};
+    pub use tgp_text::RulePurpose;
 }
 
 /// The Guardian: invariants, reviews of plans and reconciliation.

@@ -11,6 +11,7 @@ use tgp_contract::{
     RelativePath, ToolCall, ToolError, ToolResult,
 };
 use tgp_policy::Caveats;
+use tgp_text::RulePurpose;
 use tgp_valve::{Action, ActionFailure, ActionReport, Actions, AgentAction, Trigger, ValveOptions};
 pub use tgp_valve::{Persona, PersonaStatus, Personas, ScanReport, ValveEvent};
 pub use tgp_valve::{ScanRequest, Valve, ValveStatus};
@@ -23,8 +24,6 @@ use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// What is known of the files, in the kernel's own state.
 const JOURNAL: &str = "valve.sqlite";
-/// Which personas get which events.
-const PERSONAS: &str = ".sage/valve.yml";
 /// How long the token of one action lives: longer than anything that runs by itself should.
 const TOKEN_SECONDS: u64 = 86_400;
 /// Turns of an agent that a persona asks, where it does not say.
@@ -50,8 +49,10 @@ impl Kernel {
     /// # Errors
     /// `ECONFIG` when the personas cannot be read, `ECONFLICT` when another one works.
     pub fn valve(&self, request: ValveRequest) -> Result<Valve, ToolError> {
-        if self.is_in_tools(PERSONAS) {
-            let message = format!("`{PERSONAS}` is in the tool repository, which remotes and agents change");
+        self.policy().check_files()?;
+        let file = self.personas_file();
+        if self.is_in_tools(file) {
+            let message = format!("`{file}` is in the tool repository, which remotes and agents change");
             return Err(ToolError::new(Code::Security, message).help(
                 "keep the personas in the project, and the tool repository in a directory of its own",
             ));
@@ -61,7 +62,7 @@ impl Kernel {
             project: self.project().to_owned(),
             repository: self.config().repository.clone(),
             journal: self.state_directory().join(JOURNAL),
-            personas_file: RelativePath::new(PERSONAS)?,
+            personas_file: RelativePath::new(file)?,
             chronicle: self.knowledge().chronicle(),
             layout: self.knowledge().layout(),
             actions: Arc::new(KernelActions { kernel: self.share(), consent, model: request.model }),
@@ -74,7 +75,14 @@ impl Kernel {
     /// Whether the project has a file of personas, readable or not.
     #[must_use]
     pub fn has_personas(&self) -> bool {
-        self.project().join(PERSONAS).symlink_metadata().is_ok()
+        self.project().join(self.personas_file()).symlink_metadata().is_ok()
+    }
+
+    /// The file of personas that is there, relative to the project; the first of the usual names where none is.
+    fn personas_file(&self) -> &'static str {
+        let usual = RulePurpose::Personas.paths();
+        let there = usual.iter().find(|name| self.project().join(name).symlink_metadata().is_ok());
+        there.or(usual.first()).copied().unwrap_or_default()
     }
 
     /// The state of the valve, whether one works or not.
@@ -83,7 +91,7 @@ impl Kernel {
     /// When its journal cannot be read.
     pub fn valve_status(&self) -> Result<ValveStatus, ToolError> {
         let journal = self.state_directory().join(JOURNAL);
-        Valve::status(self.project(), &journal, &RelativePath::new(PERSONAS)?)
+        Valve::status(self.project(), &journal, &RelativePath::new(self.personas_file())?)
     }
 }
 

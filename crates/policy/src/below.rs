@@ -1,8 +1,7 @@
 //! Whether a glob can match anything below a directory. In doubt it can: callers rely on the answer that it cannot.
 
 use globset::GlobBuilder;
-
-use crate::protect::composed;
+use tgp_text::composed;
 
 /// Alternatives that one pattern is taken apart into; a pattern with more is in doubt.
 const MAX_ALTERNATIVES: usize = 64;

@@ -5,10 +5,11 @@ use std::net::Ipv6Addr;
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use regex::{Regex, RegexBuilder};
 use tgp_contract::{Actor, ClientId, Effect, RelativePath};
+use tgp_text::composed;
 
 use crate::PolicyRequest;
 use crate::below::may_match_below;
-use crate::protect::{composed, fold_path};
+use crate::protect::fold_path;
 
 /// Longer than any path a pattern could be written for, and short enough to be compiled at once.
 const MAX_PATTERN_BYTES: usize = 1024;

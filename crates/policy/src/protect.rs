@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use tgp_contract::{Access, ChronicleLayout, PathProbe, RelativePath, Root, chronicled, ends_as_chronicle};
-use tgp_fs::is_kernel_private;
-
-use unicode_normalization::{UnicodeNormalization as _, is_nfc};
+use tgp_contract::{
+    Access, CHRONICLE_DIRECTORY, ChronicleLayout, PathProbe, RelativePath, Root, chronicled,
+    ends_as_chronicle,
+};
+use tgp_fs::{KERNEL_DIRECTORY, is_kernel_private};
+use tgp_text::{RulePurpose, fold_name, rule_file};
 
 use crate::PolicySettings;
 
@@ -113,53 +115,9 @@ const SECRET_PAIRS: &[(&str, &str)] = &[
     (".gem", "credentials"),
 ];
 
-/// Code points that some file systems leave out when they compare names.
-const IGNORED: &[char] = &[
-    '\u{00ad}', '\u{034f}', '\u{061c}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}',
-    '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2060}', '\u{2061}',
-    '\u{2062}', '\u{2063}', '\u{2064}', '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}',
-    '\u{206f}', '\u{fe0f}', '\u{feff}',
-];
-
-/// Returns a text in which letters are composed (NFC): `é` is one character, and not `e` with an accent behind it.
-pub(crate) fn composed(text: &str) -> Cow<'_, str> {
-    if is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
-}
-
-/// A name as the most forgiving file system reads it: composed, without case, without invisible code points and without
-/// trailing dots and spaces.
-pub(crate) fn fold(name: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b'~';
-    if name.bytes().all(plain) && !name.ends_with(['.', ' ']) {
-        return Cow::Borrowed(name);
-    }
-    let mut folded = String::with_capacity(name.len());
-    for letter in composed(name).chars() {
-        match letter {
-            'ſ' => folded.push('s'),
-            'ß' | 'ẞ' => folded.push_str("ss"),
-            'ﬀ' => folded.push_str("ff"),
-            'ﬁ' => folded.push_str("fi"),
-            'ﬂ' => folded.push_str("fl"),
-            'ﬃ' => folded.push_str("ffi"),
-            'ﬄ' => folded.push_str("ffl"),
-            'ﬅ' | 'ﬆ' => folded.push_str("st"),
-            other if IGNORED.contains(&other) => {}
-            other => folded.extend(other.to_lowercase()),
-        }
-    }
-    folded.truncate(folded.trim_end_matches(['.', ' ']).len());
-    // What was left out may have stood between a letter and its accent.
-    if !is_nfc(&folded) {
-        folded = folded.nfc().collect();
-    }
-    // The short name that one family of file systems gives to `.git`.
-    if folded == "git~1" { Cow::Borrowed(".git") } else { Cow::Owned(folded) }
-}
-
 /// The path with every name folded, when that is another text.
 pub(crate) fn fold_path(path: &RelativePath) -> Option<String> {
-    let folded = path.parts().map(fold).collect::<Vec<_>>().join("/");
+    let folded = path.parts().map(fold_name).collect::<Vec<_>>().join("/");
     (folded != path.as_str()).then_some(folded)
 }
 
@@ -181,7 +139,7 @@ pub struct Protections {
 impl Protections {
     #[must_use]
     pub fn new(settings: &PolicySettings) -> Self {
-        let folded = |path: &RelativePath| path.parts().map(|part| fold(part).into_owned()).collect();
+        let folded = |path: &RelativePath| path.parts().map(|part| fold_name(part).into_owned()).collect();
         let table =
             |list: &[(Root, RelativePath)]| list.iter().map(|(root, path)| (*root, folded(path))).collect();
         Self {
@@ -210,12 +168,12 @@ impl Protections {
             return Some(ROOTS);
         }
         let is_read_only = root == Root::Host && readable >= writable;
-        let parts: Vec<Cow<'_, str>> = path.parts().map(fold).collect();
+        let parts: Vec<Cow<'_, str>> = path.parts().map(fold_name).collect();
         self.by_name(root, &parts)
             .or_else(|| {
                 // What follows a colon names a stream of the file on some file systems, and is a part of its name on others.
                 let without_streams =
-                    |part: &str| fold(part.split(':').next().unwrap_or_default()).into_owned();
+                    |part: &str| fold_name(part.split(':').next().unwrap_or_default()).into_owned();
                 let has_streams = parts.iter().any(|part| part.contains(':'));
                 let cut = || parts.iter().map(|part| Cow::Owned(without_streams(part))).collect::<Vec<_>>();
                 has_streams.then(|| self.by_name(root, &cut())).flatten()
@@ -224,7 +182,7 @@ impl Protections {
             // it.
             .or_else(|| {
                 let file = chronicled(path)?;
-                let parts: Vec<Cow<'_, str>> = file.parts().map(fold).collect();
+                let parts: Vec<Cow<'_, str>> = file.parts().map(fold_name).collect();
                 self.by_name(root, &parts).filter(|protection| protection.reads)
             })
             .or_else(|| self.git_probe.as_ref().is_some_and(|probe| probe.matches(root, path)).then_some(GIT))
@@ -232,9 +190,27 @@ impl Protections {
             .or_else(|| is_read_only.then_some(READ_ONLY))
     }
 
+    /// The purpose of the rule file that a path of the project or of its tool repository looks like.
+    fn near_rule_file(&self, root: Root, parts: &[Cow<'_, str>]) -> Option<RulePurpose> {
+        let is_chronicle = parts.first().is_some_and(|first| first == CHRONICLE_DIRECTORY);
+        match root {
+            Root::Tools => rule_file_purpose(true, parts),
+            Root::Project if is_chronicle => None,
+            Root::Project | Root::Host => {
+                let below = self.tool_roots.iter().find_map(|(at, prefix)| {
+                    (*at == root && starts_with(parts, prefix)).then(|| parts.get(prefix.len()..)).flatten()
+                });
+                match below {
+                    Some(below) => rule_file_purpose(true, below),
+                    None => (root == Root::Project).then(|| rule_file_purpose(false, parts)).flatten(),
+                }
+            }
+        }
+    }
+
     /// Whether a file is a chronicle that is not where the layout has it: it has such a name, and its content says so.
     fn is_old_chronicle(&self, root: Root, path: &RelativePath) -> bool {
-        let has_name = path.parts().any(|part| ends_as_chronicle(&fold(part)));
+        let has_name = path.parts().any(|part| ends_as_chronicle(&fold_name(part)));
         has_name && self.probe.as_ref().is_none_or(|probe| probe.matches(root, path))
     }
 
@@ -271,12 +247,22 @@ impl Protections {
             Some(POLICY)
         } else if named(|name| name.starts_with("tgp.config.")) {
             Some(CONFIG)
+        } else if let Some(purpose) = self.near_rule_file(root, parts) {
+            Some(if purpose == RulePurpose::Config { CONFIG } else { POLICY })
         } else if self.layout.reserves_parts(parts.iter().map(AsRef::as_ref)) {
             Some(CHRONICLE)
         } else {
             None
         }
     }
+}
+
+/// The purpose of the rule file that a path looks like. Names of the directory of chronicles are reserved as a whole.
+fn rule_file_purpose(in_tools: bool, parts: &[Cow<'_, str>]) -> Option<RulePurpose> {
+    let tools = in_tools.then_some(KERNEL_DIRECTORY);
+    // What is below such a name is the same, so two names decide.
+    let names: Vec<&str> = tools.into_iter().chain(parts.iter().take(2).map(AsRef::as_ref)).collect();
+    rule_file(&names).map(|file| file.purpose)
 }
 
 fn starts_with(parts: &[Cow<'_, str>], prefix: &[String]) -> bool {

@@ -9,8 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use tgp_contract::RelativePath;
-
-use crate::protect::fold;
+use tgp_text::fold_name;
 
 /// A manifest that is larger is not parsed: any change of it counts.
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
@@ -327,7 +326,7 @@ enum RelevantPart {
 /// What counts of a file, and the number of the part of its path by which it is known. Names are compared as the most
 /// forgiving file system would.
 fn counted(path: &RelativePath) -> Option<(usize, RelevantPart)> {
-    let parts: Vec<_> = path.parts().map(fold).collect();
+    let parts: Vec<_> = path.parts().map(fold_name).collect();
     if let Some(at) = parts.iter().position(|part| DIRECTORIES.contains(&part.as_ref())) {
         return Some((at, RelevantPart::Whole));
     }

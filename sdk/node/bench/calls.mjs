@@ -121,6 +121,7 @@ try {
   const tgp = (...args) => execFileSync(process.env.TGP_BIN ?? 'tgp', args, { cwd: directory, env, encoding: 'utf8', maxBuffer: 2 ** 28 });
   tgp('init', '--json');
   writeFileSync(configFile, "export default { tdd: { mode: 'explore' } };\n");
+  tgp('trust', '--yes');
   const kernel = new TGP({ configFile, env });
   const { rows, times } = await measure(kernel);
   const { version } = kernel.info.kernel;

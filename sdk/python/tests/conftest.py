@@ -47,4 +47,5 @@ def project(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     folder.mkdir()
     subprocess.run([binary, "-C", str(folder), "init", "--json"], check=True, stdout=subprocess.DEVNULL)
     (folder / "tgp.config.ts").write_text("export default { tdd: { mode: 'explore' } };\n")
+    subprocess.run([binary, "-C", str(folder), "trust", "--yes"], check=True, stdout=subprocess.DEVNULL)
     return folder

@@ -12,7 +12,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, visible};
+use crate::text::{count, shown_sources, visible};
 
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
@@ -74,6 +74,8 @@ pub async fn run(arguments: PolicyArgs, global: &Global, printer: &Printer) -> R
 }
 
 async fn check(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
+    // Rules that nothing reads are in no order.
+    kernel.policy().check_files()?;
     let names: Vec<String> = kernel
         .definitions()
         .flat_map(|definition| std::iter::once(definition.name.to_string()).chain(definition.aliases.clone()))
@@ -83,7 +85,7 @@ async fn check(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
     let doubts = kernel.policy().doubts(&names).await?;
     if printer.json() {
         printer.document(&done(json!({
-            "rules": listing.rules, "extensions": listing.extensions, "doubts": doubts
+            "rules": listing.rules, "extensions": listing.extensions, "sources": listing.sources, "doubts": doubts
         })));
         return Ok(());
     }
@@ -94,11 +96,7 @@ async fn check(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
     }
     listing.extensions.iter().for_each(|name| printer.line(&format!("extension {}", visible(name))));
     doubts.iter().for_each(|doubt| printer.warn(&visible(doubt)));
-    printer.note(&format!(
-        "{} and {} are in order; the built-in rules come on top",
-        count(listing.rules.len(), "rule"),
-        count(listing.extensions.len(), "extension")
-    ));
+    printer.note(&format!("{}; the built-in rules come on top", visible(&shown_sources(&listing))));
     Ok(())
 }
 

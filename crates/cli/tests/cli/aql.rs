@@ -39,10 +39,6 @@ fn recorded(project: &Project, tool: &str) -> usize {
     entries.stdout.lines().filter(|line| line.contains("\"callId\"")).count()
 }
 
-fn explore(project: &Project) {
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
-}
-
 #[test]
 fn the_example_of_the_repository_runs_with_three_agents_a_tool_the_graph_and_a_merge() {
     let project = Project::initialised();
@@ -129,7 +125,7 @@ fn t4_what_is_wrong_with_a_query_is_told_before_anything_runs() {
 #[test]
 fn values_are_data_for_cypher_sql_and_tools_whatever_they_say() {
     let project = Project::initialised();
-    explore(&project);
+    project.explore();
     project.run(&["sql", "CREATE TABLE t (name TEXT)"]).expect_code(0);
     project.run_with_input(&["write", "tools/echo.ts"], "/** Echoes. */\nexport default function echo(args: { text: string }): string {\n  return args.text;\n}\n").expect_code(0);
     project.write(
@@ -151,7 +147,7 @@ fn values_are_data_for_cypher_sql_and_tools_whatever_they_say() {
 #[test]
 fn an_effect_is_asked_for_and_an_agent_has_the_tools_of_its_step_only() {
     let project = Project::initialised();
-    explore(&project);
+    project.explore();
     project.write("w.aql", "query W {\n  a: tool(fs_write) { path: \"src/a.txt\", content: \"one\" }\n}\n");
     let (ran, report) = run(&project, &["w.aql"]);
     assert_eq!((ran.code, &report["error"]["code"]), (Some(3), &json!("EAPPROVAL")), "{report}");
@@ -200,7 +196,7 @@ query Work($names: [String]) budget(parallel: 8) {
 #[test]
 fn a_run_that_is_killed_goes_on_and_repeats_nothing_that_was_done() {
     let project = Project::initialised();
-    explore(&project);
+    project.explore();
     project.run(&["sql", "CREATE TABLE runs (name TEXT)"]).expect_code(0);
     let tool = "/** Counts a run. */\nexport default async function count(args: { name: string }): Promise<string> {\n  \
                 await tgp.exec_sql('INSERT INTO runs VALUES (:name)', args);\n  return args.name;\n}\n";
@@ -266,7 +262,7 @@ fn ctrl_c_stops_a_run_in_order_and_it_can_be_gone_on_with() {
 #[test]
 fn a_step_that_says_cache_is_done_once_for_the_same_content() {
     let project = Project::initialised();
-    explore(&project);
+    project.explore();
     let source = |number: u32| {
         format!(
             "/** A number. */\nexport default function f(args: {{ n: number }}): number {{\n  return args.n + {number};\n}}\n"
@@ -374,7 +370,7 @@ fn a_query_imports_files_of_the_project_only() {
 #[test]
 fn an_agent_that_runs_forged_tools_does_not_get_what_they_call() {
     let project = Project::initialised();
-    explore(&project);
+    project.explore();
     project.run(&["sql", "CREATE TABLE n (w TEXT)"]).expect_code(0);
     let tool = "/** Inserts. */\nexport default async function ins(args: { w: string }): Promise<string> {\n  \
                 await tgp.exec_sql('INSERT INTO n VALUES (:w)', args);\n  return args.w;\n}\n";
@@ -400,7 +396,7 @@ fn an_agent_that_runs_forged_tools_does_not_get_what_they_call() {
 #[test]
 fn a_session_that_did_a_step_goes_on_with_the_tools_of_that_step() {
     let project = Project::initialised();
-    explore(&project);
+    project.explore();
     project.write("a.txt", "one\n");
     script(&project, "m.json", &[vec![call("fs_read", json!({ "path": "a.txt" }))], vec![say("read")]]);
     project.write(

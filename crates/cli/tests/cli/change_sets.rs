@@ -90,7 +90,7 @@ fn yes_on_the_command_line_does_not_change_what_runs_later() {
     }
     assert!(!refused.stdout.contains("--yes agrees beforehand"), "{refused:?}");
     // In a session as well; the model learns the way out.
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     let turns =
         [vec![call("fs_write", json!({ "path": "Makefile", "content": "all:\n" }))], vec![say("Then not.")]];
     let provider = script(&project, "model.json", &turns);
@@ -112,7 +112,7 @@ fn a_person_sees_the_difference_of_what_runs_later_although_yes_was_given() {
         return;
     }
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("run.sh", "#!/bin/sh\n");
     for (key, exists) in [("n", false), ("y", true)] {
         let arguments = json!({ "command": "echo 'all: evil' > Makefile; chmod +x run.sh" }).to_string();

@@ -11,7 +11,7 @@ const OTHER: &str = ".sage/files/src/b.md.sage";
 /// Three edits of one file with a decision between them, and one of another.
 fn chronicled() -> Project {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     let edit = |path: &str, content: &str| {
         let arguments = json!({ "path": path, "content": content }).to_string();
         project.run(&["call", "fs_write", &arguments, "--yes"]).expect_code(0);

@@ -241,7 +241,7 @@ fn bug_a_git_directory_with_another_name_could_be_written() {
         let project = Project::empty();
         prepare(&project);
         project.run(&["init"]).expect_code(0);
-        project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+        project.explore();
         let config = project.path(&format!("here/{place}/config"));
         let before = std::fs::read_to_string(&config).unwrap();
         for file in

@@ -33,7 +33,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     std::fs::write(project.path(".gitignore"), "/here/src/above.ts\n*.gen\n").unwrap();
     std::fs::write(project.path(".git/info/exclude"), "excluded.ts\n/home\n/cache\n/tmp\n/bin\n").unwrap();
     project.run(&["init"]).expect_code(0);
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     // A file that only this user's own rules ignore still counts.
     let everywhere = project.path("home/everywhere");
     std::fs::write(&everywhere, "everywhere.ts\n").unwrap();
@@ -68,7 +68,7 @@ fn committed() -> Project {
     let project = Project::empty();
     git(&project, &["init", "--quiet"]);
     project.run(&["init"]).expect_code(0);
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("src/.gitignore", "*.log\n");
     commit(&project, "rules");
     project

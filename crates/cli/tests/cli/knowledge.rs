@@ -28,7 +28,7 @@ pub fn commit(project: &Project, message: &str) -> String {
 pub fn shop() -> Project {
     let project = Project::initialised();
     // What is asked here is what the Guardian says, not whether a test came first.
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     git(&project, &["init", "--quiet"]);
     project.write(
         ".git/info/exclude",
@@ -176,7 +176,7 @@ fn answers_can_be_read_drawn_and_counted() {
 #[test]
 fn events_are_kept_once_and_every_change_of_them_is_found() {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     let event = r#"{"type":"DECISION","timestamp":"2026-11-15T12:00:00Z","actor":{"agent":"person","id":"ann"},"why":"prices are in cents"}"#;
     let append = ["chronicle", "append", "src/price.ts", event];
     let first = project.run(&append).expect_code(0);
@@ -489,7 +489,7 @@ fn files_that_were_removed_by_hand_are_reconciled_together_and_again() {
 #[test]
 fn bug_a_changed_mode_left_no_event() {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("src/run.txt", "echo a\n");
     project.run(&["call", "shell_exec", r#"{"command": "chmod +x src/run.txt"}"#, "--yes"]).expect_code(0);
     let events = std::fs::read_to_string(project.path("here/.sage/files/src/run.txt.sage")).unwrap();

@@ -32,7 +32,7 @@ fn nothing_is_logged_unless_somebody_asks() {
 #[test]
 fn every_call_has_one_span_with_the_number_of_its_audit_entry() {
     let project = Project::with_fixtures();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     let log = project.path("home/log.jsonl").display().to_string();
     let tool = "/** Writes. */\nexport default async () => { await tgp.exec_sql('CREATE TABLE t (a)'); return 1; };\n";
     project.run(&["write", "tools/x.ts", "--content", tool]).expect_code(0);
@@ -69,6 +69,7 @@ fn secrets_and_forged_lines_do_not_get_into_a_log() {
         "tgp.config.ts",
         "export default { tdd: { mode: 'explore' }, audit: { redact: { environment: ['DEPLOY_WORD'] } } };\n",
     );
+    project.trust();
     let log = project.path("home/log.txt").display().to_string();
     let run = |arguments: &[&str]| {
         let mut command = project.command(&[&["--log", &log], arguments].concat());
@@ -117,6 +118,7 @@ fn a_bundle_holds_what_a_report_needs_and_no_contents() {
         "tgp.config.ts",
         &format!("// password: '{SECRET}'\nexport default {{ tdd: {{ mode: 'explore' }} }};\n"),
     );
+    project.trust();
     let content =
         json!({ "path": "src/private.ts", "content": "export const family = 'ours alone';" }).to_string();
     project.run(&["call", "fs_write", &content, "--yes"]).expect_code(0);
@@ -163,6 +165,7 @@ fn bug_secrets_that_json_escapes_were_in_json_logs() {
         "tgp.config.ts",
         "export default { tdd: { mode: 'explore' }, audit: { redact: { environment: ['ODD'] } } };\n",
     );
+    project.trust();
     let log = project.path("home/log.jsonl").display().to_string();
     let run = |sql: &str| {
         let mut command = project.command(&["--log", &log, "sql", sql]);

@@ -206,7 +206,7 @@ fn bug_undo_did_not_say_how_packages_follow_their_manifest() {
         return;
     }
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("tgp.policy.yaml", RULES);
     project.write("package.json", "{\"name\": \"shop\", \"private\": true}\n");
     let turns = [vec![call("package_install", json!({}))], vec![say("Done.")]];

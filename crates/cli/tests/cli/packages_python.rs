@@ -340,7 +340,7 @@ fn bug_undo_named_npm_for_packages_of_python() {
         return;
     }
     let Some(project) = python_project() else { return };
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("app/requirements.txt", "idna==3.7\n");
     let wanted = json!({ "manager": "pip", "packages": ["six==1.17.0"], "directory": "app" });
     let turns = [vec![call("package_install", wanted)], vec![say("Done.")]];

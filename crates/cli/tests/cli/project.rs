@@ -116,6 +116,12 @@ impl Project {
         self.run(&["trust", "--yes"]).expect_code(0);
     }
 
+    /// Configures that files may be written without a failing test, and confirms it.
+    pub fn explore(&self) {
+        self.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+        self.trust();
+    }
+
     /// Runs `tgp` with something on standard input.
     pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
         let mut command = self.command(arguments);

@@ -35,7 +35,7 @@ fn mail(effect: Option<&str>) -> Value {
 /// A project whose tools can be written without a test.
 fn exploring() -> Project {
     let project = Project::with_fixtures();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.trust();
     project
 }

@@ -299,7 +299,7 @@ fn one_signal_ends_a_program_whose_main_thread_hangs_after_a_while() {
 fn bug_a_signal_while_the_chronicle_was_written_left_an_effect_without_a_record() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
         let project = Project::initialised();
-        project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };");
+        project.explore();
         let write = |content: &str| serde_json::json!({ "path": "src/a.md", "content": content }).to_string();
         project.run(&["call", "fs_write", &write("one"), "--yes"]).expect_code(0);
         let chronicle = std::fs::File::open(project.file(".sage/files/src/a.md.sage")).unwrap();

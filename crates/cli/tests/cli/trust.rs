@@ -199,7 +199,7 @@ fn an_agent_cannot_confirm_anything() {
 #[test]
 fn a_query_of_the_tool_repository_runs_with_consent_only_when_confirmed() {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     let query =
         "query Note {\n  done: tool(fs_write) { path: \"a.txt\", content: \"x\" }\n  return done\n}\n";
     project.write(".tgp/queries/note.aql", query);

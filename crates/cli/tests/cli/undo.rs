@@ -10,7 +10,7 @@ use crate::project::Project;
 /// A session that creates, edits, deletes and runs a command. Returns its id.
 fn worked() -> (Project, String) {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("docs/old.md", "first\nsecond\n");
     project.write("docs/gone.sh", "#!/bin/sh\n");
     std::fs::set_permissions(project.file("docs/gone.sh"), std::fs::Permissions::from_mode(0o750)).unwrap();
@@ -127,7 +127,7 @@ fn a_deny_still_denies_and_what_is_kept_is_private() {
 #[test]
 fn files_beyond_the_bound_are_named() {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write("large.txt", &"0123456789abcdef".repeat(300_000));
     let provider = script(
         &project,

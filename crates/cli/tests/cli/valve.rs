@@ -13,7 +13,7 @@ const GUARD: &str = "personas:\n  - name: guard\n    filters: [\"src/\"]\n";
 
 fn watched(personas: &str) -> Project {
     let project = Project::initialised();
-    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.explore();
     project.write(".sage/valve.yml", personas);
     project
 }

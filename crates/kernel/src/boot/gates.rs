@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tgp_audit::Audit;
 use tgp_contract::{Gate, Recorder, ToolError};
-use tgp_router::gates::{PolicyGate, RuleFiles, StateGate, TddView, TokenAuthority, TokenGate};
+use tgp_router::gates::{
+    PolicyGate, RuleFileCheck, RuleFiles, StateGate, TddView, TokenAuthority, TokenGate,
+};
 use tgp_router::{DynTool, FanoutRecorder, Workspace};
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tool_runtime::ToolRuntime;
@@ -69,6 +71,7 @@ pub(super) struct GateParts<'a> {
     pub(super) state: &'a Arc<StateGate>,
     pub(super) audit: &'a Arc<Audit>,
     pub(super) tokens: Arc<TokenAuthority>,
+    pub(super) check: Arc<RuleFileCheck>,
 }
 
 /// Loads the rules and puts the gates together; those of the embedding program can only tighten.
@@ -78,12 +81,12 @@ pub(super) async fn arm(
     workspace: &Workspace,
     parts: GateParts<'_>,
 ) -> Result<Gates, ToolError> {
-    let GateParts { forge, tools, state, audit, tokens } = parts;
+    let GateParts { forge, tools, state, audit, tokens, check } = parts;
     let files = RuleFiles {
         tool_root: ground.root.clone(),
         project: ground.project.clone(),
         files: ground.config.policy.files.clone(),
-        required: ground.config.policy.required,
+        check,
         settings: policy_settings(ground, options, workspace),
         trust: confirmed_rules(&options.trust, &ground.project),
     };

@@ -61,15 +61,23 @@ impl Kernel {
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
         tools.extend(sessions::session_tools(&state_directory, &tokens)?);
         tools.push(records::audit_tail_tool(&state_directory, &audit)?);
-        let knowledge = Knowledge::open(config, project, root, &state_directory)?;
+        let check = settings::rule_file_check(&ground, &options);
+        let knowledge = Knowledge::open(config, project, root, &state_directory, &check)?;
         tools.extend(knowledge.tools()?);
         let tools = opened.usable(tools);
         let OpenedTools { library, mut opening, .. } = opened;
-        let parts =
-            gates::GateParts { forge: &forge, tools: tools.clone(), state: &state, audit: &audit, tokens };
+        let parts = gates::GateParts {
+            forge: &forge,
+            tools: tools.clone(),
+            state: &state,
+            audit: &audit,
+            tokens,
+            check,
+        };
         let mut armed = gates::arm(&ground, &options, &workspace, parts).await?;
         let rules = trust::report_changes(&armed.policy, state_directory.path()).await?;
-        let notices = [access.notice(), database_notice, ground.notice.clone(), rules];
+        let unread = armed.policy.check_files().err().map(|error| settings::notice_of(&error));
+        let notices = [access.notice(), database_notice, ground.notice.clone(), rules, unread];
         opening.notices.extend(notices.into_iter().flatten());
         if access.is_own() {
             scaffold::refresh(root);

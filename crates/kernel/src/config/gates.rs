@@ -25,18 +25,10 @@ pub struct AuditConfig {
 }
 
 /// The section `policy`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyConfig {
-    /// Files of rules, relative to the project, in addition to `policy/*.yaml` of the tool root.
+    /// Files of rules, relative to the project, in addition to those with the usual names. They have to exist.
     pub files: Vec<String>,
-    /// Whether they have to exist: files that the user has named do, the default one need not.
-    pub required: bool,
-}
-
-impl Default for PolicyConfig {
-    fn default() -> Self {
-        Self { files: vec!["tgp.policy.yaml".to_owned()], required: false }
-    }
 }
 
 /// The section `tdd`.
@@ -71,9 +63,9 @@ pub(super) fn read_audit(mut audit: Fields<'_>) -> AuditConfig {
 }
 
 pub(super) fn read_policy(mut policy: Fields<'_>) -> PolicyConfig {
-    let named = policy.texts("files");
+    let files = policy.texts("files").unwrap_or_default();
     policy.done();
-    named.map_or_else(PolicyConfig::default, |files| PolicyConfig { files, required: true })
+    PolicyConfig { files }
 }
 
 pub(super) fn read_tdd(mut tdd: Fields<'_>) -> TddConfig {

@@ -1,8 +1,10 @@
 //! `chronicle`, `graph` and `guardian`: what is known of the project, and what may not be broken.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tgp_contract::ChronicleLayout;
+use tgp_text::RulePurpose;
 
 use super::fields::Fields;
 
@@ -69,17 +71,20 @@ impl Default for GraphConfig {
 }
 
 /// The section `guardian`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuardianConfig {
-    /// The file of invariants, relative to the project.
-    pub invariants: String,
+    /// The file of invariants, relative to the project, instead of the one with a usual name.
+    pub invariants: Option<String>,
     /// Whether a write is halted when the chronicle contradicts one of its files.
     pub halts_touched: bool,
 }
 
-impl Default for GuardianConfig {
-    fn default() -> Self {
-        Self { invariants: ".sage/invariants.yml".to_owned(), halts_touched: false }
+impl GuardianConfig {
+    /// Returns the file of invariants of a project, relative to it: the one that is named, or that is there.
+    pub(crate) fn file(&self, project: &Path) -> String {
+        let usual = RulePurpose::Invariants.paths();
+        let there = usual.iter().find(|name| project.join(name).symlink_metadata().is_ok()).or(usual.first());
+        self.invariants.clone().or_else(|| there.map(|name| (*name).to_owned())).unwrap_or_default()
     }
 }
 
@@ -115,10 +120,7 @@ pub(super) fn read_graph(mut graph: Fields<'_>) -> GraphConfig {
 pub(super) fn read_guardian(mut guardian: Fields<'_>) -> GuardianConfig {
     let defaults = GuardianConfig::default();
     let config = GuardianConfig {
-        invariants: guardian
-            .text("invariants")
-            .filter(|file| !file.is_empty())
-            .unwrap_or(defaults.invariants),
+        invariants: guardian.text("invariants").filter(|file| !file.is_empty()),
         halts_touched: guardian
             .choice("touchedFiles", &[("pass", false), ("halt", true)])
             .unwrap_or(defaults.halts_touched),

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tgp_compiler::{MAX_SOURCE_BYTES, SourceRole, Unit};
+use tgp_fs::real_place;
+use tgp_text::RulePurpose;
 
 use super::ConfigError;
 
 /// The names looked for, in this order.
-const NAMES: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
+const NAMES: &[&str] = RulePurpose::Config.paths();
 
 /// The contents of a configuration file.
 #[derive(Debug)]
@@ -31,12 +33,18 @@ pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<Config
             None => return Ok(None),
         },
     };
+    // What is outside the project is read only where a person names it: an error may show parts of it.
+    let place = real_place(&path);
+    if named.is_none() && !place.starts_with(project) {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Err(ConfigError::Outside { file, place });
+    }
     read(&path).map(Some)
 }
 
 /// The names that a configuration has.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter()
+    NAMES.iter().copied()
 }
 
 /// What no tool may write, wherever else it may: what configures the kernel, the packages it loads, and the environments

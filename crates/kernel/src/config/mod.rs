@@ -145,6 +145,8 @@ pub enum ConfigError {
     Evaluate { file: String, error: Box<ToolError> },
     #[error("{file} cannot be read: {reason}")]
     Read { file: String, reason: String },
+    #[error("{file} is a link that leads out of the project, to {}", place.display())]
+    Outside { file: String, place: PathBuf },
     #[error("{file} is not valid JSON: {reason}")]
     Json { file: String, reason: String },
 }
@@ -188,6 +190,9 @@ impl From<ConfigError> for ToolError {
                 }
             }
             ConfigError::Json { .. } => tool_error.help("correct the JSON at that line and column"),
+            ConfigError::Outside { .. } => {
+                tool_error.help("put the file itself into the project, or name it with `--config`")
+            }
             ConfigError::Read { .. } => tool_error.help("check the file and its permissions"),
         }
     }

@@ -41,6 +41,22 @@ impl SandboxConfig {
             || self.ceiling.memory_mb > usual.memory_mb
     }
 
+    /// Whether every run gets more than a call may ask for where the configuration says nothing.
+    pub(crate) fn raises_limits(&self) -> bool {
+        self.limits != self.limits_at_most(&Self::default().ceiling)
+    }
+
+    /// The limits, with memory and times of at most `most`.
+    pub(crate) fn limits_at_most(&self, most: &LimitRequest) -> RunLimits {
+        let most = RunLimits::default().or_above(most);
+        RunLimits {
+            heap_bytes: self.limits.heap_bytes.min(most.heap_bytes),
+            cpu: self.limits.cpu.min(most.cpu),
+            wall: self.limits.wall.min(most.wall),
+            ..self.limits
+        }
+    }
+
     /// How the workers are started.
     pub(crate) fn options(&self, worker: &WorkerCommand) -> SandboxOptions {
         let limits = ToolRuntime::test_limits(self.limits);

@@ -21,12 +21,14 @@ use tgp_contract::{
     Chronicle, ChronicleLayout, Code, FileSystem, Gate, Graph, PathProbe, Recorder, RelativePath, Root,
     ToolError, UnreadHistory,
 };
-use tgp_fs::{DiskFs, RepositoryAccess};
+use tgp_fs::{DiskFs, RepositoryAccess, real_place};
 use tgp_graph::{Export, GraphOptions, IngestProgress, Stats};
 use tgp_guardian::{ChronicleCheck, Guardian, GuardianGate, GuardianParts, Invariants};
 use tgp_router::DynTool;
+use tgp_router::gates::RuleFileCheck;
+use tgp_text::RulePurpose;
 
-use crate::config::{ChronicleDurability, Config};
+use crate::config::{ChronicleDurability, Config, GuardianConfig};
 use crate::project_place::work_tree_state;
 use crate::state_directory::StateDirectory;
 pub use chronicle_audit::{AuditComparison, AuditProblem, AuditProblemKind};
@@ -72,6 +74,7 @@ impl Knowledge {
         project: &Path,
         root: &Path,
         state: &StateDirectory,
+        check: &Arc<RuleFileCheck>,
     ) -> Result<Self, ToolError> {
         let mut options = ChronicleOptions::new(project);
         if let Some(scope) = &config.chronicle.scope {
@@ -92,12 +95,15 @@ impl Knowledge {
             ToolError::new(Code::Config, format!("the project cannot be opened: {error}"))
         })?;
         let files: Arc<dyn FileSystem> = Arc::new(files);
-        let invariants = project.join(&config.guardian.invariants);
-        let name = config.guardian.invariants.clone();
+        let source = InvariantFile {
+            project: project.to_owned(),
+            config: config.guardian.clone(),
+            check: Arc::clone(check),
+        };
         let guardian = Guardian::new(GuardianParts {
             graph: Arc::clone(&graph) as Arc<dyn Graph>,
             chronicle: Arc::clone(&chronicle) as Arc<dyn Chronicle>,
-            invariants: Arc::new(move || read_invariants(&invariants, &name)),
+            invariants: Arc::new(move || source.read()),
             clock: Arc::new(now),
             files: Arc::clone(&files),
         });
@@ -110,13 +116,19 @@ impl Knowledge {
             repository: config.repository.clone(),
             files,
             guardian: Arc::new(guardian),
-            invariants: config.guardian.invariants.clone(),
+            invariants: config.guardian.file(project),
             vigilance: if config.guardian.halts_touched {
                 ChronicleCheck::Touched
             } else {
                 ChronicleCheck::Checks
             },
         })
+    }
+
+    /// The file of invariants, relative to the project.
+    #[must_use]
+    pub fn invariants_file(&self) -> &str {
+        &self.invariants
     }
 
     /// What reviews plans and knows what must hold.
@@ -288,7 +300,26 @@ fn graph_options(config: &Config, project: &Path, state: &StateDirectory) -> Res
     Ok(options)
 }
 
-fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> {
+/// The file of invariants, as it is at each reading.
+struct InvariantFile {
+    project: PathBuf,
+    config: GuardianConfig,
+    check: Arc<RuleFileCheck>,
+}
+
+impl InvariantFile {
+    fn read(&self) -> Result<Invariants, ToolError> {
+        // One that is not read would be a promise that is silently not kept.
+        self.check.check(RulePurpose::Invariants)?;
+        let name = self.config.file(&self.project);
+        let file = self.project.join(&name);
+        let is_outside = !real_place(&file).starts_with(&self.project);
+        read_invariants(&file, &name)
+            .map_err(|error| if is_outside { error.without_contents(&name) } else { error })
+    }
+}
+
+fn read_invariants(file: &Path, name: &str) -> Result<Invariants, ToolError> {
     let failed = |error: std::io::Error| {
         ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
             .help("correct the file; without a file of that name the project has no invariants")

@@ -117,6 +117,7 @@ impl Kernel {
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
         check_text("task", &request.task)?;
+        self.policy().check_files()?;
         let budgets = request.bounds.within(self.config().llm.budgets);
         self.check_budgets(&budgets)?;
         let chosen = self.choose_model(&request.model, Some(&events))?;
@@ -178,6 +179,7 @@ impl Kernel {
         if let Some(message) = &request.message {
             check_text("message", message)?;
         }
+        self.policy().check_files()?;
         let sessions = self.sessions();
         let id = sessions.find(&request.id)?;
         let head = sessions.head(&id)?;

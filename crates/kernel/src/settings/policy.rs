@@ -1,15 +1,17 @@
 //! From the configuration to what the built-in rules have to know of this installation.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tgp_contract::{PathProbe, RelativePath, Root};
+use tgp_contract::{PathProbe, RelativePath, Root, ToolError};
 use tgp_fs::GitProbe;
 use tgp_policy::PolicySettings;
 use tgp_router::Workspace;
+use tgp_router::gates::{NamedRuleFiles, RuleFileCheck};
 
 use crate::boot::{BootContext, BootOptions};
 use crate::knowledge::chronicle_probe;
-use crate::trust::{git_places, protected_places};
+use crate::trust::{git_places, protected_places, unconfirmed_rule_files};
 
 /// Finds the directories of git repositories in the project and around it by what is in them.
 fn git_probe(project: &Path, host: PathBuf) -> PathProbe {
@@ -32,7 +34,7 @@ pub(crate) fn policy_settings(
     options: &BootOptions,
     workspace: &Workspace,
 ) -> PolicySettings {
-    let own = ground.config.policy.files.iter().chain([&ground.config.guardian.invariants]).cloned();
+    let own = ground.config.policy.files.iter().chain(&ground.config.guardian.invariants).cloned();
     let named = options.config_file.as_ref().and_then(|file| Some(file.to_str()?.to_owned()));
     PolicySettings {
         tool_roots: tools_in_project(ground).map(|path| (Root::Project, path)).into_iter().collect(),
@@ -45,4 +47,23 @@ pub(crate) fn policy_settings(
         layout: ground.config.chronicle.layout,
         probe: Some(chronicle_probe(&ground.project)),
     }
+}
+
+/// Looks for rule files that nothing reads: near names, second files of one purpose, and those outside the project that
+/// no person has confirmed.
+pub(crate) fn rule_file_check(ground: &BootContext, options: &BootOptions) -> Arc<RuleFileCheck> {
+    let BootContext { project, root, config, .. } = ground;
+    let named = config.policy.files.iter().chain(&config.guardian.invariants).map(|file| project.join(file));
+    let named = NamedRuleFiles {
+        files: named.collect(),
+        has_config: options.config_file.is_some(),
+        invariants: config.guardian.invariants.clone(),
+        unconfirmed: unconfirmed_rule_files(config, project),
+    };
+    Arc::new(RuleFileCheck::new(project.clone(), root.clone(), named))
+}
+
+/// One line for a person: what is wrong, and the next step.
+pub(crate) fn notice_of(error: &ToolError) -> String {
+    error.help_of().map_or_else(|| error.message.clone(), |help| format!("{}; {help}", error.message))
 }

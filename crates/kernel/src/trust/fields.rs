@@ -1,5 +1,5 @@
 //! The fields of a configuration that need a person's confirmation: what executes something, sends a secret or the
-//! project's contents to an address, or reaches beyond the project.
+//! project's contents to an address, reaches beyond the project, or loosens what holds without it.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,6 +10,7 @@ use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
+use super::loosening::fields_that_loosen;
 use super::store::shown_path;
 use super::url;
 use crate::config::{Config, FsConfig, JailConfig, SandboxConfig};
@@ -56,7 +57,7 @@ pub(super) fn of(
     variables: &[String],
 ) -> Vec<SensitiveField> {
     let field = |name, allows, withhold, value: Option<Value>| {
-        value.map(|value| SensitiveField { name, value, allows, hidden: None, withhold })
+        value.map(|value| SensitiveField::new(name, allows, withhold, value))
     };
     let (llm, hidden) = llm(config, variables);
     let llm = field(
@@ -174,10 +175,21 @@ pub(super) fn of(
     ]
     .into_iter()
     .flatten()
+    .chain(fields_that_loosen(config, project))
     .collect()
 }
 
 impl SensitiveField {
+    /// A field whose whole value is shown.
+    pub(super) fn new(
+        name: &'static str,
+        allows: &'static str,
+        withhold: fn(&mut Config),
+        value: Value,
+    ) -> Self {
+        Self { name, value, allows, hidden: None, withhold }
+    }
+
     /// Refuses a field that this build cannot use, so that no person is asked to confirm it.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! in files that a remote or an agent may have changed.
 
 mod fields;
+mod loosening;
 mod places;
 mod repository;
 mod rules;
@@ -19,6 +20,7 @@ use crate::config::{Config, Found, UserConfig};
 use crate::{settings, user_state};
 pub use fields::SensitiveField;
 pub(crate) use fields::check_root;
+pub(crate) use loosening::unconfirmed_rule_files;
 pub(crate) use places::{git_places, protected_places};
 pub(crate) use repository::find_repository;
 pub(crate) use rules::{confirmed_rules, report_changes};

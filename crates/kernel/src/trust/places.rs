@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tgp_contract::{RelativePath, Root};
 use tgp_fs::{git_directories, links_and_place};
-
-/// Files of the project that are protected by their names, and that may be links to others.
-const USUAL_FILES: [&str; 5] =
-    ["tgp.policy.yaml", "tgp.policy.yml", "tgp.config.ts", "tgp.config.js", "tgp.config.json"];
+use tgp_text::RulePurpose;
 
 /// Files that only people change, under every name by which each could be replaced: as it is named, the links on its way, and
 /// where it leads. What is outside the project no tool reaches by a path of the project.
@@ -15,7 +12,9 @@ pub(crate) fn protected_places(
     project: &Path,
     named: impl Iterator<Item = String>,
 ) -> Vec<(Root, RelativePath)> {
-    let places = named.chain(USUAL_FILES.map(str::to_owned)).flat_map(|file| {
+    // Those with usual names are protected by them, and may be links to others.
+    let usual = RulePurpose::ALL.into_iter().flat_map(RulePurpose::paths).map(|file| (*file).to_owned());
+    let places = named.chain(usual).flat_map(|file| {
         let named = project.join(file);
         let mut places = links_and_place(&named);
         places.push(named);

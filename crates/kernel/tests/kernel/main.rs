@@ -35,6 +35,7 @@ mod processes;
 mod prompt_budget;
 mod review;
 mod router;
+mod rule_names;
 mod runs_later;
 mod sent_requests;
 mod server;

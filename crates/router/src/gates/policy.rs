@@ -19,6 +19,7 @@ use super::extension;
 use super::file_tools::{FileCall, FileTools};
 use super::histories::{Histories, PastCalls, counted};
 use super::predicates::PredicateCompiler;
+use super::rule_files::{RuleFileCheck, UnreadRuleFile};
 use super::rules::{ForeignRules, RuleFiles, RuleStore, Rules};
 use crate::router::DynTool;
 
@@ -37,6 +38,15 @@ pub trait TddView: Send + Sync {
 pub struct RuleListing {
     pub rules: Vec<ListedRule>,
     pub extensions: Vec<String>,
+    /// Every file that was read.
+    pub sources: Vec<RuleSource>,
+}
+
+/// A file of rules, and how many it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleSource {
+    pub file: String,
+    pub rules: usize,
 }
 
 /// One rule of a file.
@@ -56,6 +66,7 @@ pub struct ListedRule {
 /// Denies, asks or allows by rules.
 pub struct PolicyGate {
     rules: RuleStore,
+    check: Arc<RuleFileCheck>,
     file_tools: Arc<FileTools>,
     tdd: Arc<dyn TddView>,
     histories: Histories,
@@ -82,8 +93,9 @@ impl PolicyGate {
         past: Arc<dyn PastCalls>,
     ) -> Result<Self, ToolError> {
         let file_tools = Arc::new(FileTools::among(&tools));
+        let check = Arc::clone(&files.check);
         let rules = RuleStore::open(files, predicates, tools).await?;
-        Ok(Self { rules, file_tools, tdd, histories: Histories::new(past), open: Mutex::default() })
+        Ok(Self { rules, check, file_tools, tdd, histories: Histories::new(past), open: Mutex::default() })
     }
 
     /// Why a call would be judged as it would be, rule by rule.
@@ -117,10 +129,37 @@ impl PolicyGate {
             has_effect: rule.has_effect,
             examples: rule.matching + rule.not_matching,
         };
-        Ok(RuleListing {
-            rules: rules.policy.rules().map(listed).collect(),
-            extensions: rules.extensions.iter().map(|(name, _)| name.clone()).collect(),
-        })
+        let listed: Vec<ListedRule> = rules.policy.rules().map(listed).collect();
+        let count = |file: &String| listed.iter().filter(|rule| rule.place.file == *file).count();
+        let sources =
+            rules.files.iter().map(|file| RuleSource { file: file.clone(), rules: count(file) }).collect();
+        let extensions = rules.extensions.iter().map(|(name, _)| name.clone()).collect();
+        Ok(RuleListing { rules: listed, extensions, sources })
+    }
+
+    /// Files that look like rules, invariants, personas or configuration, and that nothing reads. While there is one, no call
+    /// has an effect.
+    ///
+    /// # Errors
+    /// When a directory that may hold one cannot be listed.
+    pub fn unread_files(&self) -> Result<Vec<UnreadRuleFile>, ToolError> {
+        self.check.unread()
+    }
+
+    /// Refuses everything while there is such a file.
+    ///
+    /// # Errors
+    /// `ECONFIG` with its name and the next step.
+    pub fn check_files(&self) -> Result<(), ToolError> {
+        self.check.check_all()
+    }
+
+    /// The refusal of a call with an effect while a rule file is not read.
+    fn refuse_unread(&self, request: &GateRequest<'_>) -> Result<(), Verdict> {
+        if request.definition.effect == Effect::Read {
+            return Ok(());
+        }
+        self.check.check_all().map_err(|error| Verdict::Deny { rule: "builtin/rule-files".to_owned(), error })
     }
 
     /// The files of rules that are not the project's own, which only tighten until a person confirms them.
@@ -299,6 +338,9 @@ impl Gate for PolicyGate {
     }
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+        if let Err(verdict) = self.refuse_unread(&request) {
+            return verdict;
+        }
         self.decide(&request).await.map_or_else(unreadable, PolicyDecision::into_verdict)
     }
 

@@ -5,22 +5,17 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolDefinition, ToolError};
-use tgp_fs::{MemoryFs, Stamp};
-use tgp_policy::{Policy, PolicySettings, PolicySource, PolicyTool, SourceTrust, ToolCatalogue};
+use tgp_fs::{MemoryFs, Stamp, real_place};
+use tgp_policy::{Policy, PolicyError, PolicySettings, PolicySource, PolicyTool, SourceTrust, ToolCatalogue};
+use tgp_text::{RulePurpose, looks_like_rule};
 use tokio::sync::Mutex;
 
-use super::{Predicate, PredicateCompiler};
+use super::rule_files::{DIRECTORY, MAX_FILES, RuleDirectory};
+use super::{Predicate, PredicateCompiler, RuleFileCheck};
 use crate::router::DynTool;
-
-/// Below the tool root: rules in YAML, and extension rules in TypeScript.
-const DIRECTORY: &str = "policy";
-
-/// Files of rules; more than that is not written by people.
-const MAX_FILES: usize = 256;
 
 /// Bytes of one file that are read. The policy refuses less than that, with its own words.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -43,10 +38,11 @@ pub struct RuleFiles {
     /// The agent's root on disk.
     pub tool_root: PathBuf,
     pub project: PathBuf,
-    /// Files of the project, relative to it.
+    /// Files that the configuration names, relative to the project, in addition to those with the usual names. They have to
+    /// exist.
     pub files: Vec<String>,
-    /// Whether those files have to exist.
-    pub required: bool,
+    /// Looks for those that would not be read.
+    pub check: Arc<RuleFileCheck>,
     pub settings: PolicySettings,
     pub trust: Arc<dyn RuleTrust>,
 }
@@ -56,6 +52,8 @@ pub(crate) struct Rules {
     pub(crate) policy: Policy,
     /// By the name of their file.
     pub(crate) extensions: Vec<(String, Arc<dyn Predicate>)>,
+    /// The files that were read, those without rules too.
+    pub(crate) files: Vec<String>,
     /// Whether any of them depends on what a session has done.
     pub(crate) look_back: bool,
     /// Whether any of them may depend on the state of test-driven work.
@@ -88,12 +86,14 @@ enum FileState {
     Unknown(ErrorKind),
 }
 
-/// The files of rules, and the directory of them as it was listed last: it is listed again when it has changed.
+/// The files of rules.
 struct RulePlaces {
     files: RuleFiles,
+    /// Those that the configuration names.
+    named: Vec<PathBuf>,
     /// The file that a confirmation changes.
     record: Option<PathBuf>,
-    listed: std::sync::Mutex<Option<(Stamp, Vec<PathBuf>)>>,
+    directory: RuleDirectory,
 }
 
 /// Keeps the rules that are in force.
@@ -117,7 +117,9 @@ impl RuleStore {
         tools: Vec<Arc<dyn DynTool>>,
     ) -> Result<Self, ToolError> {
         let record = files.trust.record();
-        let places = RulePlaces { files, record, listed: std::sync::Mutex::default() };
+        let directory = RuleDirectory::new(files.tool_root.join(DIRECTORY));
+        let named = files.files.iter().map(|file| files.project.join(file)).collect();
+        let places = RulePlaces { files, named, record, directory };
         let seen = places.look();
         let rules = Arc::new(read(&places, &seen, &*predicates, &tools, 0).await?);
         let loaded = RwLock::new(Arc::new(Loaded { seen, generation: 0, rules: Ok(rules) }));
@@ -158,41 +160,26 @@ impl RuleStore {
 impl RulePlaces {
     /// Every file of rules, and when it was changed.
     fn look(&self) -> Vec<SeenFile> {
-        let paths = self.in_directory();
-        let named = self.files.files.iter().map(|file| self.files.project.join(file));
-        paths
+        let usual = RulePurpose::Policy.paths().iter().map(|name| self.files.project.join(name));
+        let usual = usual.filter(|path| !self.named.contains(path));
+        self.in_directory()
             .into_iter()
-            .chain(named)
+            .chain(usual)
+            .chain(self.named.iter().cloned())
+            // While there is one of these, no call has an effect.
+            .filter(|path| !self.files.check.is_unconfirmed(path))
             .chain(self.record.clone())
             .map(|path| SeenFile { state: state_of(&path), path })
             .collect()
     }
 
-    /// The files in the directory of rules.
+    /// The files in the directory of rules. One that cannot be listed is read like a file, and found unreadable.
     fn in_directory(&self) -> Vec<PathBuf> {
-        let directory = self.files.tool_root.join(DIRECTORY);
-        let now = SystemTime::now();
-        let stamp = match state_of(&directory) {
-            FileState::There(stamp) => stamp,
-            // Most projects have none.
-            FileState::Absent => return Vec::new(),
-            FileState::Unknown(_) => return vec![directory],
-        };
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, paths)) = &*listed
-            && *known == stamp
-        {
-            return paths.clone();
+        let is_rule = |path: &&PathBuf| is_rule(path) || path.is_dir();
+        match self.directory.files() {
+            Ok(files) => files.iter().filter(is_rule).take(MAX_FILES + 1).cloned().collect(),
+            Err(directory) => vec![directory],
         }
-        let found: std::io::Result<Vec<PathBuf>> = std::fs::read_dir(&directory).and_then(|entries| {
-            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-            paths.filter(|path| !matches!(path, Ok(path) if !is_rule(path))).take(MAX_FILES + 1).collect()
-        });
-        // What is there and cannot be listed is read like a file, and found unreadable.
-        let Ok(mut paths) = found else { return vec![directory] };
-        paths.sort();
-        *listed = stamp.is_settled(now).then(|| (stamp, paths.clone()));
-        paths
     }
 }
 
@@ -220,6 +207,12 @@ impl RuleFiles {
             && self.tool_root.canonicalize().is_ok_and(|root| !in_tools(&root))
     }
 
+    /// Whether a file is neither in the project nor in the tool repository, by its name or by a link.
+    fn is_outside(&self, path: &Path) -> bool {
+        let place = real_place(path);
+        !place.starts_with(&self.project) && !place.starts_with(real_place(&self.tool_root))
+    }
+
     /// How a file is called in messages.
     fn name(&self, path: &Path) -> String {
         let shown = path.strip_prefix(&self.project).unwrap_or(path);
@@ -228,20 +221,15 @@ impl RuleFiles {
 }
 
 fn is_rule(path: &Path) -> bool {
-    is_yaml(path) || is_script(path)
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    path.file_name().is_some_and(|name| looks_like_rule(&name.to_string_lossy()) == Some(true))
 }
 
 fn is_script(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.ends_with(".ts") && !name.ends_with(".d.ts") && !name.ends_with(".test.ts")
+    path.extension().is_some_and(|extension| extension == "ts")
 }
 
 async fn read(
-    RulePlaces { files, record, .. }: &RulePlaces,
+    RulePlaces { files, named, record, .. }: &RulePlaces,
     seen: &[SeenFile],
     predicates: &dyn PredicateCompiler,
     tools: &[Arc<dyn DynTool>],
@@ -255,10 +243,11 @@ async fn read(
     let mut sources = Vec::new();
     let mut scripts = Vec::new();
     let mut foreign = ForeignRules::new();
+    let mut outside = Vec::new();
     for SeenFile { path, state } in seen {
         let name = files.name(path);
         let text = match state {
-            FileState::Absent if files.required => {
+            FileState::Absent if named.contains(path) => {
                 return Err(ToolError::new(
                     Code::Config,
                     format!("the file of rules `{name}` does not exist"),
@@ -269,6 +258,16 @@ async fn read(
             FileState::There(_) => text_of(path),
             FileState::Unknown(kind) => Err((*kind).into()),
         };
+        if files.is_outside(path) {
+            // A person confirms what the configuration names; what a link in the tool repository leads to is not shown.
+            if !named.contains(path) && path.starts_with(&files.tool_root) {
+                let message =
+                    format!("`{name}` is a link that leads out of the project and of the tool repository");
+                return Err(ToolError::new(Code::Config, message)
+                    .help("put the file itself there, or remove the link"));
+            }
+            outside.push(name.clone());
+        }
         let text = text.map_err(|error| {
             ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
                 .help("rules that cannot be read deny everything; fix or remove the file")
@@ -287,11 +286,23 @@ async fn read(
     if !foreign.is_empty() && files.trust.is_confirmed(&foreign) {
         sources.iter_mut().for_each(|source| source.trust = SourceTrust::Full);
     }
-    let policy = Policy::load_with(&sources, &files.settings, &Tools(tools))?;
-    let extensions = compile(predicates, scripts).await?;
+    let read = sources.iter().map(|source| source.file.clone()).collect();
+    let loaded = Policy::load_with(&sources, &files.settings, &Tools(tools));
+    let policy = loaded.map_err(|error| without_contents(error, &outside))?;
+    let extensions = compile(predicates, &files.tool_root, scripts).await?;
     let look_back = policy.rules().any(|rule| rule.is_sequence);
     let need_state = policy.depends_on_state() || !extensions.is_empty();
-    Ok(Rules { policy, extensions, look_back, need_state, foreign, generation })
+    Ok(Rules { policy, extensions, files: read, look_back, need_state, foreign, generation })
+}
+
+/// The error, without anything that a file outside the project holds.
+fn without_contents(error: PolicyError, outside: &[String]) -> ToolError {
+    let hidden = error.problems().find(|problem| outside.contains(&problem.place.file)).cloned();
+    let error = ToolError::from(error);
+    match hidden {
+        Some(problem) => error.place(&problem.place).without_contents(&problem.place.file),
+        None => error,
+    }
 }
 
 fn text_of(path: &Path) -> std::io::Result<String> {
@@ -308,13 +319,17 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 /// Compiles extension rules. They may import each other, so they are compiled from their own small tree.
 async fn compile(
     predicates: &dyn PredicateCompiler,
+    tool_root: &Path,
     scripts: Vec<(String, &PathBuf, String)>,
 ) -> Result<Vec<(String, Arc<dyn Predicate>)>, ToolError> {
+    let directory = tool_root.join(DIRECTORY);
     let tree: Arc<dyn FileSystem> = Arc::new(MemoryFs::new());
     let mut paths = Vec::new();
     for (name, path, text) in scripts {
-        let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let place = RelativePath::new(&format!("{DIRECTORY}/{file}"))?;
+        // One that the configuration names may be anywhere.
+        let below = path.strip_prefix(&directory).ok().or_else(|| path.file_name().map(Path::new));
+        let below = below.unwrap_or(path);
+        let place = RelativePath::new(&format!("{DIRECTORY}/{}", below.to_string_lossy()))?;
         tree.write(&place, text.as_bytes())?;
         paths.push((name, place));
     }
@@ -330,7 +345,8 @@ async fn compile(
                 |found| error.clone().place(&SourceLocation { file: name.clone(), ..found }),
             )
         })?;
-        let id = place.name().unwrap_or_default().trim_end_matches(".ts").to_owned();
+        let id = place.as_str().strip_prefix(DIRECTORY).unwrap_or(place.as_str());
+        let id = id.trim_start_matches('/').trim_end_matches(".ts").to_owned();
         extensions.push((id, predicate));
     }
     Ok(extensions)

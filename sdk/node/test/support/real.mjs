@@ -29,6 +29,8 @@ export function project(test, { config, files = {} } = {}) {
   tgp('init', '--json');
   const configFile = join(directory, 'tgp.config.ts');
   if (config !== undefined) writeFileSync(configFile, `export default ${JSON.stringify(config)};\n`);
+  // A person has written this configuration.
+  if (config?.tdd !== undefined) tgp('trust', '--yes');
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
   // Kernels end before their files are removed: they write until then.
   const kernels = [];

@@ -18,7 +18,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, hang, visible, wrap};
+use crate::text::{count, hang, shown_invariants, shown_sources, visible, wrap};
 use bundle::Bundle;
 
 /// Columns before a row's text.
@@ -60,6 +60,7 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
             rows.extend(sandbox_rows(&kernel).await);
             rows.extend(gate_rows(&kernel).await);
             rows.extend([invariants_row(&kernel), valve_row(&kernel)]);
+            rows.extend(unread_rows(&kernel));
             rows.extend(setup::rows(&kernel));
             kernel.shutdown().await;
         }
@@ -212,11 +213,7 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
         Ok(listing) => Row {
             name: "policy",
             health: Health::Good,
-            text: format!(
-                "{} and {} besides the built-in rules",
-                count(listing.rules.len(), "rule"),
-                count(listing.extensions.len(), "extension")
-            ),
+            text: format!("{}; the built-in rules come on top", visible(&shown_sources(&listing))),
         },
         Err(error) => Row { name: "policy", health: Health::Bad, text: ToolError::to_string(&error) },
     };
@@ -239,9 +236,20 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
 fn invariants_row(kernel: &Kernel) -> Row {
     match kernel.knowledge().guardian().invariants() {
         Ok(invariants) => {
-            Row { name: "invariants", health: Health::Good, text: count(invariants.len(), "invariant") }
+            let file = kernel.knowledge().invariants_file();
+            let text = shown_invariants(invariants.len(), &visible(file));
+            Row { name: "invariants", health: Health::Good, text }
         }
         Err(error) => Row { name: "invariants", health: Health::Bad, text: explained(&error) },
+    }
+}
+
+/// Files that look like rules and that nothing reads. While there is one, no call has an effect.
+fn unread_rows(kernel: &Kernel) -> Vec<Row> {
+    let row = |text: String| Row { name: "rule files", health: Health::Bad, text };
+    match kernel.policy().unread_files() {
+        Ok(files) => files.iter().map(|file| row(explained(&file.error()))).collect(),
+        Err(error) => vec![row(explained(&error))],
     }
 }
 
