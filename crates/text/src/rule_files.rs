@@ -264,7 +264,7 @@ pub fn rule_file(path: &[&str]) -> Option<RuleFile> {
     let (first, rest) = path.split_first()?;
     let folded = fold_name(first);
     match (&*folded, rest) {
-        (TOOLS, []) | (CHRONICLES, []) => None,
+        (TOOLS | CHRONICLES, []) => None,
         (TOOLS, rest) => {
             in_tools(rest).map(|file| RuleFile { is_read: file.is_read && *first == TOOLS, ..file })
         }

@@ -199,7 +199,7 @@ fn withhold_caps(config: &mut Config) {
 }
 
 /// The files of a purpose that the configuration names or that have a usual name.
-fn rule_files<'c>(config: &'c Config, purpose: RulePurpose) -> impl Iterator<Item = &'c str> {
+fn rule_files(config: &Config, purpose: RulePurpose) -> impl Iterator<Item = &str> {
     let named: Vec<&str> = match purpose {
         RulePurpose::Policy => config.policy.files.iter().map(String::as_str).collect(),
         RulePurpose::Invariants => config.guardian.invariants.as_deref().into_iter().collect(),

@@ -155,11 +155,12 @@ impl PolicyGate {
     }
 
     /// The refusal of a call with an effect while a rule file is not read.
-    fn refuse_unread(&self, request: &GateRequest<'_>) -> Result<(), Verdict> {
+    fn refuse_unread(&self, request: &GateRequest<'_>) -> Option<Verdict> {
         if request.definition.effect == Effect::Read {
-            return Ok(());
+            return None;
         }
-        self.check.check_all().map_err(|error| Verdict::Deny { rule: "builtin/rule-files".to_owned(), error })
+        let error = self.check.check_all().err()?;
+        Some(Verdict::Deny { rule: "builtin/rule-files".to_owned(), error })
     }
 
     /// The files of rules that are not the project's own, which only tighten until a person confirms them.
@@ -338,7 +339,7 @@ impl Gate for PolicyGate {
     }
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
-        if let Err(verdict) = self.refuse_unread(&request) {
+        if let Some(verdict) = self.refuse_unread(&request) {
             return verdict;
         }
         self.decide(&request).await.map_or_else(unreadable, PolicyDecision::into_verdict)
