@@ -109,3 +109,17 @@ fn what_is_within_the_caps_is_read_and_what_is_over_them_is_not() {
         assert!(SourceSummary::read("a.ts", code.as_bytes()).unparsed, "{before}");
     }
 }
+
+/// Parentheses with values take the parser time that grows with the square of their depth. A regular expression that the
+/// scan takes for a division hides them from it.
+#[test]
+fn bug_hidden_depth_kept_a_thread_for_minutes() {
+    // What is not nested is read, however much there is of it.
+    let wide = format!("import './before'\n{}import './behind'\n", "f((a = 1));\n".repeat(10_000));
+    let read = SourceSummary::read("a.ts", wide.as_bytes());
+    assert!(!read.broken && read.imports == ["./before", "./behind"], "{read:?}");
+    let code = nested(&("parens with values", "(a=", "1", ")"), 60_000);
+    let hidden = format!("import './before'\n{{}}/`/; {code} ; /`/\nimport './behind'\n");
+    let read = SourceSummary::read("a.ts", hidden.as_bytes());
+    assert!(read.broken && read.unparsed && read.imports.is_empty(), "{read:?}");
+}

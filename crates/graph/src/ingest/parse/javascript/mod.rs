@@ -10,13 +10,17 @@ mod modules;
 mod values;
 mod walk;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+
 use oxc::allocator::Allocator;
 use oxc::ast_visit::Visit;
 use oxc::parser::{ParseOptions, Parser, ParserReturn};
 use oxc::span::SourceType;
 use tgp_text::{NestingCaps, find_deep_nesting, max_depth};
 
-use super::{Language, Parse};
+use super::{Language, MAX_PARSE_TIME, Parse};
 use walk::Walker;
 
 /// How often a file is read again without a statement that the parser cannot read.
@@ -29,20 +33,75 @@ const CAPS: NestingCaps = NestingCaps { nesting: 400, chain: 40_000, angles: 1_0
 /// level are bundles; the stack of who reads them has room for each.
 const MAX_LEVELS: usize = 160_000;
 
+/// So many levels are read in a moment, however they nest: the time of some grows with their square.
+const QUICK_LEVELS: usize = 4_000;
+
 /// What one level of a tree takes of the stack, in the parser and in the walk.
 const LEVEL_BYTES: usize = 2 << 10;
 
 /// The stack that a thread needs to read a file.
-pub(crate) const STACK_BYTES: usize = MAX_LEVELS * LEVEL_BYTES;
+pub(crate) const STACK_BYTES: usize = QUICK_LEVELS * LEVEL_BYTES;
+
+/// Threads that still read a file whose time is over. The parser cannot be stopped, so it is left to its end.
+static LATE: AtomicUsize = AtomicUsize::new(0);
+
+/// So many of them leave room for other work.
+const MAX_LATE: usize = 2;
 
 pub(super) fn read(language: Language, content: &[u8], parse: &mut Parse) {
     let text = String::from_utf8_lossy(content);
-    // The scan can be fooled; what it lets pass has to fit into the stack all the same.
-    if find_deep_nesting(&text, &CAPS).is_some() || max_depth(&text) > MAX_LEVELS {
+    // The scan can be fooled; what it lets pass has to fit into the stack and to end all the same.
+    let levels = max_depth(&text);
+    if levels > MAX_LEVELS || find_deep_nesting(&text, &CAPS).is_some() {
         (parse.broken, parse.unparsed) = (true, true);
-        return;
+    } else if levels <= QUICK_LEVELS {
+        read_text(language, &text, parse);
+    } else {
+        *parse = read_in_time(language, text.into_owned(), parse.clone()).unwrap_or_else(|| Parse {
+            broken: true,
+            unparsed: true,
+            ..std::mem::take(parse)
+        });
     }
-    read_text(language, &text, parse);
+}
+
+/// Returns what was read on a thread of its own; none when that takes too long, or fails.
+fn read_in_time(language: Language, text: String, mut parse: Parse) -> Option<Parse> {
+    if LATE.load(Ordering::Relaxed) >= MAX_LATE {
+        return None;
+    }
+    let (done, result) = sync_channel(1);
+    let late = Arc::new(LateRead::default());
+    let watched = Arc::clone(&late);
+    let read = move || {
+        read_text(language, &text, &mut parse);
+        // The one who waited may be gone.
+        let _ = done.send(parse);
+        drop(watched);
+    };
+    std::thread::Builder::new().stack_size(MAX_LEVELS * LEVEL_BYTES).spawn(read).ok()?;
+    let parsed = result.recv_timeout(MAX_PARSE_TIME);
+    if matches!(parsed, Err(RecvTimeoutError::Timeout)) {
+        late.count();
+    }
+    parsed.ok()
+}
+
+/// Counts a read in [`LATE`] from the end of its time to that of its thread.
+#[derive(Default)]
+struct LateRead(AtomicUsize);
+
+impl LateRead {
+    fn count(&self) {
+        self.0.store(1, Ordering::Relaxed);
+        LATE.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for LateRead {
+    fn drop(&mut self) {
+        LATE.fetch_sub(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 fn read_text(language: Language, text: &str, parse: &mut Parse) {
