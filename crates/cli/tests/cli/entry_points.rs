@@ -142,6 +142,7 @@ fn check_repository(root: &Path, project: &str, step: &Step) {
         for entry in std::fs::read_dir(&directory).unwrap().flatten() {
             let name = entry.path().strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
             match entry.file_type().unwrap().is_dir() {
+                _ if name.starts_with("data.sqlite") => {}
                 _ if [".git", ".gitignore", ".gitattributes", ".state"].contains(&name.as_str()) => {}
                 true => open.push(entry.path()),
                 false => found.push(name),

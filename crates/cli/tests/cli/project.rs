@@ -180,8 +180,14 @@ impl Project {
 
     /// The content of every file of `here`, to see that nothing changed.
     pub fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
-        // Every call leaves a record: in the kernel's state, and by its hash in a reference of the repository.
-        let records = ["here/.tgp/.state/", "here/.tgp/.git/objects/", "here/.tgp/.git/refs/tgp"];
+        // Every call leaves a record: in the kernel's state, and by its hash in a reference of the repository. The default
+        // database is made when a statement is first looked at.
+        let records = [
+            "here/.tgp/.state/",
+            "here/.tgp/data.sqlite",
+            "here/.tgp/.git/objects/",
+            "here/.tgp/.git/refs/tgp",
+        ];
         let is_record = |name: &String| records.iter().any(|record| name.starts_with(record));
         let names = self.all_files().into_iter().filter(|name| name.starts_with("here/") && !is_record(name));
         names.map(|name| (name.clone(), fs::read(self.path(&name)).ok())).collect()

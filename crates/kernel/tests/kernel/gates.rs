@@ -30,7 +30,7 @@ pub fn files(project: &Project) -> Vec<(String, String)> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            if name == ".state" || name == ".git" {
+            if name == ".state" || name == ".git" || name.starts_with("data.sqlite") {
                 continue;
             }
             if path.is_dir() {
