@@ -130,6 +130,14 @@ impl Broken {
         }
     }
 
+    /// Whether it is only undecided, by contents that the changes give: their author knows them, hidden or not.
+    fn is_about_contents_of(&self, changes: &[Change]) -> bool {
+        let is_given = |file: &UnreadFile| {
+            changes.iter().any(|change| change.content().is_some() && change.path().as_str() == file.path)
+        };
+        self.undecided && self.unread.iter().all(is_given)
+    }
+
     /// The same for a caller to whom only `seen` is visibly broken.
     fn concealed_unless(self, seen: &[Self]) -> Self {
         match seen.iter().find(|seen| seen.invariant.name == self.invariant.name) {
@@ -212,8 +220,14 @@ impl Guardian {
         }
         // An invariant that cannot be asked so has nothing to show.
         let seen = self.newly_broken(changes, invariants, visible).await.unwrap_or_default();
-        answers.broken =
-            answers.broken.into_iter().map(|broken| broken.concealed_unless(&seen.broken)).collect();
+        answers.broken = answers
+            .broken
+            .into_iter()
+            .map(|broken| match broken.is_about_contents_of(changes) {
+                true => broken,
+                false => broken.concealed_unless(&seen.broken),
+            })
+            .collect();
         for undecided in &mut answers.undecided {
             undecided.conceal_unless(&seen.undecided);
         }

@@ -174,8 +174,13 @@ fn nearest_word(text: &str, form: Option<Form>, (least, most): (usize, usize)) -
             Some(Form::Script) => *in_script,
             None => 0,
         };
+        let allowed = allowed.min(most);
+        // Every call asks about its paths, and few names are near. A letter has up to four bytes.
+        if text != *word && (allowed == 0 || text.len().abs_diff(word.len()) > 3 * allowed) {
+            return None;
+        }
         let edits = edit_distance(text, word);
-        (edits <= allowed.min(most)).then_some((edits, *purpose))
+        (edits <= allowed).then_some((edits, *purpose))
     };
     WORDS.iter().filter_map(edits).min().map(|(_, purpose)| purpose)
 }

@@ -212,8 +212,10 @@ fn rule_files(config: &Config, purpose: RulePurpose) -> impl Iterator<Item = &st
 fn outside_files(config: &Config, project: &Path, purpose: RulePurpose) -> Vec<(PathBuf, PathBuf)> {
     rule_files(config, purpose)
         .map(|name| project.join(name))
+        // Most projects have few of them, and where one leads takes a look at each directory on its way.
+        .filter(|path| path.symlink_metadata().is_ok())
         .map(|path| (real_place(&path), path))
-        .filter(|(place, path)| !place.starts_with(project) && path.symlink_metadata().is_ok())
+        .filter(|(place, _)| !place.starts_with(project))
         .map(|(place, path)| (path, place))
         .collect()
 }

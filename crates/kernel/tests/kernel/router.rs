@@ -45,7 +45,8 @@ pub fn arguments(tool: &str) -> Value {
         "exec_sql" => json!({ "sql": "SELECT 1 AS one" }),
         "patch_file" => json!({ "path": "tools/one.ts", "search": "1", "replace": "3" }),
         "fs_read" => json!({ "path": "notes.md" }),
-        "fs_write" => json!({ "path": "notes.md", "content": "new" }),
+        // An expression: others write it into files of code.
+        "fs_write" => json!({ "path": "notes.md", "content": "fresh" }),
         "fs_edit" => json!({ "path": "notes.md", "search": "old", "replace": "new" }),
         "fs_delete" => json!({ "path": "notes.md" }),
         "fs_list" => json!({ "path": "" }),
