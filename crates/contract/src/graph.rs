@@ -180,6 +180,10 @@ pub trait Graph: Send + Sync {
         Ok(!visible.is_everything())
     }
 
+    /// Whether files that were not read completely have the property `broken`. A graph that returns false knows of none, and
+    /// is not asked for them: the Guardian cannot tell what they would change.
+    fn marks_unread_files(&self) -> bool;
+
     /// Asks about the files as they are, and about the same files with `changes` made, which are not made. Answers both
     /// for each question, in order.
     ///

@@ -141,6 +141,10 @@ impl BoltGraph {
 
 #[async_trait]
 impl Graph for BoltGraph {
+    fn marks_unread_files(&self) -> bool {
+        true
+    }
+
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         if commit == WORKTREE {
             return Err(only_embedded("the work tree"));

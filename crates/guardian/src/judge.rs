@@ -244,7 +244,8 @@ impl Guardian {
             return Ok(ChangeAnswers::default());
         }
         let paths = self.change_parameters(changes);
-        let mut asked = vec![undecided::question(visible)];
+        let mut asked = self.unread_question(visible);
+        let marks_unread = !asked.is_empty();
         let mut places = Vec::with_capacity(invariants.len());
         for invariant in invariants.iter() {
             let with = asked.len();
@@ -260,7 +261,8 @@ impl Guardian {
         let answers = self.ask_both(changes, &asked).await?;
         let unread = |answer: &GraphRows| UnreadFiles::of(answer, invariants, visible);
         let (unread_before, unread_after) = match answers.first() {
-            Some((before, after)) => (unread(before)?, unread(after)?),
+            Some((before, after)) if marks_unread => (unread(before)?, unread(after)?),
+            Some(_) => Default::default(),
             None => return Ok(ChangeAnswers::default()),
         };
         let mut found = ChangeAnswers::default();
@@ -307,6 +309,12 @@ impl Guardian {
         Ok(found)
     }
 
+    /// The question for the files that were not read completely, of a graph that marks them.
+    fn unread_question(&self, visible: &Visibility) -> Vec<Asked> {
+        let marks = self.parts.graph.marks_unread_files();
+        marks.then(|| undecided::question(visible)).into_iter().collect()
+    }
+
     /// What is known of these invariants now, in their order.
     pub(super) async fn broken_now(
         &self,
@@ -317,12 +325,16 @@ impl Guardian {
             return Ok(InvariantAnswers::default());
         }
         let everything = Visibility::everything();
-        let mut asked = vec![undecided::question(&everything)];
+        let mut asked = self.unread_question(&everything);
+        let marks_unread = !asked.is_empty();
         asked.extend(
             invariants.iter().map(|invariant| Asked::of(invariant, question(invariant, &no_change()))),
         );
         let mut answers = self.ask(&asked).await?.into_iter();
-        let unread = UnreadFiles::of(&answers.next().unwrap_or_default(), known, &everything)?;
+        let unread = match marks_unread.then(|| answers.next()).flatten() {
+            Some(answer) => UnreadFiles::of(&answer, known, &everything)?,
+            None => UnreadFiles::default(),
+        };
         let mut found = InvariantAnswers::default();
         for (invariant, now) in invariants.iter().zip(answers) {
             let undecided = unread.undecided(invariant);

@@ -216,6 +216,7 @@ struct Unread {
 }
 
 /// The files of one moment that were not read completely.
+#[derive(Default)]
 pub(super) struct UnreadFiles {
     files: Vec<Unread>,
     /// Files without a node that are only counted.

@@ -67,6 +67,10 @@ impl MemoryGraph {
 
 #[async_trait]
 impl Graph for MemoryGraph {
+    fn marks_unread_files(&self) -> bool {
+        false
+    }
+
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let name = if commit == WORK_TREE { "HEAD" } else { commit };
         let commit = self.repository.resolve(name).await?;

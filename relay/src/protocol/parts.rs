@@ -187,6 +187,11 @@ struct ExternalGraph {
 
 #[async_trait]
 impl Graph for ExternalGraph {
+    fn marks_unread_files(&self) -> bool {
+        // The questions of `relay/fixtures/graph-questions` know no such property.
+        false
+    }
+
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         ask(&self.peer, "ingest", json!({ "commit": commit })).await
     }

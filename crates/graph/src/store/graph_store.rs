@@ -265,6 +265,10 @@ impl Inner {
 
 #[async_trait]
 impl Graph for GraphStore {
+    fn marks_unread_files(&self) -> bool {
+        true
+    }
+
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let name = commit.to_owned();
         self.with(move |inner| inner.ingest(&name)).await

@@ -112,6 +112,10 @@ fn refusal(query: &str, problem: String) -> ToolError {
 
 #[async_trait]
 impl Graph for LineGraph {
+    fn marks_unread_files(&self) -> bool {
+        true
+    }
+
     async fn ingest(&self, _commit: &str) -> Result<IngestSummary, ToolError> {
         Ok(IngestSummary::default())
     }

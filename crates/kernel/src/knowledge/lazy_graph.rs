@@ -62,6 +62,10 @@ impl LazyGraph {
 
 #[async_trait]
 impl Graph for LazyGraph {
+    fn marks_unread_files(&self) -> bool {
+        true
+    }
+
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let store = self.store().await?;
         let is_worktree = commit == WORKTREE;

@@ -241,6 +241,10 @@ impl FaultyGraph {
 
 #[async_trait]
 impl Graph for FaultyGraph {
+    fn marks_unread_files(&self) -> bool {
+        self.inner.marks_unread_files()
+    }
+
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let mut ingested = self.inner.ingest(commit).await?;
         self.ingested.lock().unwrap().push(ingested.commit.clone());
