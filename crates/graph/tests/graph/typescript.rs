@@ -215,7 +215,7 @@ fn bug_an_export_of_all_types_broke_a_file() {
     assert_eq!(json!(rows(&store, "HEAD", exports)), json!([["T"], ["U"], ["after"]]));
 }
 
-/// What the parser gives up on is left out, and the rest of the file is read; the file counts as one that was not read whole.
+/// What the parser gives up on is left out, and the rest of the file is read; the file counts as broken.
 #[test]
 fn a_syntax_error_hides_its_own_statement_alone() {
     let (_project, store) = committed(&[

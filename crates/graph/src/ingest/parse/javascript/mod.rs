@@ -113,12 +113,13 @@ fn read_text(language: Language, text: &str, parse: &mut Parse) {
         if !parsed.panicked {
             break;
         }
-        (parse.broken, parse.unparsed) = (true, true);
-        let Some(repaired) = without_error(text, &parsed) else { return };
+        parse.broken = true;
+        let Some(repaired) = without_error(text, &parsed) else { break };
         text = allocator.alloc_str(&repaired);
         parsed = parse_text(&allocator, text, language);
     }
     parse.broken |= !parsed.diagnostics.is_empty();
+    parse.unparsed = parsed.panicked;
     let mut walker = Walker::new(text, language, &parsed.program);
     walker.read_comments(&parsed.program, language);
     walker.visit_program(&parsed.program);
