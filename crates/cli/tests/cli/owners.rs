@@ -136,7 +136,7 @@ const WRITING: [&[&str]; 10] = [
     &["state", "set", "halted"],
     &["call", "fs_write", r#"{"path": "src/b.ts", "content": "1"}"#, "--yes"],
     &["call", "shell_exec", r#"{"command": "touch x"}"#, "--yes"],
-    &["call", "git_commit", r#"{"message": "x"}"#, "--yes"],
+    &["call", "fs_delete", r#"{"path": "src/a.ts"}"#, "--yes"],
     &["trust", "--yes"],
 ];
 
