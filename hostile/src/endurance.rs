@@ -26,6 +26,7 @@ const CALL: Duration = Duration::from_secs(90);
 /// The living kernel's configuration: everything is tried, and what never ends is ended soon.
 const CONFIG: &str = "\
 tdd: { mode: 'explore' },
+jail: { memoryMb: 128 },
 db: { statementTimeoutMs: 1000 },
 graph: { timeoutMs: 1000 },";
 
