@@ -127,6 +127,7 @@ async fn rules_that_change_while_watching() {
     world.write("logs/a.log", "3");
     watch.told("all: changed logs/a.log").await;
     // Git's own rules are not in the tree, and count all the same.
+    world.write(".git/HEAD", "ref: refs/heads/main\n");
     world.write(".git/info/exclude", "nothing");
     watch.rescanner.rescan("the test makes a repository");
     watch.until("a whole look", |event| matches!(event, ValveEvent::Rescanned { .. })).await;
