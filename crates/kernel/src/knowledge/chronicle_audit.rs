@@ -277,8 +277,11 @@ impl Comparison<'_> {
                 left -= 1;
                 self.counts.shortened += 1;
             } else {
-                let problem =
-                    format!("{}; the line was added by hand, or is from another machine", event.why);
+                let problem = format!(
+                    "{}; the line was added by hand, its call was killed before it was recorded, or it is from \
+                     another machine",
+                    event.why
+                );
                 self.result.add(file, Some(event.line), AuditProblemKind::Added, problem);
             }
         }
