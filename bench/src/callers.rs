@@ -74,8 +74,10 @@ pub struct Server {
 
 impl Server {
     pub fn start(project: &Project) -> Result<Self> {
-        let token =
-            project.command(&["token", "mint"])?.output().context("`tgp token mint` cannot be started")?;
+        let token = project
+            .command(&["token", "mint", "--all"])?
+            .output()
+            .context("`tgp token mint` cannot be started")?;
         let token = String::from_utf8_lossy(&token.stdout).trim().to_owned();
         let socket = project.beside("socket");
         let path = socket.to_str().context("the folder's name is no text")?.to_owned();

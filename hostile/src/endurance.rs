@@ -140,7 +140,7 @@ impl Endurance {
     pub fn start(project: Project) -> Result<Self> {
         project.configure(CONFIG)?;
         project.prepare(&["trust", "--yes"])?;
-        let token = project.prepare(&["token", "mint"])?.trim().to_owned();
+        let token = project.prepare(&["token", "mint", "--all"])?.trim().to_owned();
         let server = Server::start(&project, true)?;
         Ok(Self { project, server, token })
     }

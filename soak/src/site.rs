@@ -169,7 +169,7 @@ impl Site {
         self.project.write(".sage/valve.yml", PERSONAS)?;
         self.project.write("src/watch/first.txt", "first\n")?;
         self.project.prepare(&["valve", "scan"])?;
-        self.token = self.project.prepare(&["token", "mint"])?.trim().to_owned();
+        self.token = self.project.prepare(&["token", "mint", "--all"])?.trim().to_owned();
         Ok(())
     }
 

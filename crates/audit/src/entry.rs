@@ -6,6 +6,7 @@ use tgp_contract::{CallRecord, FileEffect, GateVerdict, ToolResult, canonical};
 
 use crate::anchor::Head;
 use crate::redact::Redaction;
+use crate::restart::Restarter;
 
 /// The format of an entry. A reader that meets another number does not understand the fields, but can still verify.
 ///
@@ -40,7 +41,7 @@ const MAX_FILES: usize = 200;
 /// | verdict | the call |
 /// | --- | --- |
 /// | `allowed` | passed all gates without a question |
-/// | `approved` | passed all gates, and somebody agreed to it |
+/// | `approved` | passed all gates, and a person agreed to it |
 /// | `denied` | a gate denied it |
 /// | `refused` | nobody agreed to it |
 /// | `invalid` | failed before any gate: an unknown tool or arguments that do not fit |
@@ -123,7 +124,13 @@ impl UnchainedEntry {
     }
 
     /// The first entry of a chain that follows another.
-    pub(crate) fn restart(time_ms: u64, reason: &str, previous: Value, redaction: &Redaction) -> Self {
+    pub(crate) fn restart(
+        time_ms: u64,
+        restarter: &Restarter<'_>,
+        reason: &str,
+        previous: Value,
+        redaction: &Redaction,
+    ) -> Self {
         let columns = Columns {
             time_ms: time_ms.min(MAX_SAFE_INTEGER),
             session: String::new(),
@@ -132,6 +139,8 @@ impl UnchainedEntry {
         };
         let mut fields = Map::new();
         fields.insert("kind".to_owned(), json!("restart"));
+        fields.insert("actor".to_owned(), redaction.value(json!(restarter.actor)));
+        fields.insert("user".to_owned(), redaction.value(restarter.user.clone()));
         fields.insert("reason".to_owned(), json!(redaction.text(reason)));
         fields.insert("previousChain".to_owned(), redaction.value(previous));
         Self { columns, fields }.fitted()

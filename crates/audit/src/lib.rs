@@ -24,6 +24,6 @@ pub use entry::{VERDICTS, is_whole};
 pub use export::ExportFormat;
 pub use options::{AuditOptions, AuditSync};
 pub use reader::{AuditEntry, AuditFilter, AuditReader, MAX_TAIL, RecordedCall, VerifyReport};
-pub use recorder::Audit;
+pub use recorder::{Audit, RecordedDecision};
 pub use redact::Redaction;
-pub use restart::{Restarted, restart};
+pub use restart::{Restarted, Restarter, restart};

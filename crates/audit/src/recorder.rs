@@ -1,4 +1,4 @@
-//! The face for the kernel: records go in, and stay.
+//! The recorder of the kernel: it takes records and decisions, and keeps them.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,28 @@ impl fmt::Debug for Audit {
     }
 }
 
+/// The proof that a person's decision is in the audit. What loosens a rule takes one, so it cannot happen without its
+/// record.
+#[derive(Debug)]
+#[must_use = "a recorded decision has not taken effect yet"]
+pub struct RecordedDecision(());
+
+impl RecordedDecision {
+    /// Marks the moment from which the decision holds. One record covers one change.
+    pub fn take_effect(self) {}
+}
+
 impl Audit {
+    /// Records what a person decides, and returns once the entry is written and anchored.
+    ///
+    /// # Errors
+    /// When the entry could not be written. Then the decision must not take effect.
+    pub async fn record_decision(&self, record: CallRecord) -> Result<RecordedDecision, ToolError> {
+        self.record(record).await?;
+        self.flush().await?;
+        Ok(RecordedDecision(()))
+    }
+
     /// Opens the chain, or begins one where there is neither a database nor an anchor. What came since the checkpoint
     /// is verified. It reads and writes files, so call it from a thread that may wait.
     ///

@@ -1,4 +1,4 @@
-//! Beginning a new chain when the old one is broken. The old database is set aside, never deleted.
+//! Beginning a new chain. The old database is set aside, never deleted.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Actor, Code, ToolError};
 
 use crate::anchor::{Anchor, Head};
 use crate::entry::UnchainedEntry;
@@ -20,6 +20,15 @@ use crate::{AuditOptions, AuditSync};
 /// A reason is a sentence or two.
 const MAX_REASON_CHARS: usize = 2000;
 
+/// Who begins a new chain, and why.
+#[derive(Clone, Debug)]
+pub struct Restarter<'a> {
+    pub actor: Actor,
+    /// The operating system's user, as entries name one.
+    pub user: Value,
+    pub reason: &'a str,
+}
+
 /// What a restart did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restarted {
@@ -31,18 +40,18 @@ pub struct Restarted {
     pub head: Head,
 }
 
-/// Sets the database aside and begins a new chain. Its first entry holds `reason`, the old file's new name, and what
-/// was last known of the old head. No kernel may be running; one that is stops with `EINTEGRITY` at its next record.
+/// Sets the database aside and begins a new chain. Its first entry holds who did it and why, the old file's new name, and
+/// what was last known of the old head. No kernel may be running; one that is stops with `EINTEGRITY` at its next record.
 ///
 /// # Errors
 /// `EVALIDATION` without a reason, `EINTERNAL` when files cannot be moved or written.
 pub fn restart(
     options: &AuditOptions,
     anchor: &Arc<dyn Anchor>,
-    reason: &str,
+    restarter: &Restarter<'_>,
     now_ms: u64,
 ) -> Result<Restarted, ToolError> {
-    let reason: String = reason.trim().chars().take(MAX_REASON_CHARS).collect();
+    let reason: String = restarter.reason.trim().chars().take(MAX_REASON_CHARS).collect();
     if reason.is_empty() {
         return Err(ToolError::new(Code::Validation, "a restart of the audit needs a reason")
             .help("give the reason for readers of the new chain: `tgp audit restart --reason TEXT`"));
@@ -54,7 +63,7 @@ pub fn restart(
         .map(|error| error.message);
     let anchored = anchor.load().ok().flatten();
     let stored = stored_head(&options.path);
-    let set_aside = set_aside(&options.path, now_ms)?;
+    let set_aside = set_aside(&options.path, problem.is_some(), now_ms)?;
     let name = set_aside.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
     let previous = json!({
         "file": name,
@@ -62,7 +71,7 @@ pub fn restart(
         "anchored": anchored.as_ref().map(shown),
         "stored": stored.as_ref().map(shown),
     });
-    let draft = UnchainedEntry::restart(now_ms, &reason, previous, &redaction);
+    let draft = UnchainedEntry::restart(now_ms, restarter, &reason, previous, &redaction);
     let head = begin(options, anchor.as_ref(), &draft)?;
     Ok(Restarted { set_aside, problem, head })
 }
@@ -80,10 +89,11 @@ fn stored_head(path: &Path) -> Option<Head> {
 
 /// Gives the database another name. Its log goes first: a log without its database would be emptied by the next one,
 /// while a database without its log only lacks its newest entries, which the anchor shows.
-fn set_aside(path: &Path, now_ms: u64) -> Result<Option<PathBuf>, Failure> {
+fn set_aside(path: &Path, is_broken: bool, now_ms: u64) -> Result<Option<PathBuf>, Failure> {
     const DOING: &str = "cannot set aside";
+    let word = if is_broken { "broken" } else { "ended" };
     let target = (0..1000_u32)
-        .map(|number| beside(path, &format!(".broken-{now_ms}-{number}")))
+        .map(|number| beside(path, &format!(".{word}-{now_ms}-{number}")))
         .find(|target| {
             [target.clone(), beside(target, "-wal")].iter().all(|path| fs::symlink_metadata(path).is_err())
         })

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tgp::agent::Sessions;
 use tgp::aql::Runs;
-use tgp::audit::{AuditReader, Restarted};
+use tgp::audit::{AuditReader, Decision, RecordedDecision, SystemUser};
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
 use tgp::gates::DenyAll;
 use tgp::trust::{Confirmations, SensitiveField, Trust, TrustPrompt};
@@ -252,9 +252,26 @@ pub async fn records(global: &Global) -> Result<AuditReader, Failure> {
     Ok(tgp::audit::open_records(&records_options(global)?).await.map_err(ToolError::from)?)
 }
 
-/// Sets a broken audit aside and begins a new one.
-pub async fn restart_records(global: &Global, reason: &str) -> Result<Restarted, Failure> {
-    Ok(tgp::audit::restart_records(&records_options(global)?, reason).await.map_err(ToolError::from)?)
+/// The user's own chain: decisions outside of projects.
+pub fn user_records() -> Result<AuditReader, Failure> {
+    Ok(tgp::audit::open_user_records(&environment())?)
+}
+
+/// Records what a person decides, before it takes effect.
+pub async fn record_decision(global: &Global, decision: Decision) -> Result<RecordedDecision, Failure> {
+    Ok(tgp::audit::record_decision(&records_options(global)?, decision).await?)
+}
+
+/// Records what a person takes back. It holds in any case, so a record that fails is a warning.
+pub async fn record_tightening(
+    global: &Global,
+    decision: Decision,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if let Some(warning) = tgp::audit::record_tightening(&records_options(global)?, decision).await {
+        printer.warn(&visible(&warning));
+    }
+    Ok(())
 }
 
 /// What a command needs that reads a project without booting on it.
@@ -262,14 +279,9 @@ pub fn records_options(global: &Global) -> Result<BootOptions, Failure> {
     Ok(project_options(global, directory(global)?))
 }
 
-/// The name of the user who runs this process: `USER`, which containers and services often lack, else the system's name.
+/// The operating system's user who runs this process. The environment has no say: it can be chosen.
 pub fn user_name() -> String {
-    let given = std::env::var("USER").ok().filter(|name| !name.trim().is_empty());
-    given.unwrap_or_else(|| {
-        let id = nix::unistd::geteuid();
-        let known = nix::unistd::User::from_uid(id).ok().flatten();
-        known.map_or_else(|| format!("uid {id}"), |user| user.name)
-    })
+    SystemUser::of_process(&environment()).name
 }
 
 /// A command that a person types counts as approved by typing it.

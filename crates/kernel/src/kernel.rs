@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_audit::Audit;
+use tgp_audit::{Audit, VerifyReport};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, DeclaredTypes, Effect,
-    FileSystem, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, SqlAccess, TddState,
-    ToolCall, ToolDefinition, ToolError, ToolResult,
+    Actor, CallContext, CapabilityToken, Code, Consent, Database, DeclaredTypes, FileSystem, GateRequest,
+    RelativePath, SqlAccess, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use tgp_fs::DiskFs;
 use tgp_git::RepositoryStatus;
@@ -25,6 +24,7 @@ use crate::boot::Environment;
 use crate::config::Config;
 use crate::knowledge::Knowledge;
 use crate::project_access::ProjectAccess;
+use crate::records::Decision;
 use crate::state_directory::StateDirectory;
 use crate::trust::Trust;
 
@@ -280,55 +280,67 @@ impl Kernel {
         self.parts.policy.explain(request).await
     }
 
-    /// A new capability token of this kernel. What it may do is recorded, the token is not.
+    /// Makes a capability token of this kernel. What it may do is recorded before anyone has the token; the token is not.
     ///
     /// # Errors
-    /// `EVALIDATION` for caveats that mean nothing.
+    /// `EVALIDATION` for caveats that mean nothing; when the record cannot be written.
     pub async fn mint_token(&self, caveats: &Caveats) -> Result<CapabilityToken, ToolError> {
-        let token = self.parts.tokens.mint(caveats);
-        let id = token.as_ref().map_err(Clone::clone).and_then(|token| self.parts.tokens.verify(token));
-        let result = id.map(|grant| json!({ "id": grant.id() }));
-        self.record_act("token_mint", json!({ "caveats": caveats }), result.into()).await?;
-        token
+        let token = self.parts.tokens.mint(caveats)?;
+        let id = self.parts.tokens.verify(&token)?.id().to_owned();
+        let minted = Decision::new("token_mint", json!({ "id": id, "caveats": caveats }));
+        self.record_decision(minted).await?.take_effect();
+        Ok(token)
     }
 
-    /// Sets the state of a piece of work on a person's command.
+    /// Ends a token with everything that was derived from it, or from the token that it was derived from itself. The warning says
+    /// where the audit does not know of it.
     ///
     /// # Errors
-    /// `ESTATE` when the state cannot be set so.
-    pub async fn set_state(&self, scope: &Scope, state: TddState) -> Result<(), ToolError> {
-        self.parts.access.check_effects()?;
-        let gate = &self.parts.state;
-        let set = gate.tdd().set(scope, state, gate.disk());
-        let told = set.clone().map(|()| Value::Null);
-        self.record_act("state_set", json!({ "scope": scope, "state": state }), told.into()).await?;
-        set
+    /// `EPOLICY` when the token is none of this kernel or has ended; `EINTERNAL` when it cannot be kept.
+    pub async fn revoke_token(&self, token: &CapabilityToken) -> Result<Option<String>, ToolError> {
+        let grant = self.parts.tokens.revoke(token)?;
+        let revoked = Decision::new("token_revoke", json!({ "family": grant.family_id() }));
+        Ok(self.record_tightening(revoked).await)
     }
 
-    /// What a person does to the kernel itself is not a tool call, and is recorded all the same.
-    pub(crate) async fn record_act(
-        &self,
-        act: &str,
-        arguments: Value,
-        result: ToolResult,
-    ) -> Result<(), ToolError> {
-        let call = ToolCall { id: act.to_owned(), tool: act.to_owned(), arguments };
-        let context = CallContext {
-            actor: Actor::Person("kernel".to_owned()),
-            session: "kernel".to_owned(),
-            consent: Consent::Given,
-            dry_run: false,
-            depth: 0,
-            token: None,
-        };
-        let record = CallRecord {
-            tool: Some(act.to_owned()),
-            effect: Some(Effect::Write),
-            verdicts: vec![GateVerdict::approval(GateDecision::Approved, "typed")],
-            started_ms: tgp_text::now_ms(),
-            ..CallRecord::ended(call, context, result)
-        };
-        self.parts.audit.record(record).await
+    /// Sets the state of a piece of work on a person's command. Only `halted` is set where it cannot be recorded: it
+    /// tightens. The warning says so.
+    ///
+    /// # Errors
+    /// `ESTATE` when the state cannot be set so; in a project of another user; when the record cannot be written.
+    pub async fn set_state(&self, scope: &Scope, state: TddState) -> Result<Option<String>, ToolError> {
+        const ACT: &str = "state_set";
+        self.parts.access.check_effects()?;
+        let content = json!({ "scope": scope, "state": state });
+        let gate = &self.parts.state;
+        if state == TddState::Halted {
+            gate.tdd().set(scope, state, gate.disk())?;
+            return Ok(self.record_tightening(Decision::new(ACT, content)).await);
+        }
+        self.record_decision(Decision::new(ACT, content.clone())).await?.take_effect();
+        let set = gate.tdd().set(scope, state, gate.disk());
+        if let Err(error) = &set {
+            self.record_act(ACT, content, ToolResult::Failed(error.clone())).await?;
+        }
+        set.map(|()| None)
+    }
+
+    /// How much of the audit was verified when the kernel started: the newest entry then, and how many entries up to it.
+    #[must_use]
+    pub fn verified_at_start(&self) -> (u64, u64) {
+        (self.parts.audit.opened_at().sequence, self.parts.audit.verified())
+    }
+
+    /// Verifies the whole audit, from its first entry.
+    ///
+    /// # Errors
+    /// `EINTEGRITY` with the first broken entry.
+    pub async fn verify_audit(&self) -> Result<VerifyReport, ToolError> {
+        self.parts.audit.verify_whole().await
+    }
+
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.parts.audit
     }
 
     /// Whether a token is one of this kernel. What it allows is checked with every call.

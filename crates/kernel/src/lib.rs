@@ -121,9 +121,13 @@ pub mod aql {
 
 /// The tamper-evident record of calls: reading, verifying, exporting and restarting it.
 pub mod audit {
-    pub use crate::records::{open_records, restart_records};
+    pub use crate::records::{
+        Decision, RestartScope, SystemUser, open_records, open_user_records, record_decision,
+        record_tightening, restart_records,
+    };
     pub use tgp_audit::{
-        AuditEntry, AuditFilter, AuditReader, ExportFormat, Redaction, Restarted, VERDICTS, VerifyReport,
+        AuditEntry, AuditFilter, AuditReader, ExportFormat, RecordedDecision, Redaction, Restarted, VERDICTS,
+        VerifyReport,
     };
 }
 

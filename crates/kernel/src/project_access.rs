@@ -161,6 +161,11 @@ impl ProjectAccess {
         &self.records
     }
 
+    /// Whether a reader of what has happened in the project sees what this process records.
+    pub(crate) fn is_recorded_here(&self) -> bool {
+        self.state.path() == self.records.path()
+    }
+
     /// Whether the state lies in the project.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.kind, AccessKind::Own)
@@ -246,7 +251,7 @@ fn user_place(project: &Path, environment: &Environment) -> Result<PathBuf, Tool
 }
 
 /// Refuses a state directory of another user: `sudo` can keep the home of who called it.
-fn check_own(home: &Path) -> Result<(), ToolError> {
+pub(crate) fn check_own(home: &Path) -> Result<(), ToolError> {
     let own = geteuid().as_raw();
     let nearest: Option<(&Path, Metadata)> =
         home.ancestors().find_map(|place| Some((place, place.metadata().ok()?)));

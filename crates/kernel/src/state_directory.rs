@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tgp_audit::{Anchor, AuditReader};
 use tgp_contract::{Code, ToolError};
-use tgp_fs::STATE_DIRECTORY;
+use tgp_fs::{STATE_DIRECTORY, check_own_repository};
 
 use crate::records::AuditAnchor;
 
@@ -55,6 +55,14 @@ impl StateDirectory {
     /// Where else the head of the audit is kept, in addition to the database.
     pub(crate) fn audit_anchor(&self) -> Arc<dyn Anchor> {
         Arc::new(AuditAnchor::new(&self.path, self.repository.as_deref()))
+    }
+
+    /// Checks that the tool repository is its own, before the head of the audit is written to it.
+    ///
+    /// # Errors
+    /// `ESECURITY` when something of it is outside.
+    pub(crate) fn check_repository(&self) -> Result<(), ToolError> {
+        self.repository.as_deref().map_or(Ok(()), check_own_repository)
     }
 
     /// Opens the audit to read it.

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp::approvals::{ApprovalState, Approvals, KeptQuestion};
+use tgp::Kernel;
+use tgp::approvals::{ApprovalState, Approvals, Grant, KeptQuestion};
 use tgp_contract::{ApprovalAnswer, ApprovalDecision, ApprovalRequest, Approver, Code, Consent, ToolError};
 
 use crate::client::{Caller, Shared};
@@ -55,16 +56,38 @@ impl ClientQuestions {
         })
     }
 
-    /// Keeps what a person has answered in a form of the host.
+    /// Keeps that a person has approved in a form of the host, once it is in the audit.
+    ///
+    /// # Errors
+    /// When it was answered or has expired meanwhile, or cannot be recorded.
+    pub(crate) async fn grant(
+        &self,
+        kernel: &Kernel,
+        question: &KeptQuestion,
+        by: &str,
+    ) -> Result<(), ToolError> {
+        let decision = question.decision("approve", &json!({ "times": 1, "by": by }));
+        let decision = kernel.record_decision(decision).await?;
+        let grant = Grant { by: by.to_owned(), times: 1 };
+        self.approvals.grant(&question.id, question.hash(), grant, decision)
+    }
+
+    /// Keeps that a person has declined in a form of the host.
     ///
     /// # Errors
     /// When it was answered or has expired meanwhile.
-    pub(crate) fn decide(
+    pub(crate) async fn deny(
         &self,
+        kernel: &Kernel,
         question: &KeptQuestion,
-        decision: ApprovalDecision,
+        by: &str,
+        reason: &str,
     ) -> Result<(), ToolError> {
-        self.approvals.decide(&question.id, question.hash(), decision)
+        self.approvals.deny(&question.id, question.hash(), by.to_owned(), reason.to_owned())?;
+        let denied = question.decision("approval_deny", &json!({ "reason": reason, "by": by }));
+        // A denial holds without its record; the kernel has logged why there is none.
+        let _ = kernel.record_tightening(denied).await;
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use tgp::Kernel;
+use tgp::gates::attenuate_token;
 use tgp::project::ClientClaim;
 use tgp_contract::{CallContext, CapabilityToken, ClientEntry, ToolCall, ToolError, ToolResult};
 use tgp_text::one_line;
@@ -36,6 +37,15 @@ impl Shared {
         let allowed = options.allowed_tools();
         let forms = Forms::new()?;
         Ok(Self { kernel, options, allowed, forms })
+    }
+
+    /// Narrows a token to what this server offers, whoever made it: a server that offers less than an earlier one allows
+    /// less with the same token.
+    ///
+    /// # Errors
+    /// `EPOLICY` when the token is malformed or holds no further caveat.
+    pub(crate) fn bounded(&self, token: &CapabilityToken) -> Result<CapabilityToken, ToolError> {
+        attenuate_token(token, &self.options.caveats("mcp http"))
     }
 
     pub(crate) fn is_allowed(&self, tool: &str) -> bool {

@@ -15,8 +15,9 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::approvals::{ApprovalState, KeptQuestion};
-use tgp_contract::{ApprovalDecision, Code, ToolError, canonical};
+use tgp_contract::{Code, ToolError, canonical};
 use tgp_text::visible_json;
 
 use crate::approval::ClientQuestions;
@@ -92,7 +93,7 @@ impl Forms {
             return Asked::ByHost(Box::new(InputRequiredResult::new(Some(requests), Some(state))));
         }
         match context.peer.create_elicitation_with_timeout(form, Some(FORM_PATIENCE)).await {
-            Ok(answer) => settle(&questions, &question, &answer),
+            Ok(answer) => settle(&caller.shared().kernel, &questions, &question, &answer).await,
             // A host that cannot show it, or a person who does not answer: the question waits.
             Err(_) => Asked::Waits,
         }
@@ -102,7 +103,11 @@ impl Forms {
     ///
     /// # Errors
     /// When it is not an answer to a question of this very request.
-    pub(crate) fn take(&self, caller: &Caller, request: &CallToolRequestParams) -> Result<(), ErrorData> {
+    pub(crate) async fn take(
+        &self,
+        caller: &Caller,
+        request: &CallToolRequestParams,
+    ) -> Result<(), ErrorData> {
         let Some(state) = &request.request_state else { return Ok(()) };
         let refused = |why: String| ErrorData::invalid_params(why, None);
         let id = self
@@ -125,7 +130,7 @@ impl Forms {
             && sealed(&question) == state
             && form(&question).is_some()
         {
-            settle(&questions, &question, &answer);
+            settle(&shared.kernel, &questions, &question, &answer).await;
         }
         Ok(())
     }
@@ -213,19 +218,23 @@ fn approve(question: &KeptQuestion) -> String {
 
 /// What a form has said. Only the required choice approves; a form that was accepted without one leaves the question to the
 /// terminal.
-fn settle(questions: &ClientQuestions, question: &KeptQuestion, answer: &ElicitResult) -> Asked {
+async fn settle(
+    kernel: &Kernel,
+    questions: &ClientQuestions,
+    question: &KeptQuestion,
+    answer: &ElicitResult,
+) -> Asked {
     let choice = answer.content.as_ref().and_then(|content| content.get(CHOICE)).and_then(Value::as_str);
-    let by = BY.to_owned();
-    let decision = match (&answer.action, choice) {
+    let settled = match (&answer.action, choice) {
         (ElicitationAction::Accept, Some(choice)) if choice == approve(question) => {
-            ApprovalDecision::Granted { by, times: 1, spent: 0 }
+            questions.grant(kernel, question, BY).await
         }
         (ElicitationAction::Accept, Some(DENY)) | (ElicitationAction::Decline, _) => {
-            ApprovalDecision::Denied { by, reason: "declined".to_owned() }
+            questions.deny(kernel, question, BY, "declined").await
         }
         _ => return Asked::Waits,
     };
-    match questions.decide(question, decision) {
+    match settled {
         Ok(()) => Asked::Answered,
         Err(_) => Asked::Waits,
     }

@@ -239,7 +239,7 @@ impl ServerHandler for Handler {
             };
             return Ok(answer.into());
         }
-        self.shared.forms.take(&caller, &request)?;
+        self.shared.forms.take(&caller, &request).await?;
         let mut forms = 0;
         loop {
             let (answer, pending) = run_once(&caller, &tool, request.arguments.clone(), &context).await;

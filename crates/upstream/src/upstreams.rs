@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+use tgp_audit::RecordedDecision;
 use tgp_contract::{Code, ToolError, background};
 use tgp_fs::real_place;
 use tgp_text::nearest_names;
@@ -194,7 +195,7 @@ impl Upstreams {
         tools
     }
 
-    /// Keeps a server that its user has looked at. It begins with an empty home.
+    /// Keeps a server that its user has looked at, once the decision is in the audit. It begins with an empty home.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -203,10 +204,11 @@ impl Upstreams {
         server: &str,
         definition: &ServerDefinition,
         pin: &Pin,
+        decision: RecordedDecision,
     ) -> Result<(), ToolError> {
         self.check_place()?;
         remove_home(self.home(server)).await;
-        self.options.store.keep(server, definition, pin)
+        self.options.store.keep(server, definition, pin, decision)
     }
 
     /// Forgets a server with its login and its home; false when there was none.
@@ -315,7 +317,8 @@ impl Upstreams {
         }
     }
 
-    /// Begins the login of a person to a server over HTTP. The person is redirected to `redirect_uri` in the end.
+    /// Begins the login of a person to a server over HTTP, once the decision is in the audit. The person is redirected to
+    /// `redirect_uri` in the end.
     ///
     /// # Errors
     /// `EVALIDATION` for a server that has no login; `EUPSTREAM` when it cannot begin.
@@ -324,7 +327,9 @@ impl Upstreams {
         server: &str,
         definition: &ServerDefinition,
         redirect_uri: &str,
+        decision: RecordedDecision,
     ) -> Result<Login, ToolError> {
+        decision.take_effect();
         check_server_name(server)?;
         definition.check()?;
         let without = |why: &str| {

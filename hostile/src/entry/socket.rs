@@ -20,7 +20,7 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// Makes all steps. The server is restarted where the approver changes from one step to the next.
 pub(super) fn steps(project: &Project, case: &CaseFile) -> Result<Made> {
-    let minted = case.token.as_deref().unwrap_or_default();
+    let minted = case.token.as_deref().unwrap_or("--all");
     let mut words = vec!["token", "mint"];
     words.extend(minted.split_whitespace());
     let token = project.prepare(&words)?.trim().to_owned();

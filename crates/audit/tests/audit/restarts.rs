@@ -2,11 +2,25 @@
 
 use std::fs;
 
+use std::sync::Arc;
+
 use serde_json::json;
-use tgp_audit::{AuditFilter, ExportFormat, restart};
-use tgp_contract::{Code, Recorder};
+use tgp_audit::{Anchor, AuditFilter, AuditOptions, ExportFormat, Restarted, Restarter};
+use tgp_contract::{Actor, Code, Recorder, ToolError};
 
 use crate::support::{Place, assert_broken, bodies, record, runtime};
+
+/// A restart by a user named ada.
+fn restart(
+    options: &AuditOptions,
+    anchor: &Arc<dyn Anchor>,
+    reason: &str,
+    now_ms: u64,
+) -> Result<Restarted, ToolError> {
+    let actor = Actor::Person("ada".to_owned());
+    let restarter = Restarter { actor, user: json!({ "name": "ada", "uid": 1000 }), reason };
+    tgp_audit::restart(options, anchor, &restarter, now_ms)
+}
 
 #[test]
 fn a_broken_chain_is_set_aside_whole() {
@@ -35,6 +49,9 @@ fn a_broken_chain_is_set_aside_whole() {
     let first = bodies(&place.export(&AuditFilter::default(), ExportFormat::Jsonl).unwrap()).remove(0);
     assert_eq!(first["kind"], "restart");
     assert_eq!(first["verdict"], "restarted");
+    assert_eq!(first["actor"], json!({"id": "ada", "kind": "person"}));
+    assert_eq!(first["user"], json!({"name": "ada", "uid": 1000}));
+    assert!(aside.display().to_string().contains(".broken-"));
     assert_eq!(first["reason"], "the disk was damaged; see ticket 12, password=[redacted]");
     let head = json!({"chain": old.chain, "sequence": 6, "hash": old.hash});
     assert_eq!(first["previousChain"]["anchored"], head);
@@ -78,6 +95,7 @@ fn a_vanished_a_foreign_and_a_senseless_database_can_be_followed_too() {
         // And once more at the same moment: the names differ.
         let again = restart(&place.options(), &place.anchor(), "to be sure", 7).unwrap();
         assert_eq!(again.problem, None);
+        assert!(again.set_aside.as_ref().unwrap().display().to_string().contains(".ended-"));
         assert_ne!(again.set_aside, restarted.set_aside);
         place.assert_intact(1);
     }

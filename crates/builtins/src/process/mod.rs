@@ -1,6 +1,7 @@
 //! Commands on the project: each in its own jail, on a private layer whose changes are judged before they count.
 
 mod apply;
+mod command_files;
 mod command_runner;
 mod installed;
 mod packages;

@@ -10,8 +10,9 @@ use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Targ
 use tgp_jail::{Captured, CommandExit, Exit, Template};
 
 use super::apply::{Changes, CommandChange};
+use super::command_files::CommandFiles;
 use super::command_runner::{CommandRequest, CommandRunner, MissingPackage, Network};
-use tgp_router::{Invocation, Tool, ToolOutcome, ToolSpec};
+use tgp_router::{Invocation, Preview, Tool, ToolOutcome, ToolSpec};
 
 /// The longest command line; longer ones are scripts, and belong into a file.
 const MAX_COMMAND: usize = 64 * 1024;
@@ -149,6 +150,12 @@ impl Tool for ShellExec {
         Ok(targets)
     }
 
+    /// The files that the command line names. No program of the command is started.
+    async fn preview(&self, args: ShellExecArgs, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let files = self.files(&args, invocation).await?;
+        Ok(files.preview(&invocation))
+    }
+
     async fn run(
         &self,
         args: ShellExecArgs,
@@ -173,12 +180,29 @@ impl Tool for ShellExec {
 }
 
 impl ShellExec {
+    /// The files of the project that the command line names, as they are now.
+    async fn files(
+        &self,
+        args: &ShellExecArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<CommandFiles, ToolError> {
+        let files = invocation.workspace.project_files();
+        let filter = invocation.router.file_filter(invocation).await;
+        let (command, directory) = (args.command.clone(), RelativePath::new(&args.cwd)?);
+        let project = self.0.options.project.to_string_lossy().into_owned();
+        let read = move || CommandFiles::read(&command, &directory, &project, &files, filter.as_ref());
+        background::run(read).await
+    }
+
     async fn run_command(
         &self,
         args: ShellExecArgs,
         invocation: Invocation<'_>,
     ) -> Result<ToolOutcome<CommandResult>, ToolError> {
         let dry_run = invocation.context.dry_run;
+        if let Some(agreement) = invocation.agreement().filter(|_| !dry_run) {
+            self.files(&args, invocation).await?.check(&agreement)?;
+        }
         let build = args.template == Some(CommandTemplate::Build);
         let wanted = CommandRequest {
             template: if build { Template::Build } else { Template::Shell },

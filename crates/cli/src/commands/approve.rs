@@ -3,7 +3,9 @@
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
-use tgp::approvals::{ApprovalState, Approvals, KeptQuestion, MAX_TIMES};
+use tgp::BootOptions;
+use tgp::approvals::{ApprovalState, Approvals, Grant, KeptQuestion, MAX_TIMES};
+use tgp::audit::{Decision, record_decision, record_tightening};
 use tgp::contract::{Access, Actor, ApprovalDecision, Code, Target, ToolError};
 
 use super::{done, shown_time};
@@ -41,7 +43,9 @@ pub struct ApproveArgs {
 pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let approvals = approvals(global)?;
     if arguments.clear {
-        let runs = approvals.clear()?;
+        let cleared = Decision::new("approvals_clear", json!({ "questions": approvals.list()?.len() }));
+        let decision = session::record_decision(global, cleared).await?;
+        let runs = approvals.clear(decision)?;
         say(&format!("forgot {}", count(runs, "run")), json!({ "cleared": runs }), printer);
         return Ok(());
     }
@@ -55,7 +59,7 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
     }
     let by = format!("{}, tgp approve", session::user_name());
     if arguments.deny {
-        return deny(&approvals, &question, by, arguments.reason.as_deref(), printer);
+        return deny(&approvals, &question, by, arguments.reason.as_deref(), global, printer).await;
     }
     if !approval::can_ask() {
         let error =
@@ -88,8 +92,9 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
         }
         Answer::Yes | Answer::Always => {
             let times = arguments.times;
-            let granted = ApprovalDecision::Granted { by, times, spent: 0 };
-            approvals.decide(&question.id, question.hash(), granted)?;
+            let decision = question.decision("approve", &json!({ "times": times }));
+            let decision = record_decision(&options_of(&approvals, global)?, decision).await?;
+            approvals.grant(&question.id, question.hash(), Grant { by, times }, decision)?;
             let often = if times == 1 { String::new() } else { format!(", up to {times} times in this run") };
             let next = match question.has_lost_its_caller() {
                 true => "its connection has ended, so a new one asks again",
@@ -102,7 +107,7 @@ pub async fn run(arguments: ApproveArgs, global: &Global, printer: &Printer) -> 
             );
             Ok(())
         }
-        Answer::No { reason } => deny(&approvals, &question, by, Some(&reason), printer),
+        Answer::No { reason } => deny(&approvals, &question, by, Some(&reason), global, printer).await,
     }
 }
 
@@ -154,16 +159,28 @@ fn approvals(global: &Global) -> Result<Approvals, Failure> {
     })
 }
 
-fn deny(
+/// The options of the project that the questions are of, which may be another than that of the command.
+fn options_of(approvals: &Approvals, global: &Global) -> Result<BootOptions, Failure> {
+    let options = session::records_options(global)?;
+    let own = options.directory.canonicalize().unwrap_or_else(|_| options.directory.clone());
+    let project = approvals.project();
+    Ok(if own == project { options } else { session::boot_options(project.to_owned()) })
+}
+
+async fn deny(
     approvals: &Approvals,
     question: &KeptQuestion,
     by: String,
     reason: Option<&str>,
+    global: &Global,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let reason = reason.unwrap_or("no reason was given").to_owned();
-    let denied = ApprovalDecision::Denied { by, reason: reason.clone() };
-    approvals.decide(&question.id, question.hash(), denied)?;
+    approvals.deny(&question.id, question.hash(), by, reason.clone())?;
+    let denied = question.decision("approval_deny", &json!({ "reason": reason }));
+    if let Some(warning) = record_tightening(&options_of(approvals, global)?, denied).await {
+        printer.warn(&visible(&warning));
+    }
     let document = json!({ "id": question.id, "state": "denied", "reason": reason });
     say(&format!("denied {}", question.id), document, printer);
     Ok(())

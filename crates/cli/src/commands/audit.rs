@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
-use tgp::audit::{AuditEntry, AuditFilter, ExportFormat};
+use tgp::audit::{AuditEntry, AuditFilter, AuditReader, ExportFormat, RestartScope, restart_records};
 use tgp::contract::{Code, Execution, ToolError};
 use tgp_text::{now_ms, parse_rfc3339_ms};
 
@@ -14,7 +14,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, visible};
+use crate::text::{count, short_line, visible};
 
 #[derive(Debug, Args)]
 pub struct AuditArgs {
@@ -25,7 +25,10 @@ pub struct AuditArgs {
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
     /// Verify every entry, their chain, and its anchor.
-    Verify,
+    Verify {
+        #[command(flatten)]
+        place: Place,
+    },
     /// Show the last entries.
     Tail {
         /// How many.
@@ -33,6 +36,8 @@ enum AuditCommand {
         number: u64,
         #[command(flatten)]
         selection: Selection,
+        #[command(flatten)]
+        place: Place,
     },
     /// Write entries to standard output, oldest first.
     Export {
@@ -41,13 +46,34 @@ enum AuditCommand {
         format: ExportFormatArg,
         #[command(flatten)]
         selection: Selection,
+        #[command(flatten)]
+        place: Place,
     },
-    /// Set a broken record aside, and begin a new one that says why.
+    /// Set the record aside, and begin a new one that says who did it and why.
     Restart {
-        /// Why; it is the first entry of the new record.
+        /// Why; it is in the first entry of the new record.
         #[arg(long, value_name = "TEXT")]
         reason: String,
+        /// Restart an intact record without being asked.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        place: Place,
     },
+}
+
+/// Which record a command is about.
+#[derive(Clone, Copy, Debug, Args)]
+struct Place {
+    /// The user's own record: decisions made outside of projects.
+    #[arg(long)]
+    user: bool,
+}
+
+impl Place {
+    async fn reader(self, global: &Global) -> Result<AuditReader, Failure> {
+        if self.user { session::user_records() } else { session::records(global).await }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -116,15 +142,15 @@ fn moment(text: &str) -> Result<u64, String> {
 
 pub async fn run(arguments: AuditArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     match arguments.command {
-        AuditCommand::Verify => verify(global, printer).await,
-        AuditCommand::Tail { number, selection } => {
-            let reader = session::records(global).await?;
+        AuditCommand::Verify { place } => verify(&place.reader(global).await?, printer),
+        AuditCommand::Tail { number, selection, place } => {
+            let reader = place.reader(global).await?;
             let number = usize::try_from(number).unwrap_or(usize::MAX);
             tail(&reader.tail(&selection.filter(), number)?, printer);
             Ok(())
         }
-        AuditCommand::Export { format, selection } => {
-            let reader = session::records(global).await?;
+        AuditCommand::Export { format, selection, place } => {
+            let reader = place.reader(global).await?;
             let format = match format {
                 ExportFormatArg::Jsonl => ExportFormat::Jsonl,
                 ExportFormatArg::Csv => ExportFormat::Csv,
@@ -136,8 +162,11 @@ pub async fn run(arguments: AuditArgs, global: &Global, printer: &Printer) -> Re
             })?;
             Ok(())
         }
-        AuditCommand::Restart { reason } => {
-            let restarted = session::restart_records(global, &reason).await?;
+        AuditCommand::Restart { reason, yes, place } => {
+            confirm_restart(place, yes, global, printer).await?;
+            let scope = if place.user { RestartScope::User } else { RestartScope::Project };
+            let options = session::records_options(global)?;
+            let restarted = restart_records(&options, scope, &reason).await.map_err(ToolError::from)?;
             let aside = restarted.set_aside.as_ref().map(|path| path.display().to_string());
             if printer.json() {
                 printer.document(&done(
@@ -152,8 +181,21 @@ pub async fn run(arguments: AuditArgs, global: &Global, printer: &Printer) -> Re
     }
 }
 
-async fn verify(global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let report = session::records(global).await?.verify()?;
+/// Asks before a record is set aside that is not broken. What is broken, or not there, needs no question.
+async fn confirm_restart(place: Place, yes: bool, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let Ok(report) = place.reader(global).await.and_then(|reader| Ok(reader.verify()?)) else {
+        return Ok(());
+    };
+    let text = format!(
+        "The audit is intact, with {} entries. A new record begins after entry {}; the old one is kept beside it.\n",
+        report.entries, report.head.sequence
+    );
+    super::trust::agree(&text, "Begin a new record?", yes, printer).await?;
+    Ok(())
+}
+
+fn verify(reader: &AuditReader, printer: &Printer) -> Result<(), Failure> {
+    let report = reader.verify()?;
     if printer.json() {
         printer.document(&done(json!({
             "entries": report.entries,
@@ -191,24 +233,74 @@ fn tail(entries: &[AuditEntry], printer: &Printer) {
     }
 }
 
-/// The tool, and what it called where that is a tool of its own.
-fn called(body: &Value) -> String {
+/// Columns of what a call was about.
+const ABOUT_COLUMNS: usize = 72;
+
+/// Returns what a call was about: the forged tool, the file, the kind of statement, the host, the command.
+fn about(body: &Value) -> String {
     let tool = text_of(body, "tool");
-    let target = body.get("targets").and_then(Value::as_array).into_iter().flatten();
-    let upstream = target.filter(|target| text_of(target, "kind") == "upstream_tool");
-    let upstream =
-        upstream.map(|target| format!("mcp:{}/{}", text_of(target, "server"), text_of(target, "tool")));
-    upstream.fold(tool, |called, name| format!("{called} {name}"))
+    let mut words: Vec<String> = Vec::new();
+    for target in body.get("targets").and_then(Value::as_array).into_iter().flatten() {
+        let text = |name: &str| text_of(target, name);
+        let word = match text("kind").as_str() {
+            "upstream_tool" => format!("mcp:{}/{}", text("server"), text("tool")),
+            "file" => text("path"),
+            "statement" => {
+                let kinds = target.get("kinds").and_then(Value::as_array).into_iter().flatten();
+                kinds.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+            }
+            "command" => text("command"),
+            "host" => text("host"),
+            "secret" | "host_tool" | "branch" => text("name"),
+            _ => String::new(),
+        };
+        if !word.is_empty() && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    // What a person has decided names no target.
+    let arguments = body.get("arguments").cloned().unwrap_or_default();
+    if words.is_empty() {
+        let named = ["path", "scope", "name", "id", "family", "file", "project", "query", "session"];
+        let named = named.map(|name| match arguments.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            _ => String::new(),
+        });
+        words.extend(named.into_iter().find(|word| !word.is_empty()));
+        words.extend(arguments.get("state").and_then(Value::as_str).map(str::to_owned));
+    }
+    if body.get("kind").and_then(Value::as_str) == Some("restart") {
+        let previous = body.get("previousChain").cloned().unwrap_or_default();
+        let head = previous.get("stored").map(|head| text_of(head, "hash")).unwrap_or_default();
+        let head: String = head.chars().take(16).collect();
+        words = vec![format!("\"{}\", after head {head}", text_of(body, "reason"))];
+    }
+    if words.is_empty() {
+        return tool;
+    }
+    format!("{tool} {}", short_line(&words.join(" "), ABOUT_COLUMNS, " ..."))
 }
 
-fn line(entry: &AuditEntry, printer: &Printer) -> String {
-    let body = &entry.body;
+/// Returns how a call ended: what the gates said, unless it failed after they let it through.
+fn ending(body: &Value) -> (String, Style) {
     let verdict = text_of(body, "verdict");
+    let passed = ["allowed", "approved"].contains(&verdict.as_str());
+    let failed =
+        body.get("outcome").and_then(|outcome| outcome.get("ok")).and_then(Value::as_bool) == Some(false);
+    if passed && failed {
+        return (format!("{verdict}, failed"), Style::new().red());
+    }
     let style = match verdict.as_str() {
         "denied" | "refused" => Style::new().red(),
         "invalid" | "cancelled" => Style::new().yellow(),
         _ => Style::new().green(),
     };
+    (verdict, style)
+}
+
+fn line(entry: &AuditEntry, printer: &Printer) -> String {
+    let body = &entry.body;
+    let (verdict, style) = ending(body);
     let outcome = body.get("outcome").cloned().unwrap_or_default();
     let micros = outcome.get("durationUs").and_then(Value::as_u64).unwrap_or_default();
     let ended = match outcome.get("errorCode").and_then(Value::as_str) {
@@ -228,7 +320,7 @@ fn line(entry: &AuditEntry, printer: &Printer) -> String {
         entry.sequence,
         body.get("time").and_then(Value::as_u64).map(super::shown_time).unwrap_or_default(),
         printer.paint_out(&style, &verdict),
-        called(body),
+        about(body),
         micros / 1000,
         micros % 1000
     )

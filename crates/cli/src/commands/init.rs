@@ -1,5 +1,7 @@
 //! `tgp init`.
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::json;
 use tgp::contract::ToolError;
@@ -27,7 +29,15 @@ or let the MCP host that you use (Claude Code, Cursor, ...) work with the tools
 #[derive(Debug, Args)]
 pub struct InitArgs {}
 
-pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+/// Confirms the repository that a person makes a project of. The decision is the first entry of the project's audit.
+async fn confirm_own_repository(store: &TrustStore, project: &Path) -> Result<(), ToolError> {
+    let Some(decision) = store.own_repository_decision(project)? else { return Ok(()) };
+    let options = session::boot_options(project.to_owned());
+    let decision = tgp::audit::record_decision(&options, decision).await?;
+    store.confirm_own_repository(project, decision)
+}
+
+pub async fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let directory = session::working_directory(global)?;
     let around = session::directory(global)?;
     let shared = tgp::project::shared_project(&directory);
@@ -35,7 +45,7 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     // A person makes a project of it, and with it of its work trees.
     if let Some(store) = TrustStore::of_user(&session::environment()) {
         let project = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-        if let Err(error) = store.confirm_own_repository(&project) {
+        if let Err(error) = confirm_own_repository(&store, &project).await {
             made.warnings.push(format!("the repository is not confirmed: {}", error.message));
         }
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tgp::contract::{Code, ToolError};
+use tgp::audit::Decision;
+use tgp::contract::{Code, ToolError, canonical};
 use tgp::files::{open_plain, unified_diff};
 use tgp_mcp::install::{
     EditError, ForeignServer, Host, Scope, ServerEntry, servers, with_server, without_server,
@@ -139,7 +140,7 @@ pub async fn install(arguments: &InstallArgs, global: &Global, printer: &Printer
         let (name, file) = (&arguments.name, change.file.display());
         printer.note(&format!("replaces the server `{name}` in {file}; `--name NAME` keeps both"));
     }
-    apply(arguments, &changes, INSTALLED, printer).await
+    apply(arguments, &changes, INSTALLED, global, printer).await
 }
 
 pub async fn uninstall(arguments: &InstallArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
@@ -159,7 +160,7 @@ pub async fn uninstall(arguments: &InstallArgs, global: &Global, printer: &Print
         };
         changes.push(PlannedChange { host, file, before: Some(before), after, backup });
     }
-    apply(arguments, &changes, "uninstalled", printer).await
+    apply(arguments, &changes, "uninstalled", global, printer).await
 }
 
 /// The servers that the configurations of hosts name, of the project and of the user.
@@ -216,7 +217,7 @@ pub(super) async fn put_in_place(
     let backup = if kept.exists() { Backup::Keep } else { Backup::Write };
     let change =
         PlannedChange { host, file: file.to_owned(), before: Some(before), after: Some(after), backup };
-    apply(&arguments, &[change], INSTALLED, printer).await?;
+    apply(&arguments, &[change], INSTALLED, global, printer).await?;
     printer.note(&format!("the file from before is {}; move it back to undo this", kept.display()));
     Ok(())
 }
@@ -242,12 +243,34 @@ fn with_nothing(host: Host, name: &str) -> String {
     with_server(host, "", &entry).unwrap_or_default()
 }
 
+/// Returns the path of this program as it was typed, or as PATH found it. A link stays one: it leads to the next version after an
+/// upgrade. What leads to another program is not used.
+fn typed_program() -> Result<PathBuf, Failure> {
+    let unknown = |error: io::Error| {
+        Failure::from(
+            ToolError::new(Code::Internal, format!("the path of tgp itself is not known: {error}"))
+                .help("start tgp by its full path"),
+        )
+    };
+    let running = std::env::current_exe().map_err(unknown)?;
+    let is_it = |path: &PathBuf| match (fs::canonicalize(path), fs::canonicalize(&running)) {
+        (Ok(path), Ok(running)) => path == running,
+        _ => false,
+    };
+    let Some(typed) = std::env::args_os().next().map(PathBuf::from) else { return Ok(running) };
+    if typed.components().count() > 1 {
+        let whole = std::path::absolute(&typed).map_err(unknown)?;
+        return Ok(Some(whole).filter(is_it).unwrap_or(running));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let found = places.map(|folder| folder.join(&typed)).find(|path| path.is_file());
+    Ok(found.filter(is_it).unwrap_or(running))
+}
+
 /// The server as the host starts it.
 fn entry(arguments: &InstallArgs, scope: Scope, project: &Path) -> Result<ServerEntry, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        ToolError::new(Code::Internal, format!("the path of tgp itself is not known: {error}"))
-            .help("start tgp by its full path")
-    })?;
+    let program = typed_program()?;
     // What a project shares names neither this machine's folders nor its programs: hosts start it in the project.
     let (command, mut words) = match scope {
         Scope::User => (
@@ -291,6 +314,7 @@ async fn apply(
     arguments: &InstallArgs,
     changes: &[PlannedChange],
     done_word: &str,
+    global: &Global,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let needed: Vec<&PlannedChange> = changes.iter().filter(|change| change.is_needed()).collect();
@@ -309,14 +333,28 @@ async fn apply(
             .into());
         }
     }
+    let mut decisions = Vec::new();
+    if done_word == INSTALLED {
+        for change in &needed {
+            decisions
+                .push(session::record_decision(global, decision("mcp_install", arguments, change)).await?);
+        }
+    }
+    let mut decisions = decisions.into_iter();
     let mut report: Vec<Value> = Vec::new();
     for change in changes {
         if change.is_needed() {
+            if let Some(decision) = decisions.next() {
+                decision.take_effect();
+            }
             write(change).map_err(|error| {
                 let file = change.file.display();
                 ToolError::new(Code::Config, format!("`{file}` cannot be written: {error}"))
                     .help("check its permissions; nothing was changed in it")
             })?;
+        }
+        if change.is_needed() && done_word != INSTALLED {
+            session::record_tightening(global, decision("mcp_uninstall", arguments, change), printer).await?;
         }
         let word = if change.is_needed() { done_word } else { "unchanged" };
         report.push(
@@ -336,6 +374,21 @@ async fn apply(
         );
     }
     Ok(())
+}
+
+/// Returns the decision to change a host's file: the options of its server, and the hashes of the file. Its other texts may hold
+/// keys.
+fn decision(name: &'static str, arguments: &InstallArgs, change: &PlannedChange) -> Decision {
+    let hash = |text: Option<&str>| text.map(|text| canonical::sha256_hex(text.as_bytes()));
+    let content = json!({
+        "host": change.host.id(),
+        "file": change.file,
+        "name": arguments.name,
+        "options": arguments.server_words(),
+        "before": hash(change.before.as_deref()),
+        "after": hash(change.after.as_deref()),
+    });
+    Decision::new(name, content)
 }
 
 /// Replaces a file in one step, after a copy of what was there. A link stays a link.

@@ -64,7 +64,7 @@ pub async fn run(
         Command::Replay(arguments) => replay::run(arguments, global, printer).await,
         Command::Undo(arguments) => undo::run(arguments, global, printer).await,
         Command::Models(arguments) => models::run(arguments, global, printer).await,
-        Command::Init(arguments) => init::run(&arguments, global, printer),
+        Command::Init(arguments) => init::run(&arguments, global, printer).await,
         Command::Demo(arguments) => demo::run(&arguments, printer, interrupts).await,
         Command::Call(arguments) => call::run(arguments, global, printer).await,
         Command::Tools(arguments) => tools::run(&arguments, global, printer).await,

@@ -140,7 +140,9 @@ async fn set(kernel: &tgp::Kernel, state: &str, text: &str, printer: &Printer) -
     })?;
     let gate = kernel.state();
     let before = gate.tdd().state(&scope)?;
-    kernel.set_state(&scope, wanted).await?;
+    if let Some(warning) = kernel.set_state(&scope, wanted).await? {
+        printer.warn(&visible(&warning));
+    }
     if printer.json() {
         printer.document(&done(json!({ "scope": scope, "before": before, "state": wanted })));
     } else {

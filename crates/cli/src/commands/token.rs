@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tgp::Kernel;
 use tgp::contract::{CapabilityToken, Code, ToolError};
 use tgp::gates::{Caveats, attenuate_token};
 use tgp_text::now_ms;
 
-use super::done;
+use super::{done, shown_time};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
+use crate::text::visible;
 
 #[derive(Debug, Args)]
 pub struct TokenArgs {
@@ -22,8 +24,8 @@ pub struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
-    /// Make a token of this project's kernel.
-    Mint(CaveatArgs),
+    /// Make a token of this project's kernel. It needs a scope, or --all.
+    Mint(MintArgs),
     /// Make a narrower token from another one.
     Attenuate {
         /// The token to start from.
@@ -31,11 +33,76 @@ enum TokenCommand {
         #[command(flatten)]
         narrowing: CaveatArgs,
     },
-    /// Say whether a token is valid, and what its id in the audit is.
+    /// End a token, with all that were made from the same one.
+    Revoke {
+        /// The token.
+        token: String,
+    },
+    /// Say whether a token is valid, when it ends, and what its id in the audit is.
     Check {
         /// The token.
         token: String,
     },
+}
+
+#[derive(Debug, Args)]
+struct MintArgs {
+    #[command(flatten)]
+    caveats: CaveatArgs,
+    /// Cover everything that the rules allow.
+    #[arg(long, conflicts_with_all = ["tools", "paths", "calls", "session"])]
+    all: bool,
+    /// Without an end, instead of the 30 days that are the default.
+    #[arg(long, conflicts_with = "expires")]
+    no_expiry: bool,
+}
+
+/// How long a token lives that says nothing about it.
+const LIFETIME: Duration = Duration::from_secs(30 * 86_400);
+
+impl MintArgs {
+    /// Returns the caveats of a new token.
+    ///
+    /// # Errors
+    /// `EVALIDATION` without a scope, or for tools that the kernel does not have.
+    fn caveats(self, kernel: &Kernel) -> Result<Caveats, ToolError> {
+        let mut caveats = self.caveats;
+        if caveats.expires.is_none() && !self.no_expiry {
+            caveats.expires = Some(LIFETIME);
+        }
+        let caveats = caveats.caveats();
+        let has_scope = caveats.tools.is_some()
+            || caveats.paths.is_some()
+            || caveats.calls.is_some()
+            || caveats.session.is_some();
+        if !has_scope && !self.all {
+            return Err(ToolError::new(Code::Validation, "the token has no scope").help(
+                "give --tools, --paths, --calls or --session, or --all for everything that the rules allow",
+            ));
+        }
+        check_tools(caveats.tools.as_deref().unwrap_or_default(), kernel)?;
+        Ok(caveats)
+    }
+}
+
+/// Refuses the name of a tool that the kernel does not have: its token would be for nothing.
+fn check_tools(patterns: &[String], kernel: &Kernel) -> Result<(), ToolError> {
+    let names: Vec<&str> = kernel
+        .definitions()
+        .flat_map(|tool| std::iter::once(tool.name.as_str()).chain(tool.aliases.iter().map(String::as_str)))
+        .chain(tgp::BRIDGE_TOOLS)
+        .collect();
+    for pattern in patterns {
+        // A glob, `effect:…`, or a forged tool by its path.
+        let is_name = !pattern.contains(['*', '?', '[', '{', ':', '/', '!']);
+        if !is_name || names.contains(&pattern.as_str()) {
+            continue;
+        }
+        let help = tgp_text::did_you_mean(pattern, names.iter().copied())
+            .unwrap_or_else(|| "`tgp tools` lists the tools".to_owned());
+        return Err(ToolError::new(Code::Validation, format!("there is no tool `{pattern}`")).help(help));
+    }
+    Ok(())
 }
 
 #[derive(Debug, Args)]
@@ -90,9 +157,17 @@ pub async fn run(arguments: TokenArgs, global: &Global, printer: &Printer) -> Re
     match arguments.command {
         TokenCommand::Mint(narrowing) => {
             let kernel = session::boot(global, None, printer).await?;
-            let token = kernel.mint_token(&narrowing.caveats()).await;
+            let minted = match narrowing.caveats(&kernel) {
+                Ok(caveats) => kernel.mint_token(&caveats).await.map(|token| (token, caveats.expires_ms)),
+                Err(error) => Err(error),
+            };
             kernel.shutdown().await;
-            show(&token?, printer);
+            let (token, ends) = minted?;
+            show(&token, printer);
+            match ends {
+                Some(ends) => printer.note(&format!("it ends at {}", shown_time(ends))),
+                None => printer.note("it has no end; `tgp token revoke TOKEN` ends it"),
+            }
         }
         TokenCommand::Attenuate { token, narrowing } => {
             let caveats = narrowing.caveats();
@@ -108,10 +183,28 @@ pub async fn run(arguments: TokenArgs, global: &Global, printer: &Printer) -> Re
             let grant = kernel.check_token(&CapabilityToken::new(token));
             kernel.shutdown().await;
             let grant = grant?;
+            let ends = grant.expires_ms();
             if printer.json() {
-                printer.document(&done(json!({ "id": grant.id() })));
+                printer.document(&done(json!({ "id": grant.id(), "expiresMs": ends })));
             } else {
-                printer.line(&format!("valid; the audit calls it {}", grant.id()));
+                let ends = ends.map_or_else(
+                    || "it has no end".to_owned(),
+                    |ends| format!("it ends at {}", shown_time(ends)),
+                );
+                printer.line(&format!("valid; {ends}; the audit calls it {}", grant.id()));
+            }
+        }
+        TokenCommand::Revoke { token } => {
+            let kernel = session::boot(global, None, printer).await?;
+            let revoked = kernel.revoke_token(&CapabilityToken::new(token)).await;
+            kernel.shutdown().await;
+            if let Some(warning) = revoked? {
+                printer.warn(&visible(&warning));
+            }
+            if printer.json() {
+                printer.document(&done(json!({ "revoked": true })));
+            } else {
+                printer.line("revoked, with every token that was made from the same one");
             }
         }
     }

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use tgp::Kernel;
+use tgp::audit::Decision;
 use tgp::contract::{Code, ToolError};
 use tgp::files::unified_diff;
 use tgp::gates::ForeignRules;
-use tgp::trust::{SensitiveField, TrustRequest, TrustStore, fields_hash, rules_hash};
+use tgp::trust::{
+    SensitiveField, TrustRequest, TrustStore, fields_decision, fields_hash, file_decision, rules_decision,
+    rules_hash,
+};
 
 use super::done;
 use crate::approval;
@@ -52,6 +56,10 @@ pub async fn run(arguments: TrustArgs, global: &Global, printer: &Printer) -> Re
         // Without reading the confirmations or the configuration: either may be what is wrong.
         let project = options.directory.canonicalize().unwrap_or_else(|_| options.directory.clone());
         let found = store()?.revoke(&project)?;
+        if found {
+            let revoked = Decision::new("trust_revoke", json!({ "project": project.display().to_string() }));
+            session::record_tightening(global, revoked, printer).await?;
+        }
         let line = if found { "revoked" } else { "nothing was confirmed of this project" };
         say(line, json!({ "revoked": found }), printer);
         return Ok(());
@@ -63,13 +71,14 @@ pub async fn run(arguments: TrustArgs, global: &Global, printer: &Printer) -> Re
         say(&hash, json!({ "hash": hash, "fields": names(&request) }), printer);
         return Ok(());
     }
-    confirm_fields(&request, &hash, arguments.yes, printer).await
+    confirm_fields(&request, &hash, arguments.yes, global, printer).await
 }
 
 async fn confirm_fields(
     request: &TrustRequest,
     hash: &str,
     yes: bool,
+    global: &Global,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let document = json!({ "confirmed": names(request), "hash": hash });
@@ -85,7 +94,9 @@ async fn confirm_fields(
         session::shown_fields(&request.unconfirmed)
     );
     agree(&text, "Confirm these fields?", yes, printer).await?;
-    store.confirm_fields(&request.project, &request.fields)?;
+    let decision = fields_decision(&request.project, &request.fields)?;
+    let decision = session::record_decision(global, decision).await?;
+    store.confirm_fields(&request.project, &request.fields, decision)?;
     say(&format!("confirmed {}", count(request.unconfirmed.len(), "field")), document, printer);
     printer.note("a server that runs already (`tgp mcp`, `tgp serve`) takes it up when it is started again");
     Ok(())
@@ -120,7 +131,8 @@ async fn files(arguments: &TrustArgs, global: &Global, printer: &Printer) -> Res
             printer,
         )
         .await?;
-        store.confirm_file(kernel.project(), path, &text)?;
+        let decision = kernel.record_decision(file_decision(kernel.project(), path, &text)).await?;
+        store.confirm_file(kernel.project(), path, &text, decision)?;
         confirmed.push(path);
     }
     kernel.shutdown().await;
@@ -145,7 +157,8 @@ pub async fn rules(kernel: &Kernel, yes: bool, print: bool, printer: &Printer) -
     }
     let text = difference(&last.files, &files);
     agree(&text, "Confirm these rules, so that they may allow?", yes, printer).await?;
-    store.confirm_rules(kernel.project(), &files)?;
+    let decision = kernel.record_decision(rules_decision(kernel.project(), &files)).await?;
+    store.confirm_rules(kernel.project(), &files, decision)?;
     say(&format!("confirmed {} of rules", count(files.len(), "file")), document, printer);
     Ok(())
 }

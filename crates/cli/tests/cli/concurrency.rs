@@ -39,7 +39,7 @@ struct Served {
 impl Served {
     fn start(crowd: &Crowd) -> Self {
         let folder = tempfile::TempDir::new_in("/tmp").unwrap();
-        let token = crowd.project.run(&["token", "mint"]).expect_code(0).stdout.trim().to_owned();
+        let token = crowd.project.run(&["token", "mint", "--all"]).expect_code(0).stdout.trim().to_owned();
         let socket = folder.path().join("s");
         let words = ["serve", "--socket", socket.to_str().unwrap(), "--yes", "--connections", "128"];
         let child = start(crowd.project.command(&words));

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::knowledge::git;
 use crate::project::{Project, Ran};
 
-fn audit(project: &Project) -> Connection {
+/// The audit without its protection against honest mistakes.
+pub(crate) fn audit(project: &Project) -> Connection {
     let connection = Connection::open(project.file(".tgp/.state/audit.sqlite")).unwrap();
     // The protection against honest mistakes is not what an attacker meets.
     let triggers: Vec<String> = connection

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::project::Project;
@@ -54,16 +55,21 @@ fn finished(mut command: Command) -> (Option<i32>, String) {
 }
 
 /// A server over HTTP, ended with the test.
-struct HttpServer {
-    project: Project,
+pub(crate) struct HttpServer {
+    pub(crate) project: Arc<Project>,
     child: Child,
     url: String,
-    token: String,
+    pub(crate) token: String,
 }
 
 impl HttpServer {
     fn start(project: Project, consent: &str) -> Self {
-        let mut command = project.command(&["mcp", consent, "--http", "0", "--json"]);
+        Self::start_with(&Arc::new(project), &[consent])
+    }
+
+    pub(crate) fn start_with(project: &Arc<Project>, options: &[&str]) -> Self {
+        let project = Arc::clone(project);
+        let mut command = project.command(&[&["mcp", "--http", "0", "--json"], options].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -73,7 +79,7 @@ impl HttpServer {
         Self { project, child, url, token: token.trim().to_owned() }
     }
 
-    fn port(&self) -> &str {
+    pub(crate) fn port(&self) -> &str {
         self.url.split(':').nth(2).unwrap().split('/').next().unwrap()
     }
 }
@@ -199,7 +205,7 @@ fn http_requests_are_checked_before_the_protocol_sees_them() {
     let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
     assert!(request(&server, &[&host, &token, &session], ping).starts_with("HTTP/1.1 200"));
     // Another token cannot use the session.
-    let minted = server.project.run(&["token", "mint"]).expect_code(0).stdout;
+    let minted = server.project.run(&["token", "mint", "--all"]).expect_code(0).stdout;
     let other = format!("Authorization: Bearer {}", minted.trim());
     assert!(request(&server, &[&host, &other, &session], ping).starts_with("HTTP/1.1 404"));
     let wrong_host = format!("Host: evil.test:{}", server.port());
@@ -224,7 +230,7 @@ fn http_requests_are_checked_before_the_protocol_sees_them() {
 }
 
 /// One request on a connection of its own, as text.
-fn request(server: &HttpServer, headers: &[&str], body: &str) -> String {
+pub(crate) fn request(server: &HttpServer, headers: &[&str], body: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port().parse().unwrap())).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

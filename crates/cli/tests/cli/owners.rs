@@ -225,6 +225,37 @@ fn bug_a_project_of_another_owner_was_used_without_a_confirmation() {
     assert_unchanged(&project.file(""), &before, "commands of another user after `tgp trust`");
 }
 
+/// The project's own audit is of its owner.
+#[test]
+fn what_another_user_decides_is_in_the_audit_of_that_user() {
+    if !is_root() {
+        return;
+    }
+    let project = used();
+    std::fs::set_permissions(project.file(".tgp/.state"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let before = snapshot(&project.file(""));
+    let tail = |place: &[&str]| run_as_other(&project, &[&["audit", "tail"], place].concat());
+    run_as_other(&project, &["approve", "--clear"]).expect_code(0);
+    run_as_other(&project, &["trust", "--yes"]).expect_code(0);
+    let own = tail(&["--user"]).expect_code(0).stdout;
+    assert!(own.contains("approvals_clear") && own.contains("trust_confirm"), "{own}");
+    assert!(own.contains(&format!("by {}", name_of_other())), "{own}");
+    // From then on there is an audit for this project.
+    run_as_other(&project, &["token", "mint", "--all"]).expect_code(0);
+    run_as_other(&project, &["approve", "--clear"]).expect_code(0);
+    let here = tail(&[]).expect_code(0).stdout;
+    assert!(here.contains("token_mint") && here.contains("approvals_clear"), "{here}");
+    for place in [&["audit", "verify"][..], &["audit", "verify", "--user"]] {
+        run_as_other(&project, place).expect_code(0);
+    }
+    assert_unchanged(&project.file(""), &before, "decisions of another user");
+    // A decision of root that cannot hold is in no audit.
+    give(&project.file(""), OTHER);
+    let refused = project.run(&["trust", "--yes"]);
+    assert!(refused.stderr.contains("ECONFIG"), "{refused:?}");
+    assert_ne!(project.run(&["audit", "tail", "--user"]).code, Some(0));
+}
+
 #[test]
 fn bug_a_read_only_project_could_not_even_be_listed() {
     if !is_root() {

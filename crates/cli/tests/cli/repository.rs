@@ -187,14 +187,47 @@ fn init_confirms_no_repository_that_leads_out() {
     assert!(project.run(&["call", "git_log", "{}"]).stdout.contains("ECONFIG"));
 }
 
+/// Ways of a tool repository into the private one.
+const TOOL_LEADS: [&str; 4] = [
+    "ln -s ../../private/.git .tgp/.git",
+    "printf 'gitdir: ../../private/.git' > .tgp/.git",
+    "git init -q .tgp && echo ../../../../private/.git/objects > .tgp/.git/objects/info/alternates",
+    "git init -q .tgp && mkdir -p .tgp/.git/logs && ln -s ../../../../private/secret.txt .tgp/.git/logs/HEAD",
+];
+
+/// A decision is recorded before any kernel has looked at the tool repository.
+#[test]
+fn a_decision_does_not_put_the_head_of_the_audit_into_another_repository() {
+    for lead in TOOL_LEADS {
+        let project = project();
+        project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+        project.shell(&format!("rm -rf .tgp/.git && {lead}")).expect_code(0);
+        let before = private_state(&project);
+        let restart: &[&str] = &["audit", "restart", "--reason", "a test", "--yes"];
+        for decision in [&["trust", "--yes"][..], restart] {
+            let refused = project.run(decision);
+            assert!(refused.code != Some(0) && refused.stderr.contains("ESECURITY"), "{lead}: {refused:?}");
+            assert_eq!(private_state(&project), before, "{lead}: {decision:?}");
+        }
+        assert!(project.run(&["trust", "--list"]).expect_code(0).stdout.is_empty(), "{lead}");
+    }
+}
+
+#[test]
+fn init_records_that_it_confirms_a_repository() {
+    let project = Project::empty();
+    project.shell("git init -q").expect_code(0);
+    let recorded = || project.run(&["audit", "tail"]).stdout.matches("trust_confirm").count();
+    project.run(&["init"]).expect_code(0);
+    assert_eq!(recorded(), 1);
+    // What is confirmed already is no decision.
+    project.run(&["init"]).expect_code(0);
+    assert_eq!(recorded(), 1);
+}
+
 #[test]
 fn bug_the_tool_repository_could_lead_to_another_one() {
-    for lead in [
-        "ln -s ../../private/.git .tgp/.git",
-        "printf 'gitdir: ../../private/.git' > .tgp/.git",
-        "git init -q .tgp && echo ../../../../private/.git/objects > .tgp/.git/objects/info/alternates",
-        "git init -q .tgp && mkdir -p .tgp/.git/logs && ln -s ../../../../private/secret.txt .tgp/.git/logs/HEAD",
-    ] {
+    for lead in TOOL_LEADS {
         let project = project();
         project.shell(&format!("rm -rf .tgp/.git && {lead}")).expect_code(0);
         let before = private_state(&project);

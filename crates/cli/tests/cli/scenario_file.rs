@@ -158,8 +158,17 @@ impl Step {
     }
 }
 
+/// Whether an entry is a person's confirmation of the configuration, before any agent.
+pub fn is_confirmation(entry: &Value) -> bool {
+    entry["tool"] == "trust_confirm"
+}
+
 /// The fields of an entry that do not depend on who called, when, and on which machine.
 pub fn comparable(entry: &Value) -> Value {
+    let mut arguments = entry["arguments"].clone();
+    if entry["tool"] == "token_mint" {
+        arguments.as_object_mut().unwrap().retain(|name, _| name == "caveats");
+    }
     let verdicts = entry["verdicts"].as_array().unwrap_or_else(|| panic!("{entry}"));
     let verdicts: Vec<Value> =
         verdicts.iter().map(|verdict| json!([verdict["gate"], verdict["verdict"]])).collect();
@@ -167,7 +176,7 @@ pub fn comparable(entry: &Value) -> Value {
     outcome.as_object_mut().unwrap().retain(|name, value| name != "durationUs" && !value.is_null());
     json!({
         "tool": entry["tool"],
-        "arguments": entry["arguments"],
+        "arguments": arguments,
         "targets": entry["targets"],
         "verdicts": verdicts,
         "verdict": entry["verdict"],

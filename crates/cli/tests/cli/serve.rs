@@ -39,7 +39,8 @@ impl Served {
     }
 
     pub(crate) fn token(&self, arguments: &[&str]) -> String {
-        let ran = self.project.run(&[&["token", "mint"], arguments].concat()).expect_code(0);
+        let scope: &[&str] = if arguments.is_empty() { &["--all"] } else { arguments };
+        let ran = self.project.run(&[&["token", "mint"], scope].concat()).expect_code(0);
         ran.stdout.trim().to_owned()
     }
 

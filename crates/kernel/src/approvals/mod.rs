@@ -12,7 +12,7 @@ use tgp_contract::{ApprovalAnswer, ApprovalRequest, ApprovalStore, Approver};
 
 use crate::boot::BootOptions;
 pub use record::{ApprovalState, KeptQuestion};
-pub use store::{Approvals, MAX_TIMES};
+pub use store::{Approvals, Grant, MAX_TIMES};
 
 /// The approver of a kernel: the embedding program's, and a store for what it cannot answer at once.
 struct KeepingApprover {

@@ -1,11 +1,13 @@
 //! What is kept of a run that waits for approvals.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tgp_contract::{
     ApprovalDecision, ApprovalReason, ApprovalRequest, CallContext, JournalEntry, PendingApproval,
     RunIdentity, Target, ToolCall, ToolDefinition, canonical,
 };
+
+use crate::records::Decision;
 
 /// How many characters of a hash an id has: enough for a hundred questions, few enough to be typed.
 const ID_CHARS: usize = 12;
@@ -125,6 +127,20 @@ impl KeptQuestion {
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.request.hash
+    }
+
+    /// Returns the decision about this question, as the audit keeps it: what was asked, by its hash.
+    #[must_use]
+    pub fn decision(&self, name: &'static str, details: &Value) -> Decision {
+        let request = &self.request;
+        let content = json!({
+            "id": self.id,
+            "hash": request.hash,
+            "tool": request.definition.name,
+            "session": request.context.session,
+            "details": details,
+        });
+        Decision::new(name, content)
     }
 
     /// Whether the connection that asked has ended with its process, so that its host asks again under another id. People

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tgp_audit::RecordedDecision;
 use tgp_contract::{
     ApprovalDecision, ApprovalRequest, ApprovalStore, Code, JournalEntry, KeptAnswer, KeptRun,
     PendingApproval, RunIdentity, ToolError, canonical,
@@ -51,6 +52,13 @@ const LEASE_WAIT: LockWait = LockWait {
     first_pause: Duration::from_millis(10),
     longest_pause: Duration::from_millis(50),
 };
+
+/// Who approves a question, and how often its run may make the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub by: String,
+    pub times: u32,
+}
 
 /// The approvals of one project that wait for a person.
 #[derive(Clone, Debug)]
@@ -133,12 +141,33 @@ impl Approvals {
         &self.project
     }
 
-    /// Answers a question whose content has this hash.
+    /// Approves a question whose content has this hash. The decision is in the audit before.
     ///
     /// # Errors
     /// `ENOTFOUND` when it has expired or its run has ended; `ECONFLICT` when it was approved meanwhile;
     /// when the store cannot be written.
-    pub fn decide(&self, id: &str, hash: &str, decision: ApprovalDecision) -> Result<(), ToolError> {
+    pub fn grant(
+        &self,
+        id: &str,
+        hash: &str,
+        grant: Grant,
+        decision: RecordedDecision,
+    ) -> Result<(), ToolError> {
+        decision.take_effect();
+        let Grant { by, times } = grant;
+        self.answer(id, hash, ApprovalDecision::Granted { by, times, spent: 0 })
+    }
+
+    /// Denies a question whose content has this hash.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` when it has expired or its run has ended; `ECONFLICT` when it was approved meanwhile;
+    /// when the store cannot be written.
+    pub fn deny(&self, id: &str, hash: &str, by: String, reason: String) -> Result<(), ToolError> {
+        self.answer(id, hash, ApprovalDecision::Denied { by, reason })
+    }
+
+    fn answer(&self, id: &str, hash: &str, decision: ApprovalDecision) -> Result<(), ToolError> {
         let _turn = self.turn()?;
         for (path, mut record) in self.records()? {
             let asked =
@@ -258,7 +287,11 @@ impl Approvals {
     ///
     /// # Errors
     /// When a file cannot be removed.
-    pub fn clear(&self) -> Result<usize, ToolError> {
+    pub fn clear(&self, decision: RecordedDecision) -> Result<usize, ToolError> {
+        decision.take_effect();
+        if !self.directory.exists() {
+            return Ok(0);
+        }
         let _turn = self.turn()?;
         let entries = std::fs::read_dir(&self.directory).map_err(at(&self.directory))?;
         let is_run = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");

@@ -4,17 +4,22 @@
 mod anchor;
 mod audit_history;
 mod audit_tail;
+mod decision;
 mod secrets;
 mod shared;
 
-use tgp_audit::{AuditOptions, AuditReader, AuditSync, Restarted};
-use tgp_text::now_ms;
+use tgp_audit::{AuditOptions, AuditReader, AuditSync};
 
 use crate::boot::{BootContext, BootError, BootOptions};
 use crate::config::AuditDurability;
 pub(crate) use anchor::AuditAnchor;
 pub(crate) use audit_history::Past;
 pub(crate) use audit_tail::audit_tail_tool;
+pub(crate) use decision::Chain;
+pub use decision::{
+    Decision, RestartScope, SystemUser, open_user_records, record_decision, record_tightening,
+    restart_records,
+};
 pub(crate) use secrets::{key_variables, learn_secrets};
 pub(crate) use shared::SharedRecord;
 
@@ -38,15 +43,4 @@ pub(crate) fn audit_options(ground: &BootContext) -> AuditOptions {
 pub async fn open_records(options: &BootOptions) -> Result<AuditReader, BootError> {
     let ground = BootContext::find(options).await?;
     Ok(ground.access.records().audit_reader()?)
-}
-
-/// Sets a broken audit aside and begins a new chain that says why.
-///
-/// # Errors
-/// When the old one cannot be moved or the new one not be made.
-pub async fn restart_records(options: &BootOptions, reason: &str) -> Result<Restarted, BootError> {
-    let ground = BootContext::find(options).await?;
-    ground.access.check_kernel_files()?;
-    let anchor = ground.access.state().audit_anchor();
-    Ok(tgp_audit::restart(&audit_options(&ground), &anchor, reason, now_ms())?)
 }

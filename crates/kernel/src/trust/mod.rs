@@ -17,6 +17,7 @@ use tgp_contract::{Code, ToolError};
 
 use crate::boot::{BootError, BootOptions, Environment};
 use crate::config::{Config, Found, UserConfig};
+use crate::records::{Chain, SystemUser};
 use crate::{settings, user_state};
 pub use fields::SensitiveField;
 pub(crate) use fields::check_root;
@@ -24,7 +25,10 @@ pub(crate) use loosening::unconfirmed_rule_files;
 pub(crate) use places::{git_places, protected_places};
 pub(crate) use repository::find_repository;
 pub(crate) use rules::{confirmed_rules, report_changes};
-pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
+pub use store::{
+    ConfirmedFields, ConfirmedRules, TrustStore, fields_decision, fields_hash, file_decision, rules_decision,
+    rules_hash,
+};
 pub(crate) use url::{check_addresses, is_secret_setting};
 
 /// The variable that holds hashes for machines where no person is asked, separated by commas.
@@ -169,8 +173,10 @@ pub(crate) async fn admit(found: &mut Found, options: &BootOptions) -> Result<Op
                 && is_own
                 && prompt.confirm(&unconfirmed).await
             {
-                error = store.confirm_fields(&found.project, &fields).err();
-                unconfirmed.clear();
+                error = confirm(store, found, &fields, options).await.err();
+                if error.is_none() {
+                    unconfirmed.clear();
+                }
             }
             (unconfirmed, error)
         }
@@ -222,6 +228,26 @@ pub(crate) async fn admit(found: &mut Found, options: &BootOptions) -> Result<Op
         }
         (warning, _) => warning,
     })
+}
+
+/// Records that a person has confirmed fields at a start, and keeps it.
+async fn confirm(
+    store: &TrustStore,
+    found: &Found,
+    fields: &[SensitiveField],
+    options: &BootOptions,
+) -> Result<(), ToolError> {
+    let decision = fields_decision(&found.project, fields)?;
+    // Without a question here, the project of another user is one that this user has confirmed before.
+    let is_confirmed = true;
+    let environment = &options.environment;
+    let place = (found.project.as_path(), &found.config);
+    let chain = match Chain::of_project(place, &found.secrets, is_confirmed, environment) {
+        Some(chain) => chain,
+        None => Chain::of_user(environment, &found.project)?,
+    };
+    let decision = chain.record(&SystemUser::of_process(environment), decision).await?;
+    store.confirm_fields(&found.project, fields, decision)
 }
 
 /// Whether a process with write access below `place` could write what the user has set up for all projects.

@@ -8,15 +8,19 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tgp_audit::RecordedDecision;
 use tgp_contract::{Code, ToolError, canonical};
 use tgp_router::gates::ForeignRules;
 
 use super::fields::{REPOSITORY, SensitiveField, repository_value};
 use crate::boot::Environment;
+use crate::records::Decision;
 use crate::user_state;
 use tgp_fs::append_log::at;
 use tgp_fs::outside_places;
 
+/// The entry of a confirmation.
+const TRUST_CONFIRM: &str = "trust_confirm";
 /// The directory of records below the state directory of tgp.
 const DIRECTORY: &str = "trust";
 /// Bytes of a record that are read: more than the rules of a tool repository can have.
@@ -111,39 +115,68 @@ impl TrustStore {
         self.read(project, &self.rules_record(project))
     }
 
-    /// Confirms these fields of a project's configuration, and forgets those it no longer has.
+    /// Confirms these fields of a project's configuration, and forgets those it no longer has. The decision is in the audit
+    /// before.
     ///
     /// # Errors
-    /// When the store is inside the project or cannot be written.
-    pub fn confirm_fields(&self, project: &Path, fields: &[SensitiveField]) -> Result<(), ToolError> {
-        if let Some(field) = fields.iter().find(|field| !super::may_be_stored(field)) {
-            let message =
-                format!("root cannot confirm `{}`: the project belongs to another user", field.name);
-            return Err(ToolError::new(Code::Config, message)
-                .help("run the command as that user; in a container, set TGP_TRUST to what `tgp trust --print` shows"));
-        }
+    /// `ECONFIG` for a field that only its owner confirms; when the store is inside the project or cannot be written.
+    pub fn confirm_fields(
+        &self,
+        project: &Path,
+        fields: &[SensitiveField],
+        decision: RecordedDecision,
+    ) -> Result<(), ToolError> {
+        check_may_be_stored(fields)?;
+        decision.take_effect();
         let mut record = self.fields(project)?;
         record.fields.retain(|name, _| name.starts_with(FILE));
         record.fields.extend(fields.iter().map(|field| (field.name.to_owned(), field_hash(project, field))));
         self.write_fields(project, with_own_repository(project, record))
     }
 
+    /// Returns the decision to confirm the repository of a project that uses no place outside of it. `None` where it is
+    /// confirmed already, and where it leads out: then it is confirmed where its places are shown.
+    ///
+    /// # Errors
+    /// When the record cannot be believed or read.
+    pub fn own_repository_decision(&self, project: &Path) -> Result<Option<Decision>, ToolError> {
+        let record = self.fields(project)?;
+        let confirmed = with_own_repository(project, record.clone());
+        if confirmed == record {
+            return Ok(None);
+        }
+        let hashes = json!({ REPOSITORY: confirmed.fields.get(REPOSITORY) });
+        let content = json!({ "project": shown_path(project), "fields": hashes });
+        Ok(Some(Decision::new(TRUST_CONFIRM, content)))
+    }
+
     /// Confirms the repository of a project, if it uses no place outside of it: its work trees and submodules need no question
-    /// then. One that leads out is confirmed where its places are shown.
+    /// then. The decision is in the audit before.
     ///
     /// # Errors
     /// When the store is inside the project or cannot be written.
-    pub fn confirm_own_repository(&self, project: &Path) -> Result<(), ToolError> {
+    pub fn confirm_own_repository(
+        &self,
+        project: &Path,
+        decision: RecordedDecision,
+    ) -> Result<(), ToolError> {
+        decision.take_effect();
         let record = self.fields(project)?;
-        let confirmed = with_own_repository(project, record.clone());
-        if confirmed == record { Ok(()) } else { self.write_fields(project, confirmed) }
+        self.write_fields(project, with_own_repository(project, record))
     }
 
     /// Confirms the text of a file of the tool repository.
     ///
     /// # Errors
     /// When the store is inside the project or cannot be written.
-    pub fn confirm_file(&self, project: &Path, path: &str, text: &str) -> Result<(), ToolError> {
+    pub fn confirm_file(
+        &self,
+        project: &Path,
+        path: &str,
+        text: &str,
+        decision: RecordedDecision,
+    ) -> Result<(), ToolError> {
+        decision.take_effect();
         let mut record = self.fields(project)?;
         record.fields.insert(format!("{FILE}{path}"), file_hash(project, path, text));
         self.write_fields(project, record)
@@ -177,7 +210,13 @@ impl TrustStore {
     ///
     /// # Errors
     /// When the store is inside the project or cannot be written.
-    pub fn confirm_rules(&self, project: &Path, files: &ForeignRules) -> Result<(), ToolError> {
+    pub fn confirm_rules(
+        &self,
+        project: &Path,
+        files: &ForeignRules,
+        decision: RecordedDecision,
+    ) -> Result<(), ToolError> {
+        decision.take_effect();
         let record = ConfirmedRules {
             project: shown_path(project),
             hash: rules_hash(project, files),
@@ -276,6 +315,43 @@ pub fn fields_hash(project: &Path, fields: &[SensitiveField]) -> String {
     let fields: BTreeMap<&str, Value> =
         fields.iter().map(|field| (field.name, field.confirmed_value())).collect();
     hash(&json!({ "project": shown_path(project), "fields": fields }))
+}
+
+/// Returns the decision to confirm fields, as the audit keeps it: names and hashes.
+///
+/// # Errors
+/// `ECONFIG` for a field that only its owner confirms: what cannot hold is not recorded.
+pub fn fields_decision(project: &Path, fields: &[SensitiveField]) -> Result<Decision, ToolError> {
+    check_may_be_stored(fields)?;
+    let hashes: BTreeMap<&str, String> =
+        fields.iter().map(|field| (field.name, field_hash(project, field))).collect();
+    let content =
+        json!({ "project": shown_path(project), "fields": hashes, "hash": fields_hash(project, fields) });
+    Ok(Decision::new(TRUST_CONFIRM, content))
+}
+
+/// Refuses fields that the record of this user cannot confirm.
+fn check_may_be_stored(fields: &[SensitiveField]) -> Result<(), ToolError> {
+    let Some(field) = fields.iter().find(|field| !super::may_be_stored(field)) else { return Ok(()) };
+    let message = format!("root cannot confirm `{}`: the project belongs to another user", field.name);
+    Err(ToolError::new(Code::Config, message).help(
+        "run the command as that user; in a container, set TGP_TRUST to what `tgp trust --print` shows",
+    ))
+}
+
+/// Returns the decision to confirm a file of the tool repository.
+#[must_use]
+pub fn file_decision(project: &Path, path: &str, text: &str) -> Decision {
+    let hash = file_hash(project, path, text);
+    Decision::new(TRUST_CONFIRM, json!({ "project": shown_path(project), "file": path, "hash": hash }))
+}
+
+/// Returns the decision to confirm the rules of a tool repository.
+#[must_use]
+pub fn rules_decision(project: &Path, files: &ForeignRules) -> Decision {
+    let names: Vec<&String> = files.keys().collect();
+    let hash = rules_hash(project, files);
+    Decision::new("policy_trust", json!({ "project": shown_path(project), "files": names, "hash": hash }))
 }
 
 /// The hash of the rules of a tool repository, for `TGP_TRUST`.

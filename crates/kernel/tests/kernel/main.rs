@@ -8,6 +8,7 @@ mod attacks;
 mod bridge;
 mod chronicle_layout;
 mod clients;
+mod command_approvals;
 mod commands;
 mod concurrency;
 mod config;

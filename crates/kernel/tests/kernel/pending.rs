@@ -10,17 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tgp::approvals::{ApprovalState, Approvals, KeptQuestion};
+use tgp::approvals::{ApprovalState, Approvals, Grant, KeptQuestion};
 use tgp::contract::{
-    ApprovalAnswer, ApprovalDecision, ApprovalRequest, Approver, CallContext, Code, Consent, ToolCall,
-    ToolResult,
+    ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, ToolCall, ToolResult,
 };
 use tgp::{BootOptions, Kernel};
 
-use crate::support::{Project, code, data, error, result};
+use crate::support::{Project, code, data, error, recorded, result};
 
 /// No person can be asked.
-struct Away;
+pub(crate) struct Away;
 
 #[async_trait]
 impl Approver for Away {
@@ -64,16 +63,16 @@ impl Place {
     /// Agrees to what a failed call waits for.
     #[track_caller]
     fn approve(&self, answer: &ToolResult, times: u32) {
-        let granted = ApprovalDecision::Granted { by: "ada".to_owned(), times, spent: 0 };
-        self.decide(answer, granted);
+        let question = self.question(answer);
+        let grant = Grant { by: "ada".to_owned(), times };
+        self.approvals().grant(&question.id, question.hash(), grant, recorded()).unwrap();
     }
 
     #[track_caller]
-    fn decide(&self, answer: &ToolResult, decision: ApprovalDecision) {
-        let id = id(answer);
-        let question = self.approvals().find(&id).unwrap();
+    fn question(&self, answer: &ToolResult) -> KeptQuestion {
+        let question = self.approvals().find(&id(answer)).unwrap();
         assert_eq!(error(answer).details["needs_approval"]["hash"], json!(question.hash()));
-        self.approvals().decide(&id, question.hash(), decision).unwrap();
+        question
     }
 
     async fn run(&self, tool: &str, args: Value) -> ToolResult {
@@ -281,8 +280,10 @@ async fn a_denial_is_told_and_stays() {
         place.kernel.call_with(call, CallContext { consent: Consent::Ask, ..embedded() }).await
     };
     let first = ask().await;
-    let denied = ApprovalDecision::Denied { by: "ada".to_owned(), reason: "not today".to_owned() };
-    place.decide(&first, denied.clone());
+    let deny =
+        |id: &str, hash: &str| place.approvals().deny(id, hash, "ada".to_owned(), "not today".to_owned());
+    let question = place.question(&first);
+    deny(&question.id, question.hash()).unwrap();
     for _ in 0..2 {
         let answer = ask().await;
         assert_eq!(code(&answer), "EAPPROVAL");
@@ -293,11 +294,10 @@ async fn a_denial_is_told_and_stays() {
     assert_eq!(place.rows().await, json!(0));
     // A person may change a denial; what is granted cannot be answered again, and what was never asked not at all.
     let question = place.approvals().find(&id(&first)).unwrap();
-    let granted = ApprovalDecision::Granted { by: "ada".to_owned(), times: 1, spent: 0 };
-    place.approvals().decide(&question.id, question.hash(), granted).unwrap();
-    let again = place.approvals().decide(&question.id, question.hash(), denied.clone()).unwrap_err();
-    assert_eq!(again.code, Code::Conflict);
-    assert_eq!(place.approvals().decide("000000000000", "00", denied).unwrap_err().code, Code::NotFound);
+    let grant = Grant { by: "ada".to_owned(), times: 1 };
+    place.approvals().grant(&question.id, question.hash(), grant, recorded()).unwrap();
+    assert_eq!(deny(&question.id, question.hash()).unwrap_err().code, Code::Conflict);
+    assert_eq!(deny("000000000000", "00").unwrap_err().code, Code::NotFound);
     assert!(ask().await.is_ok());
     assert_eq!(place.rows().await, json!(1));
     place.kernel.shutdown().await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tgp::audit::{Decision, RecordedDecision, record_decision};
 use tgp::contract::{CallRecord, Recorder, TddMode, ToolError, ToolResult};
 use tgp::trust::Trust;
 use tgp::{BootError, BootOptions, Kernel};
@@ -84,6 +85,21 @@ fn roomy(mut config: Value) -> Value {
     sandbox.entry("cpuMs").or_insert_with(|| json!(5_000));
     sandbox.entry("wallMs").or_insert_with(|| json!(30_000));
     config
+}
+
+/// The proof that a decision is in an audit, outside of every project.
+pub fn recorded() -> RecordedDecision {
+    let record = async {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let place = home.path().display().to_string();
+        let environment = Arc::new(move |name: &str| (name == "TGP_HOME").then(|| place.clone()));
+        let options = BootOptions { environment, ..BootOptions::new(folder.path()) };
+        record_decision(&options, Decision::new("test", json!({}))).await.unwrap()
+    };
+    std::thread::scope(|scope| {
+        let recording = scope.spawn(|| tokio::runtime::Runtime::new().unwrap().block_on(record));
+        recording.join().unwrap()
+    })
 }
 
 /// Runs one source as a tool and gives what `exec_tool` answered.

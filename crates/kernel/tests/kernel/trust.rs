@@ -11,7 +11,7 @@ use tgp::contract::{Actor, CallContext, Consent, ToolCall, ToolError, ToolResult
 use tgp::trust::{Confirmations, Trust, TrustStore, fields_hash, rules_hash, trust_request};
 use tgp::{BootOptions, Kernel};
 
-use crate::support::{Project, code};
+use crate::support::{Project, code, recorded};
 
 const ALLOW_ALL: &str = "version: 1\nrules:\n  - {id: all, effect: allow, tools: \"*\", reason: evil}\n";
 const DENY_NOTES: &str =
@@ -122,7 +122,7 @@ async fn confirmed_rules_allow_until_any_of_them_changes() {
     assert_eq!(code(&write(&kernel, "a.txt").await), "EAPPROVAL");
     // A person confirms in another process, while this kernel runs.
     let rules = kernel.policy().foreign().await.unwrap();
-    store.confirm_rules(kernel.project(), &rules).unwrap();
+    store.confirm_rules(kernel.project(), &rules, recorded()).unwrap();
     assert!(write(&kernel, "a.txt").await.is_ok());
     assert_eq!(code(&write(&kernel, "notes/a.txt").await), "EPOLICY");
     // An `allow` was confirmed beside the `deny`, and not without it.
@@ -274,7 +274,7 @@ async fn a_confirmation_is_for_these_values_in_this_project() {
         let request = trust_request(&ask(&project)).await.unwrap();
         assert_eq!(request.unconfirmed.iter().map(|one| one.name).collect::<Vec<_>>(), [field], "{config}");
         assert!(!format!("{request:?}").contains("s3cret"), "{request:?}");
-        store.confirm_fields(&request.project, &request.fields).unwrap();
+        store.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
         assert!(trust_request(&ask(&project)).await.unwrap().unconfirmed.is_empty(), "{config}");
         assert_eq!(trust_request(&ask(&other)).await.unwrap().unconfirmed.len(), 1, "{config}");
         // Whatever is in the value, another one is not confirmed.
@@ -303,7 +303,7 @@ async fn a_changed_field_is_ignored_and_the_others_stay() {
     configure("make test");
     let options = BootOptions { trust: confirmed(&store), ..project.options() };
     let request = trust_request(&options).await.unwrap();
-    store.confirm_fields(&request.project, &request.fields).unwrap();
+    store.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
     configure("make evil");
     let kernel = boot(&project, confirmed(&store)).await.unwrap();
     assert_eq!(kernel.config().ignored, ["tdd.command"]);
@@ -341,7 +341,7 @@ async fn another_variable_is_another_secret() {
     };
     configure("TOOLS_TOKEN");
     let request = trust_request(&with("old")).await.unwrap();
-    store.confirm_fields(&request.project, &request.fields).unwrap();
+    store.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
     assert!(trust_request(&with("renewed")).await.unwrap().unconfirmed.is_empty());
     configure("AWS_SECRET_ACCESS_KEY");
     let names: Vec<_> =
@@ -360,7 +360,8 @@ async fn confirmations_that_an_agent_could_have_written_confirm_nothing() {
     for directory in [project.file("trust"), home.path().join("link/trust")] {
         let inside = TrustStore::new(directory);
         let fields = trust_request(&options(&outside)).await.unwrap().fields;
-        let refused = inside.confirm_fields(&project.path().canonicalize().unwrap(), &fields).unwrap_err();
+        let refused =
+            inside.confirm_fields(&project.path().canonicalize().unwrap(), &fields, recorded()).unwrap_err();
         assert_eq!(refused.code.as_str(), "ESECURITY");
         let kernel = boot(&project, confirmed(&inside)).await.unwrap();
         assert_eq!(kernel.config().ignored, ["tdd.command"]);
@@ -369,7 +370,7 @@ async fn confirmations_that_an_agent_could_have_written_confirm_nothing() {
     }
     // Written by others, a link, damaged.
     let request = trust_request(&options(&outside)).await.unwrap();
-    outside.confirm_fields(&request.project, &request.fields).unwrap();
+    outside.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
     let record = std::fs::read_dir(home.path().join("trust")).unwrap().next().unwrap().unwrap().path();
     let ignored = || async {
         let kernel = boot(&project, confirmed(&outside)).await.unwrap();
@@ -411,7 +412,7 @@ async fn no_confirmation_opens_the_confirmations_to_agents() {
             BootOptions { trust: confirmed(&store), environment: Arc::new(variable), ..project.options() }
         };
         let request = trust_request(&options()).await.unwrap();
-        store.confirm_fields(&request.project, &request.fields).unwrap();
+        store.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
         let kernel = Kernel::boot(options()).await.unwrap();
         assert_eq!(kernel.config().ignored, [field], "{config}");
         kernel.shutdown().await;

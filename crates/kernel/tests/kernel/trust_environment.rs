@@ -8,7 +8,7 @@ use tgp::contract::ToolError;
 use tgp::trust::{SensitiveField, Trust, trust_request};
 use tgp::{BootOptions, Kernel};
 
-use crate::support::Project;
+use crate::support::{Project, recorded};
 use crate::trust::{confirmed, store};
 
 const CANARY: &str = "hunter2-canary";
@@ -57,7 +57,7 @@ async fn bug_any_variable_could_be_read_into_a_field_that_needs_no_confirmation(
         let request = trust_request(&with(confirmed(&store))).await.unwrap();
         assert_eq!(names(&request.unconfirmed), ["process.env"], "{name}");
         assert_eq!(request.unconfirmed[0].value, json!(["SECRET"]), "{name}");
-        store.confirm_fields(&request.project, &request.fields).unwrap();
+        store.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
         let kernel = Kernel::boot(with(confirmed(&store))).await.unwrap();
         let config = kernel.config();
         assert!(config.ignored.is_empty(), "{name}");
@@ -86,7 +86,7 @@ async fn what_a_file_is_without_its_variables_needs_its_own_confirmation() {
     };
     project.put("tgp.config.ts", &file("A"));
     let request = trust_request(&with()).await.unwrap();
-    store.confirm_fields(&request.project, &request.fields).unwrap();
+    store.confirm_fields(&request.project, &request.fields, recorded()).unwrap();
     let command = async || {
         let kernel = Kernel::boot(with()).await.unwrap();
         let command = kernel.config().tdd.command.clone();

@@ -1,16 +1,16 @@
 //! What is checked before the protocol sees a request.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, StatusCode};
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tgp_contract::CapabilityToken;
 
-use super::sessions::{MAX_SESSIONS, SessionOwners};
+use super::sessions::{SessionOwners, SessionUse};
+use super::shares::{Room, Shares};
 use super::{ENDPOINT, Refusal, SESSION_HEADER};
 use crate::client::{Client, Shared};
 
@@ -27,21 +27,23 @@ pub(super) struct Guard {
     manager: Arc<LocalSessionManager>,
     port: u16,
     pub(super) sessions: SessionOwners,
-    clients: Mutex<BTreeMap<String, Known>>,
+    clients: Mutex<Shares<Arc<Client>>>,
 }
 
-struct Known {
-    client: Arc<Client>,
-    used: Instant,
+/// A request that was let in: its client, and its session where it names one.
+pub(super) struct Admitted {
+    pub(super) client: Arc<Client>,
+    pub(super) session: Option<SessionUse>,
 }
 
 impl Guard {
     pub(super) fn new(shared: Arc<Shared>, manager: Arc<LocalSessionManager>, port: u16) -> Self {
-        Self { shared, manager, port, sessions: SessionOwners::default(), clients: Mutex::default() }
+        let clients = Mutex::new(Shares::new(MAX_CLIENTS));
+        Self { shared, manager, port, sessions: SessionOwners::default(), clients }
     }
 
-    /// The client of a request, or why there is none.
-    pub(super) fn admit(&self, parts: &Parts) -> Result<Arc<Client>, Refusal> {
+    /// Returns the client of a request, or why there is none.
+    pub(super) fn admit(&self, parts: &Parts) -> Result<Admitted, Refusal> {
         let refuse = |status, message: &str| Err(Refusal::new(status, message));
         if !is_own_host(&parts.headers, self.port) {
             return refuse(StatusCode::FORBIDDEN, "the Host is not this server");
@@ -61,38 +63,55 @@ impl Guard {
         };
         let client = match self.client(token) {
             Ok(Some(client)) => client,
-            Ok(None) => return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected"),
+            Ok(None) => {
+                return refuse(StatusCode::SERVICE_UNAVAILABLE, "all clients of this token are at work");
+            }
             Err(()) => return refuse(StatusCode::UNAUTHORIZED, "the token is not valid"),
         };
-        match parts.headers.get(SESSION_HEADER).map(|id| id.to_str()) {
-            Some(Ok(id)) if self.sessions.belongs(id, &client.family) => {}
-            // The session of another token is as if it were not there.
-            Some(_) => return refuse(StatusCode::NOT_FOUND, "unknown session"),
-            None if parts.method == Method::POST && self.sessions.is_full() => {
-                let message = format!("{MAX_SESSIONS} sessions are open");
-                return refuse(StatusCode::SERVICE_UNAVAILABLE, &message);
+        let session = match parts.headers.get(SESSION_HEADER).map(|id| id.to_str()) {
+            None => None,
+            Some(named) => {
+                let begun = named.ok().and_then(|id| self.sessions.begin(id, &client.family));
+                // The session of another token is as if it were not there.
+                let Some(begun) = begun else { return refuse(StatusCode::NOT_FOUND, "unknown session") };
+                Some(begun)
             }
-            None => {}
+        };
+        Ok(Admitted { client, session })
+    }
+
+    /// Notes to whom a new session belongs. It may take the place of another session.
+    pub(super) async fn bind(&self, id: &str, family: &str) -> Result<(), Refusal> {
+        match self.sessions.bind(id, family) {
+            Room::Free => Ok(()),
+            Room::From(other) => {
+                let _ = self.manager.close_session(&other.as_str().into()).await;
+                Ok(())
+            }
+            Room::Full => {
+                let _ = self.manager.close_session(&id.into()).await;
+                let message = "all sessions of this token are at work";
+                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message))
+            }
         }
-        Ok(client)
     }
 
     /// The client of a token. Calls carry the token that their request showed, so each token has a client of its own.
     fn client(&self, token: CapabilityToken) -> Result<Option<Arc<Client>>, ()> {
         let key = tgp_contract::canonical::sha256_hex(token.reveal().as_bytes());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = clients.get_mut(&key) {
-            // It may have expired since.
+        if let Some((_, client)) = clients.used(&key) {
+            // It may have expired or been revoked since.
             self.shared.kernel.check_token(&token).map_err(drop)?;
-            known.used = Instant::now();
-            return Ok(Some(Arc::clone(&known.client)));
+            return Ok(Some(Arc::clone(client)));
         }
+        let token = self.shared.bounded(&token).map_err(drop)?;
         let client = Arc::new(Client::new(&self.shared, token).map_err(drop)?);
-        if clients.len() >= MAX_CLIENTS {
-            return Ok(None);
+        let is_busy = |client: &Arc<Client>| Arc::strong_count(client) > 1;
+        match clients.take(&key, &client.family, Arc::clone(&client), is_busy) {
+            Room::Full => Ok(None),
+            Room::Free | Room::From(_) => Ok(Some(client)),
         }
-        clients.insert(key, Known { client: Arc::clone(&client), used: Instant::now() });
-        Ok(Some(client))
     }
 
     /// Removes sessions that have ended and clients that are gone, with their runs.
@@ -103,10 +122,8 @@ impl Guard {
                 self.sessions.forget(&id);
             }
         }
-        let families = self.sessions.families();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients
-            .retain(|_, known| known.used.elapsed() < CLIENT_IDLE || families.contains(&known.client.family));
+        clients.retain(|_, family, used, _| used.elapsed() < CLIENT_IDLE || self.sessions.has(family));
     }
 }
 

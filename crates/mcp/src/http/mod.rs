@@ -5,12 +5,15 @@
 
 mod guard;
 mod sessions;
+mod shares;
 mod token_file;
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,13 +29,13 @@ use tgp::Kernel;
 use tgp_contract::{Code, JsonLimits, ToolError, measure};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::client::Shared;
 use crate::handler::{ClientSource, Handler};
 use crate::options::ServerOptions;
 use crate::transport::MAX_MESSAGE_BYTES;
-use guard::{Guard, own_hosts};
+use guard::{Admitted, Guard, own_hosts};
 
 type Body = BoxBody<Bytes, Infallible>;
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
@@ -125,13 +128,24 @@ impl HttpServer {
     pub async fn serve(self) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
+        let mut strangers: VecDeque<Stranger> = VecDeque::new();
+        let mut waiting = None;
         let mut clean_up = tokio::time::interval(CLEAN_UP_INTERVAL);
         loop {
             while connections.try_join_next().is_some() {}
-            // More connections wait in the system's own queue, which is bounded as well.
+            strangers.retain(Stranger::is_one);
+            // One connection waits here, and more in the system's own queue, which is bounded as well.
             let next = async {
+                if waiting.is_none() {
+                    waiting = Some(accept(&self.listeners).await?);
+                }
+                if places.available_permits() == 0
+                    && let Some(oldest) = strangers.pop_front()
+                {
+                    oldest.task.abort();
+                }
                 let place = Arc::clone(&places).acquire_owned().await.ok()?;
-                Some((accept(&self.listeners).await?, place))
+                Some((waiting.take()?, place))
             };
             let accepted = tokio::select! {
                 accepted = next => accepted,
@@ -146,11 +160,26 @@ impl HttpServer {
                 continue;
             };
             let (guard, service) = (Arc::clone(&self.guard), self.service.clone());
-            connections.spawn(async move {
-                connection(stream, guard, service).await;
+            let is_known = Arc::new(AtomicBool::new(false));
+            let known = Arc::clone(&is_known);
+            let task = connections.spawn(async move {
+                connection(stream, guard, service, known).await;
                 drop(place);
             });
+            strangers.push_back(Stranger { task, is_known });
         }
+    }
+}
+
+/// A connection that has shown no valid token. Where places are short the oldest of them ends.
+struct Stranger {
+    task: AbortHandle,
+    is_known: Arc<AtomicBool>,
+}
+
+impl Stranger {
+    fn is_one(&self) -> bool {
+        !self.task.is_finished() && !self.is_known.load(Ordering::Acquire)
     }
 }
 
@@ -174,10 +203,10 @@ async fn accept(listeners: &[TcpListener]) -> Option<TcpStream> {
     accepted.ok().map(|(stream, _)| stream)
 }
 
-async fn connection(stream: TcpStream, guard: Arc<Guard>, service: Service) {
+async fn connection(stream: TcpStream, guard: Arc<Guard>, service: Service, is_known: Arc<AtomicBool>) {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (guard, service) = (Arc::clone(&guard), service.clone());
-        async move { Ok::<_, Infallible>(answer(&guard, &service, request).await) }
+        let (guard, service, is_known) = (Arc::clone(&guard), service.clone(), Arc::clone(&is_known));
+        async move { Ok::<_, Infallible>(answer(&guard, &service, &is_known, request).await) }
     });
     // A connection that breaks is its client's business.
     let _ = hyper::server::conn::http1::Builder::new()
@@ -188,12 +217,18 @@ async fn connection(stream: TcpStream, guard: Arc<Guard>, service: Service) {
         .await;
 }
 
-async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) -> Response<Body> {
+async fn answer(
+    guard: &Guard,
+    service: &Service,
+    is_known: &AtomicBool,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
-    let client = match guard.admit(&parts) {
-        Ok(client) => client,
+    let Admitted { client, session } = match guard.admit(&parts) {
+        Ok(admitted) => admitted,
         Err(refusal) => return refusal.response(),
     };
+    is_known.store(true, Ordering::Release);
     let body = match read_body(body).await {
         Ok(body) => body,
         Err(refusal) => return refusal.response(),
@@ -205,15 +240,26 @@ async fn answer(guard: &Guard, service: &Service, request: Request<Incoming>) ->
     let closes = parts.method == http::Method::DELETE;
     let named = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let mut response = service.handle(Request::from_parts(parts, Full::new(body))).await;
-    if let Some(id) = response.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
-        guard.sessions.bind(id, &family);
+    let begun = response.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    // An answer repeats the id of its own session, which may have ended meanwhile.
+    if let Some(id) = begun.filter(|_| named.is_none())
+        && let Err(refusal) = guard.bind(&id, &family).await
+    {
+        return refusal.response();
     }
     if let Some(id) = named.filter(|_| closes && response.status().is_success()) {
         guard.sessions.forget(&id);
         // Clients expect that a session is over by now, not that its end was accepted.
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    response
+    // The session is in use until the answer was sent.
+    response.map(|body| {
+        let hold = move |frame| {
+            let _ = &session;
+            frame
+        };
+        body.map_frame(hold).boxed()
+    })
 }
 
 /// The whole body, in time, within its size, and with its values counted.

@@ -1,41 +1,70 @@
 //! To which token an MCP session belongs.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::shares::{Room, Shares};
 
 /// MCP sessions at a time.
-pub(super) const MAX_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 
-/// The sessions by their ids, each with the family of the token that began it.
-#[derive(Default)]
-pub(super) struct SessionOwners(Mutex<BTreeMap<String, String>>);
+/// The sessions by their ids, each with the family of the token that began it, and the requests under way.
+pub(super) struct SessionOwners(Mutex<Shares<Arc<AtomicUsize>>>);
+
+/// A request of a session that is under way, up to the end of its answer.
+pub(super) struct SessionUse(Arc<AtomicUsize>);
+
+impl SessionUse {
+    fn of(requests: &Arc<AtomicUsize>) -> Self {
+        requests.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(requests))
+    }
+}
+
+impl Drop for SessionUse {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Default for SessionOwners {
+    fn default() -> Self {
+        Self(Mutex::new(Shares::new(MAX_SESSIONS)))
+    }
+}
 
 impl SessionOwners {
     /// Notes who began a session. The id is known to its client only after this.
-    pub(super) fn bind(&self, id: &str, family: &str) {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.entry(id.to_owned()).or_insert_with(|| family.to_owned());
+    pub(super) fn bind(&self, id: &str, family: &str) -> Room {
+        let mut sessions = self.sessions();
+        if sessions.used(id).is_some() {
+            return Room::Free;
+        }
+        let is_busy = |requests: &Arc<AtomicUsize>| requests.load(Ordering::Acquire) > 0;
+        sessions.take(id, family, Arc::default(), is_busy)
     }
 
     pub(super) fn forget(&self, id: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.sessions().remove(id);
     }
 
-    pub(super) fn belongs(&self, id: &str, family: &str) -> bool {
-        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.get(id).is_some_and(|owner| owner == family)
+    /// Begins a request of a session; `None` where the session is not of this family.
+    pub(super) fn begin(&self, id: &str, family: &str) -> Option<SessionUse> {
+        let mut sessions = self.sessions();
+        let (owner, requests) = sessions.used(id)?;
+        (owner == family).then(|| SessionUse::of(requests))
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= MAX_SESSIONS
-    }
-
-    /// The families that have a session.
-    pub(super) fn families(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    /// Whether a family has a session.
+    pub(super) fn has(&self, family: &str) -> bool {
+        self.sessions().has(family)
     }
 
     pub(super) fn ids(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.sessions().keys()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Shares<Arc<AtomicUsize>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,7 +14,8 @@ const MAX_BYTES: u64 = 16 << 10;
 /// What others may do with the file: nothing.
 const OTHERS: u32 = 0o077;
 
-/// Keeps the token of the file where it is still valid and allows the same, and writes a new one otherwise.
+/// Keeps the token of the file where it is still valid and allows the same. Otherwise it ends the old one with its family, and
+/// writes a new one.
 ///
 /// # Errors
 /// `ECONFIG` when the file cannot be written, `ESECURITY` when others can read it.
@@ -23,8 +24,14 @@ pub(super) async fn ensure(kernel: &Kernel, path: &Path, caveats: &Caveats) -> R
         // What a token allows is signed into it: one that was minted for other options is replaced.
         let wanted = serde_json::to_string(caveats).unwrap_or_default();
         let kept = fs::read_to_string(options_file(path)).unwrap_or_default();
-        if kept == wanted && kernel.check_token(&CapabilityToken::new(token)).is_ok() {
+        let token = CapabilityToken::new(token);
+        let is_valid = kernel.check_token(&token).is_ok();
+        if kept.trim() == wanted && is_valid {
             return Ok(());
+        }
+        // Clients that still have it lose it with what was derived from it.
+        if is_valid && let Some(warning) = kernel.revoke_token(&token).await? {
+            return Err(ToolError::new(Code::Integrity, warning).help("`tgp audit verify` says more"));
         }
     }
     let token = kernel.mint_token(caveats).await?;

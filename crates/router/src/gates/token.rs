@@ -1,10 +1,10 @@
 //! Tokens narrow what the rules allow, for the caller that carries one.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,11 +21,23 @@ use super::policy::{PolicyContext, TddView};
 /// The kernel's secret and its counters, made when they are first needed.
 const KEY_FILE: &str = "token.key";
 const LEDGER_FILE: &str = "tokens.sqlite";
+/// The families of tokens that a person has ended, one per line.
+const REVOKED_FILE: &str = "tokens.revoked";
+/// Bytes of that file: some ten thousand families. A larger one covers every token.
+const MAX_REVOKED_BYTES: u64 = 1 << 20;
 
 /// Makes, narrows and verifies the tokens of one kernel.
 pub struct TokenAuthority {
     directory: PathBuf,
     opened: Mutex<Option<Arc<Opened>>>,
+    revoked: Mutex<RevokedFamilies>,
+}
+
+/// The revoked families as they were read last. Other processes write the file too.
+#[derive(Default)]
+struct RevokedFamilies {
+    stamp: Option<(u64, i64, i64)>,
+    families: BTreeSet<String>,
 }
 
 struct Opened {
@@ -37,7 +49,7 @@ impl TokenAuthority {
     /// `directory` is where the kernel keeps what is not source.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
-        Self { directory, opened: Mutex::default() }
+        Self { directory, opened: Mutex::default(), revoked: Mutex::default() }
     }
 
     /// A new token.
@@ -58,8 +70,57 @@ impl TokenAuthority {
             Some(end) if end <= now_ms() => Err(ToolError::new(Code::Policy, "the token has expired")
                 .detail("token", "expired")
                 .help("ask its issuer for a new one")),
+            _ if self.is_revoked(grant.family_id())? => {
+                Err(ToolError::new(Code::Policy, "the token was revoked")
+                    .detail("token", "revoked")
+                    .help("ask its issuer for a new one"))
+            }
             _ => Ok(grant),
         }
+    }
+
+    /// Ends a token with its whole family: the token that the kernel made, and everything derived from it.
+    ///
+    /// # Errors
+    /// `EPOLICY` when it is none of this kernel or has ended; `EINTERNAL` when that cannot be kept.
+    pub fn revoke(&self, token: &CapabilityToken) -> Result<Grant, ToolError> {
+        let grant = self.verify(token)?;
+        let path = self.directory.join(REVOKED_FILE);
+        let line = format!("{}\n", grant.family_id());
+        let length = std::fs::metadata(&path).map_or(0, |found| found.len());
+        if length + line.len() as u64 > MAX_REVOKED_BYTES {
+            let message = format!("`{}` is full", path.display());
+            return Err(ToolError::new(Code::Internal, message)
+                .help("mint tokens that expire, instead of revoking them"));
+        }
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+        options
+            .open(&path)
+            .and_then(|mut file| file.write_all(line.as_bytes()).and_then(|()| file.sync_all()))
+            .map_err(|error| unusable(&path, &error))?;
+        Ok(grant)
+    }
+
+    /// Whether a family was revoked, in this process or in another one.
+    fn is_revoked(&self, family: &str) -> Result<bool, ToolError> {
+        let path = self.directory.join(REVOKED_FILE);
+        let found = match std::fs::symlink_metadata(&path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(unusable(&path, &error)),
+        };
+        if !found.is_file() || found.len() > MAX_REVOKED_BYTES {
+            return Err(unusable(&path, &std::io::ErrorKind::InvalidData.into()));
+        }
+        let stamp = (found.len(), found.mtime(), found.mtime_nsec());
+        let mut revoked = self.revoked.lock().unwrap_or_else(PoisonError::into_inner);
+        if revoked.stamp != Some(stamp) {
+            let text = std::fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?;
+            *revoked =
+                RevokedFamilies { stamp: Some(stamp), families: text.lines().map(str::to_owned).collect() };
+        }
+        Ok(revoked.families.contains(family))
     }
 
     fn opened(&self) -> Result<Arc<Opened>, ToolError> {
@@ -81,6 +142,11 @@ impl TokenAuthority {
         *opened = Some(Arc::clone(&made));
         Ok(made)
     }
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> ToolError {
+    ToolError::new(Code::Internal, format!("the revoked tokens in `{}`: {error}", path.display()))
+        .help("check the owner and the permissions of the file; no token is accepted until it can be read")
 }
 
 fn read_key(path: &Path) -> std::io::Result<Option<TokenKey>> {

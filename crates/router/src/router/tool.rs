@@ -70,6 +70,12 @@ impl<'a> Invocation<'a> {
         self.workspace.tools_seen_by(self.visibility().await)
     }
 
+    /// Returns the number of this call, which no other call of this process has.
+    #[must_use]
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
     /// What the user has agreed to, for the last check of the files before the effect.
     pub fn agreement(&self) -> Option<Arc<ApprovedSnapshot>> {
         self.agreement.map(Arc::clone)

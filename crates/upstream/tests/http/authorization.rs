@@ -11,7 +11,7 @@ use tgp_upstream::Login;
 use url::Url;
 
 use crate::server::{Answer, Request, Server, parameters, protocol};
-use crate::support::{NAME, User};
+use crate::support::{NAME, User, recorded};
 
 /// Where the browser is sent in the end.
 pub const REDIRECT: &str = "http://127.0.0.1:49152/callback";
@@ -69,7 +69,7 @@ impl Authorization {
     }
 
     pub async fn log_in(&self, user: &User) {
-        let login = user.servers.login(NAME, &user.definition, REDIRECT).await.unwrap();
+        let login = user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await.unwrap();
         login.finish(&self.approve(&login)).await.unwrap();
     }
 

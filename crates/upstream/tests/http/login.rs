@@ -8,7 +8,7 @@ use tgp_upstream::{HttpServer, ServerDefinition, StdioServer, Upstreams};
 
 use crate::authorization::{Authorization, REDIRECT};
 use crate::server::{Answer, Server};
-use crate::support::{NAME, User, message, watched};
+use crate::support::{NAME, User, message, recorded, watched};
 
 #[tokio::test]
 async fn a_person_logs_in_and_calls_work() {
@@ -19,7 +19,7 @@ async fn a_person_logs_in_and_calls_work() {
         assert!(Upstreams::needs_login(&error), "{error}");
         assert_eq!(error.help_of(), Some("a person logs in with `tgp upstream login remote`"));
 
-        let login = user.servers.login(NAME, &user.definition, REDIRECT).await.unwrap();
+        let login = user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await.unwrap();
         let redirect = authorization.approve(&login);
         assert!(!format!("{login:?}").contains("state"), "{login:?}");
         for (wrong, expected) in [
@@ -139,7 +139,7 @@ async fn a_login_that_leads_astray_is_refused() {
             let authorization = Authorization::start().await;
             authorization.state.lock().unwrap().described.insert(field.to_owned(), json!(value));
             let user = User::new(&authorization.server.url());
-            let told = message(user.servers.login(NAME, &user.definition, REDIRECT).await);
+            let told = message(user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await);
             assert!(told.contains(expected), "{field}: {told}, expected {expected}");
         }
         // The code is not sent there either.
@@ -147,7 +147,7 @@ async fn a_login_that_leads_astray_is_refused() {
         let token = json!("http://login.example.com/token");
         authorization.state.lock().unwrap().described.insert("token_endpoint".to_owned(), token);
         let user = User::new(&authorization.server.url());
-        let login = user.servers.login(NAME, &user.definition, REDIRECT).await.unwrap();
+        let login = user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await.unwrap();
         let told = message(login.finish(&authorization.approve(&login)).await);
         assert!(told.contains("there is no token") && !told.contains("code-0"), "{told}");
     })
@@ -160,14 +160,14 @@ async fn a_description_that_floods_or_redirects_is_not_read() {
         let flood = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
         let server = Server::start(move |_| Answer::repeat(flood, "          ")).await;
         let user = User::new(&server.url());
-        let told = message(user.servers.login(NAME, &user.definition, REDIRECT).await);
+        let told = message(user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await);
         assert!(told.contains("larger than 262144 bytes"), "{told}");
 
         let elsewhere = Server::start(|_| Answer::status("404 Not Found", "", "")).await;
         let location = format!("Location: {}\r\n", elsewhere.origin);
         let server = Server::start(move |_| Answer::status("302 Found", &location, "")).await;
         let user = User::new(&server.url());
-        let told = message(user.servers.login(NAME, &user.definition, REDIRECT).await);
+        let told = message(user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await);
         assert!(told.contains("redirects are not followed"), "{told}");
         assert!(elsewhere.seen().is_empty());
     })
@@ -184,12 +184,12 @@ async fn some_servers_have_no_login() {
             headers: [("authorization".to_owned(), tgp_upstream::ValueSource::Value("x".to_owned()))].into(),
         };
         for definition in [ServerDefinition::Stdio(program), ServerDefinition::Http(with_key)] {
-            let error = user.servers.login(NAME, &definition, REDIRECT).await.unwrap_err();
+            let error = user.servers.login(NAME, &definition, REDIRECT, recorded().await).await.unwrap_err();
             assert_eq!(error.code, Code::Validation, "{error}");
         }
         let server = Server::start(|_| Answer::status("404 Not Found", "", "")).await;
         let user = User::new(&server.url());
-        let error = user.servers.login(NAME, &user.definition, REDIRECT).await.unwrap_err();
+        let error = user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await.unwrap_err();
         assert!(error.help_of().unwrap().contains("--header"), "{error}");
     })
     .await;

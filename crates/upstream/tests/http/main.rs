@@ -14,6 +14,7 @@ mod login;
 mod real;
 mod requests;
 mod server;
+mod store;
 mod support;
 
 #[test]

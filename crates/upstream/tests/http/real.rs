@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use url::Url;
 
 use crate::server::parameters;
-use crate::support::{NAME, User, watched};
+use crate::support::{NAME, User, recorded, watched};
 
 const VARIABLE: &str = "TGP_TEST_MCP_CLIENTS";
 /// A server that everybody has, with a tool of each kind.
@@ -101,7 +101,7 @@ async fn a_login_to_the_example_of_the_official_sdk() {
         let user = User::new(&format!("http://localhost:{port}/mcp"));
         let error = user.add().await.unwrap_err();
         assert!(tgp_upstream::Upstreams::needs_login(&error), "{error}");
-        let login = user.servers.login(NAME, &user.definition, REDIRECT).await.unwrap();
+        let login = user.servers.login(NAME, &user.definition, REDIRECT, recorded().await).await.unwrap();
         // The example approves without asking.
         let client = tgp_net::build_client(tgp_net::client_builder(tgp_net::Transport::Plain), Vec::new())
             .await

@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
-use tgp_contract::{Code, ToolError};
+use tgp_audit::{Audit, AuditOptions, FileAnchor, RecordedDecision};
+use tgp_contract::{Actor, CallContext, CallRecord, Code, Consent, ToolCall, ToolError, ToolResult};
 use tgp_net::Secret;
 use tgp_upstream::{
     HttpServer, Pin, ServerDefinition, UpstreamOptions, UpstreamStore, Upstreams, ValueProvider, ValueSource,
@@ -78,7 +79,7 @@ impl User {
     /// Looks at the tools and accepts them.
     pub async fn add(&self) -> Result<Pin, ToolError> {
         let pin = Pin::of(&self.servers.inspect(NAME, &self.definition).await?);
-        self.servers.store().keep(NAME, &self.definition, &pin)?;
+        self.servers.store().keep(NAME, &self.definition, &pin, recorded().await)?;
         Ok(pin)
     }
 
@@ -104,4 +105,24 @@ pub fn message<T: std::fmt::Debug>(ended: Result<T, ToolError>) -> String {
     assert_eq!(error.code, Code::Upstream, "{error}");
     assert!(error.message.len() < 1_500, "{error}");
     error.message
+}
+
+/// The proof that a decision is in an audit.
+pub async fn recorded() -> RecordedDecision {
+    let folder = TempDir::new().unwrap();
+    let anchor = Arc::new(FileAnchor::new(folder.path().join("anchor")));
+    let audit = Audit::open(AuditOptions::new(folder.path().join("audit.sqlite")), anchor).unwrap();
+    let call = ToolCall { id: "1".to_owned(), tool: "test".to_owned(), arguments: Value::Null };
+    let context = CallContext {
+        actor: Actor::Person("ada".to_owned()),
+        session: "test".to_owned(),
+        consent: Consent::Given,
+        dry_run: false,
+        depth: 0,
+        token: None,
+    };
+    let record = CallRecord::ended(call, context, ToolResult::Done(Value::Null));
+    let recorded = audit.record_decision(record).await.unwrap();
+    audit.close().await.unwrap();
+    recorded
 }

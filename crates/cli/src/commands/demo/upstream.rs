@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
 use tgp::trust::Trust;
-use tgp::upstream::{Pin, ServerDefinition, StdioServer};
+use tgp::upstream::{Pin, ServerDefinition, StdioServer, add_decision};
 use tgp::{BootOptions, Environment, Kernel};
 
 use super::host::Host;
@@ -131,7 +131,9 @@ impl Demo<'_> {
         };
         let servers = tgp::upstream::open(&options).await.map_err(ToolError::from)?;
         let pin = Pin::of(&servers.inspect(SERVER, &definition).await?);
-        servers.keep(SERVER, &definition, &pin).await?;
+        let decision = add_decision(SERVER, &definition, &pin);
+        let decision = tgp::audit::record_decision(&options, decision).await?;
+        servers.keep(SERVER, &definition, &pin, decision).await?;
         self.say(&format!(
             "tgp upstream add {SERVER} -- tgp mcp: {} tools, seen and pinned",
             pin.tools().count()

@@ -205,7 +205,7 @@ async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {
     }
 }
 
-/// What holds an agent, besides the sandbox. The audit was verified when the kernel started.
+/// What holds an agent, besides the sandbox.
 async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
     let tdd = kernel.state().tdd();
     let state = tdd.state(&tgp::gates::Scope::Project).map_or("unknown", tgp::contract::TddState::as_str);
@@ -217,12 +217,8 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
         },
         Err(error) => Row { name: "policy", health: Health::Bad, text: ToolError::to_string(&error) },
     };
-    let durability = match kernel.config().audit.durability {
-        tgp::config::AuditDurability::Batched => "batched",
-        tgp::config::AuditDurability::Call => "on the disk with every call",
-    };
     vec![
-        Row { name: "audit", health: Health::Good, text: format!("verified; records are {durability}") },
+        audit_row(kernel).await,
         rules,
         Row {
             name: "tdd",
@@ -230,6 +226,38 @@ async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
             text: format!("mode {}, the project is {state}", tdd.mode().as_str()),
         },
     ]
+}
+
+/// Entries of an audit that is verified whole here; of a longer one only what came since the last checkpoint was.
+const MAX_VERIFIED: u64 = 200_000;
+
+/// What was verified of the audit, and when: a start verifies only what came since the last checkpoint.
+async fn audit_row(kernel: &Kernel) -> Row {
+    let name = "audit";
+    let durability = match kernel.config().audit.durability {
+        tgp::config::AuditDurability::Batched => "batched",
+        tgp::config::AuditDurability::Call => "on the disk with every call",
+    };
+    let (newest, verified) = kernel.verified_at_start();
+    if newest > MAX_VERIFIED {
+        let first = newest.saturating_sub(verified).saturating_add(1);
+        let text = format!(
+            "verified from entry {first} to {newest} at this start; `tgp audit verify` verifies all; records are {durability}"
+        );
+        return Row { name, health: Health::Weak, text };
+    }
+    match kernel.verify_audit().await {
+        Ok(report) => {
+            let entries = count_of(report.entries, "entry", "entries");
+            let text = format!("{entries} verified now, from the first; records are {durability}");
+            Row { name, health: Health::Good, text }
+        }
+        Err(error) => Row { name, health: Health::Bad, text: explained(&error) },
+    }
+}
+
+fn count_of(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// A rule file that cannot be read refuses every write, so it is reported before an agent meets it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
-use tgp::upstream::{HttpServer, Pin, ServerDefinition, StdioServer, Upstreams, ValueSource};
+use tgp::upstream::{HttpServer, Pin, ServerDefinition, StdioServer, Upstreams, ValueSource, add_decision};
 use tgp_mcp::install::{ForeignServer, Host, Scope};
 
 use super::super::mcp_install::{self, HostArg};
@@ -18,6 +18,7 @@ use crate::arguments::Global;
 use crate::commands::done;
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::session;
 use crate::text::{count, short_line, single_line};
 
 /// Columns of a command line that is suggested; a longer one is in the file of the host.
@@ -98,7 +99,7 @@ pub(super) async fn import(
             report.push(json!({ "name": offer.server.name, "state": "left out" }));
             continue;
         }
-        match add(offer, arguments.yes, servers, printer).await {
+        match add(offer, arguments.yes, servers, global, printer).await {
             Ok(tools) => {
                 printer.note(&format!("added {name} with {}", count(tools, "tool")));
                 report.push(json!({ "name": name, "state": "added", "tools": tools }));
@@ -157,6 +158,7 @@ async fn add(
     offer: &Offer,
     yes: bool,
     servers: &Arc<Upstreams>,
+    global: &Global,
     printer: &Printer,
 ) -> Result<usize, ToolError> {
     let name = local_name(&offer.server.name);
@@ -165,7 +167,12 @@ async fn add(
     let inspected = servers.inspect(&name, &definition).await;
     let pin = Pin::of(&inspected.map_err(|error| with_advice(error, &definition))?);
     confirm_server(&name, &definition, &pin, yes, printer).await?;
-    servers.keep(&name, &definition, &pin).await?;
+    let options = session::records_options(global).map_err(|_| {
+        ToolError::new(Code::Config, "the directory of the command cannot be used")
+            .help("name another with -C")
+    })?;
+    let decision = tgp::audit::record_decision(&options, add_decision(&name, &definition, &pin)).await?;
+    servers.keep(&name, &definition, &pin, decision).await?;
     Ok(pin.tools().count())
 }
 

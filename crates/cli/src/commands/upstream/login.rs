@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
-use tgp::upstream::{ServerDefinition, Upstreams};
+use tgp::upstream::{ServerDefinition, Upstreams, login_decision};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
+use crate::arguments::Global;
 use crate::commands::done;
 use crate::conversation::{Keyboard, TerminalKeyboard};
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::session;
 
 /// How long a person has for the pages of the login.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -27,9 +29,10 @@ pub(super) async fn run(
     name: &str,
     definition: &ServerDefinition,
     servers: &Upstreams,
+    global: &Global,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    log_in(name, definition, servers, printer).await?;
+    log_in(name, definition, servers, global, printer).await?;
     if printer.json() {
         printer.document(&done(json!({ "name": name, "loggedIn": true })));
     } else {
@@ -43,14 +46,16 @@ pub(super) async fn log_in(
     name: &str,
     definition: &ServerDefinition,
     servers: &Upstreams,
+    global: &Global,
     printer: &Printer,
-) -> Result<(), ToolError> {
+) -> Result<(), Failure> {
     let closed = |error: std::io::Error| {
         ToolError::new(Code::Internal, format!("no port of this machine can be listened on: {error}"))
     };
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(closed)?;
     let origin = format!("http://{}", listener.local_addr().map_err(closed)?);
-    let login = servers.login(name, definition, &format!("{origin}{PATH}")).await?;
+    let decision = session::record_decision(global, login_decision(name, definition)).await?;
+    let login = servers.login(name, definition, &format!("{origin}{PATH}"), decision).await?;
     printer.note(&format!("open this page to log in to {name}:"));
     printer.lines(login.url());
     printer
@@ -94,14 +99,15 @@ pub(super) async fn log_in(
             }
         }
     };
-    timeout(PATIENCE, redirected).await.unwrap_or_else(|_| {
+    let ended: Result<(), ToolError> = timeout(PATIENCE, redirected).await.unwrap_or_else(|_| {
         let minutes = PATIENCE.as_secs() / 60;
         Err(ToolError::new(
             Code::Upstream,
             format!("the login to {name} did not end within {minutes} minutes"),
         )
         .help(format!("start again with `tgp upstream login {name}`")))
-    })
+    });
+    Ok(ended?)
 }
 
 /// The path and the query that a browser asks for; `None` for what is not a request.

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use tgp::audit::Decision;
 use tgp::contract::{Code, ToolError};
 use tgp::upstream::{
-    HttpServer, Pin, ServerDefinition, UpstreamModule, UpstreamStore, UpstreamTool, Upstreams,
-    check_server_name,
+    HttpServer, Pin, ServerDefinition, UpstreamModule, UpstreamStore, UpstreamTool, Upstreams, add_decision,
+    check_server_name, pin_decision,
 };
 
 use super::{done, trust};
@@ -93,7 +94,7 @@ pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) ->
     let options = session::records_options(global)?;
     let servers = tgp::upstream::open(&options).await.map_err(ToolError::from)?;
     match arguments.command {
-        UpstreamCommand::Add(arguments) => add(*arguments, &servers, printer).await,
+        UpstreamCommand::Add(arguments) => add(*arguments, &servers, global, printer).await,
         UpstreamCommand::Import(arguments) => import::import(arguments, &servers, global, printer).await,
         UpstreamCommand::List => list(servers.store(), printer),
         UpstreamCommand::Show(NameArgs { name }) => show(&name, servers.store(), printer),
@@ -103,14 +104,19 @@ pub async fn run(arguments: UpstreamArgs, global: &Global, printer: &Printer) ->
                 Some(url) => ServerDefinition::Http(HttpServer { url, headers: Default::default() }),
                 None => known(&name, servers.store())?,
             };
-            login::run(&name, &definition, &servers, printer).await
+            login::run(&name, &definition, &servers, global, printer).await
         }
-        UpstreamCommand::Pin(arguments) => pin(&arguments, &servers, printer).await,
-        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, &servers, printer).await,
+        UpstreamCommand::Pin(arguments) => pin(&arguments, &servers, global, printer).await,
+        UpstreamCommand::Remove(NameArgs { name }) => remove(&name, &servers, global, printer).await,
     }
 }
 
-async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) -> Result<(), Failure> {
+async fn add(
+    arguments: AddArgs,
+    servers: &Arc<Upstreams>,
+    global: &Global,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let AddArgs { name, definition, yes } = arguments;
     check_server_name(&name)?;
     let store = servers.store();
@@ -125,10 +131,11 @@ async fn add(arguments: AddArgs, servers: &Arc<Upstreams>, printer: &Printer) ->
     if let ServerDefinition::Stdio(_) = definition {
         printer.note("starting the server in the jail");
     }
-    let tools = inspect(&name, &definition, yes, servers, printer).await?;
+    let tools = inspect(&name, &definition, yes, servers, global, printer).await?;
     let pin = Pin::of(&tools);
     confirm_server(&name, &definition, &pin, yes, printer).await?;
-    servers.keep(&name, &definition, &pin).await?;
+    let decision = session::record_decision(global, add_decision(&name, &definition, &pin)).await?;
+    servers.keep(&name, &definition, &pin, decision).await?;
     let first = UpstreamModule::new(&name, pin.clone()).function_names().into_iter().next();
     if printer.json() {
         printer.document(&done(json!({ "name": name, "tools": pin.tools().count() })));
@@ -147,6 +154,7 @@ async fn inspect(
     definition: &ServerDefinition,
     yes: bool,
     servers: &Arc<Upstreams>,
+    global: &Global,
     printer: &Printer,
 ) -> Result<Vec<UpstreamTool>, Failure> {
     let error = match servers.inspect(name, definition).await {
@@ -163,7 +171,7 @@ async fn inspect(
             ))
             .into());
     }
-    login::log_in(name, definition, servers, printer).await?;
+    login::log_in(name, definition, servers, global, printer).await?;
     Ok(servers.inspect(name, definition).await?)
 }
 
@@ -234,7 +242,12 @@ async fn test(name: &str, servers: &Arc<Upstreams>, printer: &Printer) -> Result
     Ok(())
 }
 
-async fn pin(arguments: &PinArgs, servers: &Arc<Upstreams>, printer: &Printer) -> Result<(), Failure> {
+async fn pin(
+    arguments: &PinArgs,
+    servers: &Arc<Upstreams>,
+    global: &Global,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let name = &arguments.name;
     let definition = known(name, servers.store())?;
     let before = servers.store().pin(name)?.unwrap_or_default();
@@ -248,7 +261,8 @@ async fn pin(arguments: &PinArgs, servers: &Arc<Upstreams>, printer: &Printer) -
     }
     let text = view::difference(&changes);
     trust::agree(&text, "Accept these changes?", arguments.yes, printer).await?;
-    servers.store().keep_pin(name, &now)?;
+    let decision = session::record_decision(global, pin_decision(name, &before, &now)).await?;
+    servers.store().keep_pin(name, &now, decision)?;
     share(arguments, servers, &now, printer)?;
     say(&format!("accepted {} of {name}", count(changes.len(), "changed tool")), document, printer);
     Ok(())
@@ -272,10 +286,12 @@ fn say(line: &str, document: Value, printer: &Printer) {
     }
 }
 
-async fn remove(name: &str, servers: &Upstreams, printer: &Printer) -> Result<(), Failure> {
+async fn remove(name: &str, servers: &Upstreams, global: &Global, printer: &Printer) -> Result<(), Failure> {
     if !servers.remove(name).await? {
         return Err(unknown(name, servers.store()).into());
     }
+    let removed = Decision::new("upstream_remove", json!({ "name": name }));
+    session::record_tightening(global, removed, printer).await?;
     if printer.json() {
         printer.document(&done(json!({ "removed": name })));
     } else {
