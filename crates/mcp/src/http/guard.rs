@@ -61,7 +61,7 @@ impl Guard {
                 "send the token of the token file as `Authorization: Bearer`",
             );
         };
-        let client = match self.client(token) {
+        let client = match self.client(&token) {
             Ok(Some(client)) => client,
             Ok(None) => {
                 return refuse(StatusCode::SERVICE_UNAVAILABLE, "all clients of this token are at work");
@@ -97,15 +97,15 @@ impl Guard {
     }
 
     /// The client of a token. Calls carry the token that their request showed, so each token has a client of its own.
-    fn client(&self, token: CapabilityToken) -> Result<Option<Arc<Client>>, ()> {
+    fn client(&self, token: &CapabilityToken) -> Result<Option<Arc<Client>>, ()> {
         let key = tgp_contract::canonical::sha256_hex(token.reveal().as_bytes());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.used(&key) {
             // It may have expired or been revoked since.
-            self.shared.kernel.check_token(&token).map_err(drop)?;
+            self.shared.kernel.check_token(token).map_err(drop)?;
             return Ok(Some(Arc::clone(client)));
         }
-        let token = self.shared.bounded(&token).map_err(drop)?;
+        let token = self.shared.bounded(token).map_err(drop)?;
         let client = Arc::new(Client::new(&self.shared, token).map_err(drop)?);
         let is_busy = |client: &Arc<Client>| Arc::strong_count(client) > 1;
         match clients.take(&key, &client.family, Arc::clone(&client), is_busy) {
