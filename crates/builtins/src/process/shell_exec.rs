@@ -29,7 +29,7 @@ pub(super) struct ShellExecArgs {
     /// Directory below the project to start in.
     #[serde(default)]
     cwd: String,
-    /// `build` has more time and memory, and writes build output directly.
+    /// `build`: more time and memory; writes build output directly.
     template: Option<CommandTemplate>,
     /// Shorter than the configured limit.
     #[schemars(range(min = 1))]
@@ -40,7 +40,7 @@ pub(super) struct ShellExecArgs {
     #[serde(default)]
     #[schemars(length(max = MAX_STDIN))]
     stdin: String,
-    /// Apply changes whatever the exit code is.
+    /// Apply changes at any exit code.
     #[serde(default)]
     keep_on_failure: bool,
 }

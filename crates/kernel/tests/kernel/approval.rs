@@ -128,8 +128,10 @@ async fn every_tool_but_a_read_asks_and_a_refusal_leaves_everything_as_it_was() 
             "exec_code" => assert_eq!(shown.preview()["source"], "return 1;"),
             "test_tool" => assert_eq!(shown.preview()["tests"], json!(["tools/one.test.ts"])),
             "test_run" => assert_eq!(shown.preview()["command"], "true"),
+            // The file that its command line names.
+            "shell_exec" => assert_eq!(shown.preview()["files"][0]["path"], "notes.md"),
             // Their arguments say it all, and nothing of them may run before the answer.
-            "shell_exec" | "package_install" | "fetch" | "call_host" | "call_upstream" | "sync"
+            "package_install" | "fetch" | "call_host" | "call_upstream" | "sync"
             | "reconcile" => {
                 assert_eq!(shown.preview, None, "{tool}")
             }
@@ -489,7 +491,10 @@ async fn the_files_a_command_has_changed_are_shown_before_they_count() {
     let answer = shell("echo new > tmp/a.txt; rm tmp/gone.txt").await;
     assert!(answer.is_ok(), "{answer:?}");
     let shown = approver.shown.lock().unwrap().clone();
-    assert_eq!((shown.len(), &shown[0].preview), (2, &None), "{shown:?}");
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    let named = shown[0].preview()["files"].as_array().unwrap();
+    let named: Vec<_> = named.iter().map(|file| (&file["path"], &file["begins"])).collect();
+    assert_eq!(json!(named), json!([["tmp/a.txt", "old\n"], ["tmp/gone.txt", "bye\n"]]));
     let changes = shown[1].preview()["changes"].to_string();
     for text in ["-old\\n+new\\n", "-bye\\n", "\"deleted\"", "\"changed\""] {
         assert!(changes.contains(text), "{text}: {changes}");
