@@ -39,6 +39,7 @@ pub(crate) struct ChronicleInner {
     pub(crate) layout: ChronicleLayout,
     pub(crate) durability: ChronicleSync,
     pub(crate) lock_wait: Duration,
+    read_only: Option<ToolError>,
     pub(crate) known: DedupCache,
     waiting: Mutex<Waiting>,
     notes: Mutex<Vec<Quarantined>>,
@@ -64,6 +65,7 @@ impl FileChronicle {
             layout: options.layout,
             durability: options.durability,
             lock_wait: options.lock_wait,
+            read_only: options.read_only.clone(),
             known: DedupCache::default(),
             waiting: Mutex::default(),
             notes: Mutex::default(),
@@ -81,6 +83,7 @@ impl FileChronicle {
         file: &RelativePath,
         event: ChronicleEvent,
     ) -> Result<AppendOutcome, ToolError> {
+        self.keeper.check_writable()?;
         Ok(append::append(&self.keeper, file, event)?)
     }
 
@@ -136,6 +139,9 @@ impl FileChronicle {
     /// # Errors
     /// When the project cannot be read or written; what is wrong with one file is in the report.
     pub fn migrate(&self, extent: Migration) -> Result<MigrationReport, ToolError> {
+        if extent == Migration::Apply {
+            self.keeper.check_writable()?;
+        }
         Ok(migrate::migrate(&self.keeper, extent)?)
     }
 
@@ -215,6 +221,10 @@ impl Chronicle for FileChronicle {
 }
 
 impl ChronicleInner {
+    fn check_writable(&self) -> Result<(), ToolError> {
+        self.read_only.clone().map_or(Ok(()), Err)
+    }
+
     pub(crate) fn note(&self, set_aside: &Quarantined) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() < MAX_NOTES {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tgp_contract::ChronicleLayout;
+use tgp_contract::{ChronicleLayout, ToolError};
 
 /// How many events a reader who does not say otherwise wants of the end.
 pub const DEFAULT_TAIL: usize = 50;
@@ -36,6 +36,8 @@ pub struct ChronicleOptions {
     pub durability: ChronicleSync,
     /// How long a lock is waited for.
     pub lock_wait: Duration,
+    /// Why no chronicle of the project is written, where that is so.
+    pub read_only: Option<ToolError>,
 }
 
 impl ChronicleOptions {
@@ -46,6 +48,7 @@ impl ChronicleOptions {
             layout: ChronicleLayout::default(),
             durability: ChronicleSync::default(),
             lock_wait: LOCK_WAIT,
+            read_only: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::fsync::{check_written, sync_beside};
 use crate::local::open_repository_at;
 use crate::rebase::empty_tree;
 use crate::worktree::TEMPORARY_PREFIX;
-use tgp_fs::jittered;
+use tgp_fs::{jittered, read_plain};
 
 const REFERENCE: &str = "refs/tgp/audit/head";
 /// Where the remote keeps the words of each machine's chain.
@@ -234,8 +234,9 @@ impl RepositoryAnchor {
     /// Where the reference leads. It is our own file; only packing references moves it elsewhere.
     fn target(&self) -> Result<Option<Oid>, ToolError> {
         const DOING: &str = "cannot read the anchor of the audit";
-        if let Ok(text) = fs::read_to_string(self.root.join(".git").join(REFERENCE)) {
-            return Oid::from_str(text.trim()).map(Some).map_err(|_| {
+        let file = self.root.join(".git").join(REFERENCE);
+        if let Some(text) = read_plain(&file, MAX_CONTENT_BYTES as u64) {
+            return Oid::from_str(String::from_utf8_lossy(&text).trim()).map(Some).map_err(|_| {
                 ToolError::new(Code::Integrity, "the anchor of the audit leads to nothing that can be read")
                     .help("`tgp audit restart --reason TEXT` begins a new chain and anchor")
             });

@@ -261,11 +261,23 @@ fn open_to_read(root: &Path) -> Result<Repository, git2::Error> {
     Ok(repo)
 }
 
+/// What the library reads when it opens a repository, and before the first object.
+const READ_AT_OPENING: [&str; 5] = ["config", "HEAD", "commondir", "packed-refs", "objects/info/alternates"];
+
 /// The repository of a tool root, with nothing of the user's own configuration.
 pub(crate) fn open_repository_at(root: &Path) -> Result<Repository, git2::Error> {
+    let git = root.join(".git");
+    // The library would wait for a pipe. The audit is opened before `prepare` has looked for one.
+    let is_special = |file: &str| {
+        let found = git.join(file).symlink_metadata();
+        found.is_ok_and(|found| !(found.is_file() || found.is_dir() || found.is_symlink()))
+    };
+    if let Some(file) = READ_AT_OPENING.iter().find(|file| is_special(file)) {
+        return Err(git2::Error::from_str(&format!("`.git/{file}` is a pipe or a device")));
+    }
     let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
     #[expect(clippy::disallowed_methods, reason = "the kernel's own repository, which `prepare` has checked")]
-    let repo = Repository::open_ext(root.join(".git"), flags, &[] as &[&Path])?;
+    let repo = Repository::open_ext(git, flags, &[] as &[&Path])?;
     let mut config = Config::new()?;
     config.add_file(&root.join(crate::branch_names::STATE).join(SETTINGS_NAME), ConfigLevel::Local, true)?;
     repo.set_config(&config)?;

@@ -57,7 +57,7 @@ const TABLES: &str = "
 ";
 
 /// What a person can do about a damaged store.
-const DAMAGED: &str = "restore `tdd.sqlite` from a backup, or rename it: work then begins again from idle";
+const DAMAGED: &str = "restore `tdd.sqlite` in the kernel's state from a backup, or rename it: work then begins again from idle";
 
 /// Why the store cannot answer.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,12 @@ impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         let (code, help) = match &error {
             StoreError::Damaged(_) => (Code::Integrity, DAMAGED.to_owned()),
-            StoreError::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            StoreError::Sqlite(error)
+                if matches!(
+                    error.sqlite_error_code(),
+                    Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+                ) =>
+            {
                 (Code::Integrity, DAMAGED.to_owned())
             }
             StoreError::Version(_) => (Code::Config, "use the newest `tgp` on this project".to_owned()),

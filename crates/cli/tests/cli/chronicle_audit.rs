@@ -65,8 +65,13 @@ fn bug_every_change_of_a_chronicle_that_the_audit_contradicts_is_found() {
     let mut late: Value = serde_json::from_str(&decision("from the future")).unwrap();
     late["timestamp"] = json!("2099-01-01T00:00:00Z");
     let forged_alone = forged(&late);
+    // Lines that say themselves that they are older than the audit.
+    late["audit"] = json!({});
+    let forged_without_time = forged(&late);
+    late["audit"] = json!({ "time": 1 });
+    let forged_with_time = forged(&late);
     // What the chronicle is then, that of the other file, and the kinds that are found.
-    let cases: [(&str, String, String, &[&str]); 14] = [
+    let cases: [(&str, String, String, &[&str]); 16] = [
         ("a line in the middle is deleted", text(&[0, 1, 3]), other.clone(), &["deleted"]),
         ("the first line is deleted", text(&[1, 2, 3]), other.clone(), &["deleted"]),
         ("the last line is deleted", text(&[0, 1, 2]), other.clone(), &["deleted"]),
@@ -95,6 +100,18 @@ fn bug_every_change_of_a_chronicle_that_the_audit_contradicts_is_found() {
             &["added", "deleted"],
         ),
         ("a file with one forged line", whole.clone(), format!("{forged_alone}\n{other}"), &["added"]),
+        (
+            "a forged line without a time",
+            whole.clone(),
+            format!("{forged_without_time}\n{other}"),
+            &["added"],
+        ),
+        (
+            "a forged line with a time before the audit",
+            whole.clone(),
+            format!("{forged_with_time}\n{other}"),
+            &["added"],
+        ),
         ("a line is there twice, as merges leave it", text(&[0, 1, 2, 3, 1]), other.clone(), &[]),
     ];
     for (case, text, other_text, expected) in cases {

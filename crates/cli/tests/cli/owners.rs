@@ -200,6 +200,65 @@ fn root_works_in_another_owners_project_with_its_hash_and_leaves_the_kernels_fil
     assert!(trusted(&RUN).expect_code(2).stderr.contains("ECONFIG"));
 }
 
+const BROKEN: &str = "version: 1\ninvariants:\n  - {name: no-source, query: \"MATCH (f:File) WHERE f.path STARTS WITH 'src/' RETURN f.path\", expect: none, message: none}\n";
+
+/// What root adds to a chronicle belongs to root, and the owner could neither lift a halt nor write there.
+#[test]
+fn bug_an_assertion_of_root_halted_the_work_of_another_owner() {
+    if !is_root() {
+        return;
+    }
+    let project = used();
+    project.write(".sage/invariants.yml", BROKEN);
+    project.write("src/old.ts.sage", "");
+    project.shell("git init -q && git add -A && git -c user.name=Ann -c user.email=a@b.c commit -qm one");
+    give(&project.file(""), OTHER);
+    let before = snapshot(&project.file(""));
+    let broken = project.run(&["guardian", "assert"]);
+    assert!(broken.code != Some(0) && broken.stderr.contains("no-source"), "{broken:?}");
+    let refused = project.run(&["chronicle", "migrate"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("sudo -u"), "{refused:?}");
+    assert_unchanged(&project.file(""), &before, "`guardian assert` and `chronicle migrate` of root");
+    project.write(".sage/invariants.yml", "version: 1\ninvariants: []\n");
+    chown(project.file(".sage/invariants.yml"), Some(OTHER), Some(OTHER)).unwrap();
+    run_as_other(&project, &["guardian", "assert"]).expect_code(0);
+}
+
+/// The line was in the chronicle of the project, and its record in the audit of root.
+#[test]
+fn bug_work_of_root_with_its_hash_made_the_chronicle_of_the_owner_look_forged() {
+    if !is_root() {
+        return;
+    }
+    let project = used();
+    project.write(".sage/invariants.yml", &BROKEN.replace("'src/'", "'none/'"));
+    project.shell("git init -q && git add -A && git -c user.name=Ann -c user.email=a@b.c commit -qm one");
+    give(&project.file(""), OTHER);
+    run_as_other(&project, &["call", "fs_write", r#"{"path": "src/b.md", "content": "b"}"#, "--yes"])
+        .expect_code(0);
+    let printed = project.run(&["trust", "--print"]).expect_code(0);
+    let hash = printed.stdout.split_whitespace().find(|word| word.len() == 64).unwrap().to_owned();
+    let trusted = |arguments: &[&str]| {
+        let mut command = project.command(arguments);
+        command.env("TGP_TRUST", &hash);
+        project.finish(command)
+    };
+    let before = snapshot(&project.file(".sage"));
+    // libgit2 refuses a repository of another user, and with it every write that an invariant judges.
+    for call in [
+        &["call", "fs_write", r#"{"path": "src/b.md", "content": "c"}"#, "--yes"][..],
+        &["call", "git_status", "{}"],
+        &["guardian", "assert"],
+    ] {
+        trusted(call).expect_code(0);
+    }
+    assert_unchanged(&project.file(".sage"), &before, "work of root");
+    let added = r#"{"type": "DECISION", "timestamp": "2026-11-15T12:00:00Z", "actor": {"agent": "person", "id": "ann"}}"#;
+    let refused = trusted(&["chronicle", "append", "src/b.md", added]);
+    assert!(refused.stderr.contains("EPERMISSION"), "{refused:?}");
+    run_as_other(&project, &["chronicle", "verify"]).expect_code(0);
+}
+
 #[test]
 fn bug_a_project_of_another_owner_was_used_without_a_confirmation() {
     if !is_root() {

@@ -191,7 +191,12 @@ impl CheckedRepository {
     pub fn open(&self) -> Result<Repository, git2::Error> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         #[expect(clippy::disallowed_methods, reason = "the places were checked")]
-        let repository = Repository::open_ext(self.own(), flags, &[] as &[&Path])?;
+        let repository = match Repository::open_ext(self.own(), flags, &[] as &[&Path]) {
+            // What may be done in a project of another user is decided when a kernel boots, and nothing of the repository is
+            // run. This opening does not ask who owns it.
+            Err(error) if error.code() == ErrorCode::Owner => Repository::open_bare(self.own())?,
+            opened => opened?,
+        };
         if !self.is_bare() {
             // Whatever `core.worktree` says: the files are those of the project.
             repository.set_workdir(self.top(), false)?;

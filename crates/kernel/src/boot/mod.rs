@@ -62,7 +62,7 @@ impl Kernel {
         tools.extend(sessions::session_tools(&state_directory, &tokens)?);
         tools.push(records::audit_tail_tool(&state_directory, &audit)?);
         let check = settings::rule_file_check(&ground, &options);
-        let knowledge = Knowledge::open(config, project, root, &state_directory, &check)?;
+        let knowledge = Knowledge::open(config, project, root, access, &check)?;
         tools.extend(knowledge.tools()?);
         let tools = opened.usable(tools);
         let OpenedTools { library, mut opening, .. } = opened;

@@ -28,10 +28,13 @@ pub(crate) enum ConfigSource {
 pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<ConfigSource>, ConfigError> {
     let path = match named {
         Some(path) => project.join(path),
-        None => match NAMES.iter().map(|name| project.join(name)).find(|path| path.is_file()) {
-            Some(path) => path,
-            None => return Ok(None),
-        },
+        // A link that leads nowhere, a directory or a pipe of this name is no absence: `read` refuses it.
+        None => {
+            match NAMES.iter().map(|name| project.join(name)).find(|path| path.symlink_metadata().is_ok()) {
+                Some(path) => path,
+                None => return Ok(None),
+            }
+        }
     };
     // What is outside the project is read only where a person names it: an error may show parts of it.
     let place = real_place(&path);

@@ -239,12 +239,16 @@ impl Comparison<'_> {
     fn why_added(&mut self, event: &ChronicleEvent, follows_audited: bool) -> Option<&'static str> {
         // Of everything the audit knows nothing where it has no entry.
         let first_ms = self.audited.first_ms.unwrap_or(u64::MAX);
-        if let Some(entry) = event.fields.get(AUDIT_FIELD) {
-            let time = entry.get("time").and_then(Value::as_u64).unwrap_or_default();
-            if time < first_ms {
-                self.counts.older += 1;
-                return None;
-            }
+        let entry = event.fields.get(AUDIT_FIELD);
+        let time = entry.map(|entry| entry.get("time").and_then(Value::as_u64).unwrap_or(u64::MAX));
+        // The kernel writes the time of the call twice. A line that contradicts itself was not written by it.
+        let is_older = tgp_text::parse_rfc3339_ms(&event.timestamp)
+            .is_some_and(|own| own < first_ms && time.is_none_or(|time| time < first_ms));
+        if is_older && !follows_audited {
+            self.counts.older += 1;
+            return None;
+        }
+        if let (Some(entry), Some(time)) = (entry, time) {
             let session = entry.get("session").and_then(Value::as_str).unwrap_or_default();
             return match self.audited.session(session) {
                 None => Some("no entry of the audit is from the session that it names"),
@@ -257,11 +261,6 @@ impl Comparison<'_> {
         }
         if UNAUDITED_AGENTS.contains(&event.actor.agent.as_str()) {
             self.counts.unaudited += 1;
-            return None;
-        }
-        let is_older = tgp_text::parse_rfc3339_ms(&event.timestamp).is_some_and(|time| time < first_ms);
-        if is_older && !follows_audited {
-            self.counts.older += 1;
             return None;
         }
         Some("no entry of the audit names it")

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tgp_audit::{Audit, AuditFilter, AuditReader, MAX_TAIL};
 use tgp_chronicle::FileChronicle;
 use tgp_contract::{RelativePath, ToolError, ToolMetadata, chronicle_of};
+use tgp_fs::read_plain;
 use tgp_guardian::{
     AuditIndex, FindingSeverity, GuardianFinding, InquirySources, Inspect, PROJECT_CHRONICLE,
 };
@@ -22,6 +23,8 @@ const MAX_LOST: usize = 20;
 const MAX_EVENTS: usize = 20_000;
 /// What helps where events are missing.
 const LOST: &str = "restore the chronicle from git or from a backup";
+/// Bytes of `meta.json`; some hundred thousand tools.
+const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// Tools that are compared one by one.
 const MAX_TOOLS: usize = 100_000;
 
@@ -43,10 +46,14 @@ pub(super) fn sources(
     }
 }
 
+/// What `meta.json` holds; nothing where it cannot be read.
+pub(crate) fn tool_index(root: &Path) -> Vec<u8> {
+    read_plain(&root.join("meta.json"), MAX_INDEX_BYTES).unwrap_or_default()
+}
+
 /// The tools that `meta.json` knows.
 pub(crate) fn known_tools(root: &Path) -> Vec<ToolMetadata> {
-    let text = std::fs::read_to_string(root.join("meta.json")).unwrap_or_default();
-    let meta: Value = serde_json::from_str(&text).unwrap_or_default();
+    let meta: Value = serde_json::from_slice(&tool_index(root)).unwrap_or_default();
     let tools = meta.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
     tools.into_iter().take(MAX_TOOLS).filter_map(|tool| serde_json::from_value(tool).ok()).collect()
 }

@@ -29,13 +29,14 @@ use tgp_router::gates::RuleFileCheck;
 use tgp_text::RulePurpose;
 
 use crate::config::{ChronicleDurability, Config, GuardianConfig};
+use crate::project_access::ProjectAccess;
 use crate::project_place::work_tree_state;
 use crate::state_directory::StateDirectory;
 pub use chronicle_audit::{AuditComparison, AuditProblem, AuditProblemKind};
 use chronicler::EventingRecorder;
 use graph_server::GraphServer;
 pub(crate) use graph_server::check_build;
-pub(crate) use inspect::known_tools;
+pub(crate) use inspect::{known_tools, tool_index};
 use lazy_graph::LazyGraph;
 
 /// Bytes of a file of invariants: people write it.
@@ -73,10 +74,13 @@ impl Knowledge {
         config: &Config,
         project: &Path,
         root: &Path,
-        state: &StateDirectory,
+        access: &ProjectAccess,
         check: &Arc<RuleFileCheck>,
     ) -> Result<Self, ToolError> {
+        let state = access.state();
         let mut options = ChronicleOptions::new(project);
+        // The owner could not add to a chronicle that this user has made.
+        options.read_only = access.check_kernel_files().err();
         if let Some(scope) = &config.chronicle.scope {
             options.scope.clone_from(scope);
         }
@@ -110,7 +114,7 @@ impl Knowledge {
         Ok(Self {
             chronicle,
             layout: options.layout,
-            tells_edits: config.chronicle.edits,
+            tells_edits: config.chronicle.edits && options.read_only.is_none(),
             graph,
             project: project.to_owned(),
             repository: config.repository.clone(),
@@ -314,18 +318,26 @@ impl InvariantFile {
         let name = self.config.file(&self.project);
         let file = self.project.join(&name);
         let is_outside = !real_place(&file).starts_with(&self.project);
-        read_invariants(&file, &name)
+        let is_named = self.config.invariants.is_some();
+        read_invariants(&file, &name, is_named)
             .map_err(|error| if is_outside { error.without_contents(&name) } else { error })
     }
 }
 
-fn read_invariants(file: &Path, name: &str) -> Result<Invariants, ToolError> {
+/// Reads the file. One that the configuration names, and a link that leads nowhere, are no absence.
+fn read_invariants(file: &Path, name: &str, is_named: bool) -> Result<Invariants, ToolError> {
     let failed = |error: std::io::Error| {
-        ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
-            .help("correct the file; without a file of that name the project has no invariants")
+        let help = if is_named {
+            "write the file, or correct `guardian.invariants`"
+        } else {
+            "correct the file; without a file of that name the project has no invariants"
+        };
+        ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}")).help(help)
     };
     match std::fs::metadata(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Invariants::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named && !file.is_symlink() => {
+            return Ok(Invariants::default());
+        }
         Err(error) => return Err(failed(error)),
         // A pipe would be waited for, and with it every write.
         Ok(found) if !found.is_file() => {

@@ -1,6 +1,6 @@
 //! The system prompt of this kernel, made of what it has.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use tgp_registry::Index;
 use super::ports::SystemClock;
 use super::run::USUAL_ACTOR;
 use crate::Kernel;
+use crate::knowledge::tool_index;
 
 /// Where projects keep what agents should know of them.
 const NOTES_FILE: &str = "AGENTS.md";
@@ -21,8 +22,6 @@ const MAX_NOTES_BYTES: u64 = 256 << 10;
 
 /// Tools that a prompt names; the others are found by searching.
 const MAX_NAMED: usize = 40;
-/// The index of a library of many thousand tools.
-const MAX_INDEX_BYTES: u64 = 64 << 20;
 
 impl Kernel {
     /// The system prompt of a session: the protocol, the standards, the state of the tests, the forged tools.
@@ -93,10 +92,7 @@ impl Kernel {
     /// What the library holds; a damaged index is repaired by the next write, and hides nothing from a
     /// search.
     fn forged(&self, visible: &Visibility) -> (Vec<ForgedTool>, usize) {
-        let path = self.root().join("meta.json");
-        let small = fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= MAX_INDEX_BYTES);
-        let bytes = if small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-        let index = Index::parse(&bytes).unwrap_or_default();
+        let index = Index::parse(&tool_index(self.root())).unwrap_or_default();
         let shown = || index.tools().filter(|tool| visible.shows(Root::Tools, &tool.path));
         let total = shown().count();
         let tools = shown().take(MAX_NAMED).map(|tool| ForgedTool {

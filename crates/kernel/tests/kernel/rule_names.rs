@@ -118,6 +118,37 @@ async fn every_accepted_name_is_in_force() {
 }
 
 /// A file that appears while a kernel runs counts at once.
+/// A name of the configuration or of the invariants that holds no file is no absence of one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_rule_file_that_is_none_was_not_there() {
+    for name in ["tgp.config.ts", "tgp.config.json"] {
+        for kind in ["link", "directory", "pipe", "device"] {
+            let project = Project::new();
+            let file = project.file(name);
+            let _ = std::fs::remove_file(project.file("tgp.config.ts"));
+            match kind {
+                "link" => symlink("nothing.ts", &file).unwrap(),
+                "directory" => std::fs::create_dir(&file).unwrap(),
+                "pipe" => nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+                _ => symlink("/dev/null", &file).unwrap(),
+            }
+            let refused = boot(&project, Trust::Everything).await.map(drop).unwrap_err();
+            assert_eq!(refused.code.as_str(), "ECONFIG", "{name} as a {kind}: {refused:?}");
+        }
+    }
+    let dangling = Project::new();
+    std::fs::create_dir_all(dangling.file(".sage")).unwrap();
+    symlink("nothing.yml", dangling.file(".sage/invariants.yml")).unwrap();
+    let named = Project::new();
+    named.put("tgp.config.json", r#"{ "guardian": { "invariants": "rules/inv.yml" } }"#);
+    for project in [dangling, named] {
+        let kernel = boot(&project, Trust::Everything).await.unwrap();
+        let answer = write(&kernel, "src/b.ts").await;
+        assert_eq!(code(&answer), "ECONFIG", "{answer:?}");
+        kernel.shutdown().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_near_name_counts_in_a_running_kernel() {
     let project = Project::new();

@@ -162,6 +162,13 @@ fn a_store_that_is_none_is_refused_and_denies() {
         let Verdict::Deny { rule, error } = change(damage).0 else { panic!("{damage} is not noticed") };
         assert_eq!((rule.as_str(), error.code), ("tdd/store", Code::Integrity), "{damage}");
     }
+    // Pages are gone: the file is named, with what a person can do.
+    let short = folder.path().join("short.db");
+    drop(World::with(open(&short)));
+    std::fs::OpenOptions::new().write(true).open(&short).unwrap().set_len(8192).unwrap();
+    let error = Store::open(&short).unwrap_err();
+    assert_eq!(error.code, Code::Integrity, "{error:?}");
+    assert!(error.help_of().is_some_and(|help| help.contains("rename")), "{error:?}");
     let (_, reopened) = change("PRAGMA user_version = 9");
     assert_eq!(reopened.unwrap_err().code, Code::Config);
 }
