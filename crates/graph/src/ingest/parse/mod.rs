@@ -10,6 +10,7 @@ mod python;
 mod python_loads;
 mod reader;
 mod rust;
+mod rust_paths;
 mod rust_use;
 
 use std::borrow::Cow;
@@ -129,6 +130,18 @@ pub(crate) struct Import {
     pub(crate) type_only: bool,
 }
 
+/// A path of Rust that stands in code, and not in a `use`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Path {
+    pub(crate) written: String,
+    /// The name that a `use` in a macro gives it, `*` for all names in it.
+    pub(crate) here: Option<String>,
+    /// The first of the same.
+    pub(crate) line: u32,
+    /// The inline module that contains it.
+    pub(crate) scope: String,
+}
+
 /// A type that another one is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heritage {
@@ -172,6 +185,7 @@ pub(crate) struct Parse {
     pub(crate) unparsed: bool,
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) imports: Vec<Import>,
+    pub(crate) paths: Vec<Path>,
     pub(crate) calls: Vec<Call>,
     pub(crate) heritage: Vec<Heritage>,
     pub(crate) references: Vec<Reference>,
@@ -328,6 +342,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         _ => reader.walk(tree.root_node(), java::node),
     }
     reader.finish(parse, language);
+    rust_paths::keep(parse);
     drop(tree);
     parser.reset();
     PARSER.set(Some(parser));

@@ -1,0 +1,229 @@
+//! What paths of Rust lead to, through the names that `use` and `extern crate` give to modules.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Link;
+use super::imports::Module;
+use super::lookup::MAX_VISITS;
+use super::rust::{MAX_PARTS, above, bare, children_named, library_of, root, root_of_2015};
+use crate::ingest::parse::{ImportKind, Name};
+use crate::tables::failure::GraphError;
+
+/// Something that a path leads to.
+#[derive(Clone, PartialEq, Eq)]
+struct Place {
+    module: Module,
+    /// Whether it is a module, and not what is in one.
+    is_module: bool,
+    /// Whether it has its name by a `use`.
+    is_bound: bool,
+}
+
+impl Place {
+    fn module(module: Module) -> Self {
+        Self { module, is_module: true, is_bound: false }
+    }
+}
+
+/// What a path leads to.
+pub(super) struct Reached {
+    /// The modules, and the files of what is in them.
+    pub(super) modules: Vec<Module>,
+    /// The file of each of those that were only found by what is in them.
+    pub(super) others: Vec<Module>,
+    /// Files on the way that give a module on under another name.
+    pub(super) through: BTreeSet<String>,
+    /// Whether it is in no crate of the tree, or was given up.
+    pub(super) is_lost: bool,
+}
+
+/// Where the module of a `use` is: a name that it gives on counts as the module it means.
+pub(super) fn of_use(link: &Link<'_>, file: &str, path: &str, scope: &str) -> Result<Reached, GraphError> {
+    Search::new(link).run(file, path, scope, true)
+}
+
+/// Where the last name of a path in code is from: who gives on an item is asked for it, and no one else.
+pub(super) fn of_code(link: &Link<'_>, file: &str, path: &str, scope: &str) -> Result<Reached, GraphError> {
+    Search::new(link).run(file, path, scope, false)
+}
+
+struct Search<'l, 'w> {
+    link: &'l Link<'w>,
+    /// What names mean in modules. One that is asked for while it is looked up means nothing yet.
+    known: HashMap<(String, String, String), Vec<Place>>,
+    through: BTreeSet<String>,
+    is_lost: bool,
+}
+
+impl<'l, 'w> Search<'l, 'w> {
+    fn new(link: &'l Link<'w>) -> Self {
+        Self { link, known: HashMap::new(), through: BTreeSet::new(), is_lost: false }
+    }
+
+    fn run(mut self, file: &str, path: &str, scope: &str, is_use: bool) -> Result<Reached, GraphError> {
+        let places = self.reach(file, path, scope, is_use)?;
+        let (modules, others): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.is_module);
+        let of = |places: Vec<Place>| places.into_iter().map(|place| place.module).collect();
+        let Self { through, is_lost, .. } = self;
+        Ok(Reached { modules: of(modules), others: of(others), through, is_lost })
+    }
+
+    fn reach(&mut self, file: &str, path: &str, scope: &str, is_use: bool) -> Result<Vec<Place>, GraphError> {
+        let parts: Vec<&str> = path.split("::").map(bare).collect();
+        self.is_lost |= parts.len() > MAX_PARTS;
+        let Some((first, mut rest)) = parts.split_first() else { return Ok(Vec::new()) };
+        let mut places = match *first {
+            "Self" => Vec::new(),
+            "crate" => self.there(root(self.link, file).map(Module::file)),
+            "self" => self.there(Some(Module { files: vec![file.to_owned()], inner: scope.to_owned() })),
+            "super" => self.there(above(self.link, file, scope)),
+            "" => {
+                let Some((name, after)) = rest.split_first() else { return Ok(Vec::new()) };
+                rest = after;
+                self.outer(file, name)?
+            }
+            name => {
+                let mut places = self.meaning(file, scope, name)?;
+                // What is around a module that is written out is taken too, as its functions are no scopes here.
+                if places.is_empty() && !scope.is_empty() {
+                    places = self.meaning(file, "", name)?;
+                }
+                if places.is_empty() { self.outer(file, name)? } else { places }
+            }
+        };
+        for (index, part) in rest.iter().take(MAX_PARTS).enumerate() {
+            if places.is_empty() || *part == "self" {
+                continue;
+            }
+            let is_last = index + 1 == rest.len() && !is_use;
+            let mut next = Vec::new();
+            for place in places {
+                match *part {
+                    "super" => {
+                        let Module { files, inner } = &place.module;
+                        let above = files.first().and_then(|file| above(self.link, file, inner));
+                        next.extend(self.there(above));
+                    }
+                    part => next.extend(self.below(place, part, is_last)?),
+                }
+            }
+            next.dedup();
+            places = next;
+        }
+        Ok(places)
+    }
+
+    fn there(&mut self, module: Option<Module>) -> Vec<Place> {
+        self.is_lost |= module.is_none();
+        module.map(Place::module).into_iter().collect()
+    }
+
+    /// What a name of a module means to those outside of it.
+    fn below(&mut self, place: Place, name: &str, is_last: bool) -> Result<Vec<Place>, GraphError> {
+        let Module { files, inner } = &place.module;
+        let file = files.first().cloned().unwrap_or_default();
+        let mut found = Vec::new();
+        if place.is_module {
+            found = self.meaning(&file, inner, name)?;
+            // What a file gives on is its own to give, but for modules, which are only ways to what they hold.
+            found.retain(|found| found.is_module && !(is_last && found.is_bound));
+            if file != self.link.path && found.iter().any(|found| found.is_bound) {
+                self.through.insert(file.clone());
+            }
+        }
+        if found.is_empty() {
+            let inner = if inner.is_empty() { name.to_owned() } else { format!("{inner}::{name}") };
+            let module = Module { files: vec![file], inner };
+            found.push(Place { module, is_module: false, is_bound: false });
+        }
+        Ok(found)
+    }
+
+    /// What a name means in a module.
+    fn meaning(&mut self, file: &str, scope: &str, name: &str) -> Result<Vec<Place>, GraphError> {
+        let key = (file.to_owned(), scope.to_owned(), name.to_owned());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        if self.known.len() >= MAX_VISITS {
+            self.is_lost = true;
+            return Ok(Vec::new());
+        }
+        self.known.insert(key.clone(), Vec::new());
+        let Some(parse) = self.link.name(file, name)? else {
+            self.link.stars(file);
+            return Ok(Vec::new());
+        };
+        let here = Module { files: vec![file.to_owned()], inner: scope.to_owned() };
+        let modules = children_named(self.link, &here, name)?;
+        let mut places: Vec<Place> = modules.into_iter().map(Place::module).collect();
+        let is_here = |bound: &str| bare(bound) == name;
+        let mut meant = Vec::new();
+        let mut stars: Vec<&str> = Vec::new();
+        for import in parse.imports.iter().filter(|import| binds(import.kind) && import.scope == scope) {
+            if import.module.as_deref().is_some_and(is_here) {
+                meant.push(import.specifier.clone());
+            }
+            let names = import.names.iter().filter(|name| is_here(&name.here));
+            meant.extend(names.map(|name| format!("{}::{}", import.specifier, name.there)));
+            if import.names.iter().any(is_star) {
+                stars.push(&import.specifier);
+            }
+        }
+        for path in parse.paths.iter().filter(|path| path.scope == scope) {
+            match path.here.as_deref() {
+                Some("*") => stars.push(&path.written),
+                Some(bound) if is_here(bound) => meant.push(path.written.clone()),
+                _ => {}
+            }
+        }
+        for path in meant {
+            let found = self.reach(file, &path, scope, true)?;
+            places.extend(found.into_iter().map(|place| Place { is_bound: true, ..place }));
+        }
+        if places.is_empty() {
+            self.link.stars(file);
+            for star in stars {
+                for place in self.reach(file, star, scope, true)?.into_iter().filter(|place| place.is_module)
+                {
+                    let Module { files, inner } = &place.module;
+                    let Some(file) = files.first() else { continue };
+                    let found = self.meaning(file, inner, name)?;
+                    let found = found.into_iter().filter(|found| found.is_module);
+                    places.extend(found.map(|found| Place { is_bound: true, ..found }));
+                }
+            }
+        }
+        self.known.insert(key, places.clone());
+        Ok(places)
+    }
+
+    /// A name that begins a path and that no `use` gives: a crate, or in the edition of 2015 what the root has.
+    fn outer(&mut self, file: &str, name: &str) -> Result<Vec<Place>, GraphError> {
+        if let Some(root) = root_of_2015(self.link, file) {
+            let places = self.meaning(&root, "", name)?;
+            if !places.is_empty() {
+                return Ok(places);
+            }
+        }
+        // `extern crate self as name` in the root gives its name to the whole crate.
+        if let Some(root) = root(self.link, file)
+            && let Some(parse) = self.link.name(&root, name)?
+        {
+            let mut crates = parse.imports.iter().filter(|import| import.scope.is_empty());
+            if crates.any(|import| import.specifier == "crate" && import.module.as_deref() == Some(name)) {
+                return Ok(vec![Place::module(Module::file(root))]);
+            }
+        }
+        let library = library_of(self.link, file, name);
+        Ok(library.map(|root| Place::module(Module::file(root))).into_iter().collect())
+    }
+}
+
+fn binds(kind: ImportKind) -> bool {
+    matches!(kind, ImportKind::Bind | ImportKind::ReExport)
+}
+
+fn is_star(name: &Name) -> bool {
+    name.there == "*" && name.here.is_empty()
+}
