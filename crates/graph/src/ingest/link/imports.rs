@@ -192,12 +192,23 @@ impl Imports {
     /// Links what paths in code lead to, and no other import does.
     fn add_paths(&mut self, link: &Link<'_>, parse: &Parse) -> Result<(), GraphError> {
         let mut known: HashSet<Target> = self.arrows.iter().map(|arrow| arrow.target.clone()).collect();
+        // Names of other crates begin most paths, and mean the same each time.
+        let mut foreign: HashSet<(&str, &str)> = HashSet::new();
         for path in &parse.paths {
+            let head = path.written.split("::").next().unwrap_or_default();
+            if foreign.contains(&(head, &path.scope)) {
+                continue;
+            }
             let reached = rust_paths::of_code(link, link.path, &path.written, &path.scope)?;
+            let is_given_up = reached.is_given_up && !rust::BUILT_IN.contains(&head);
+            let is_empty = reached.modules.is_empty() && reached.others.is_empty();
+            if is_empty && !reached.is_lost && !head.is_empty() {
+                foreign.insert((head, &path.scope));
+            }
             let modules = reached.modules.into_iter().chain(reached.others);
             let files = modules.flat_map(|module| module.files).chain(reached.through);
             let mut targets: Vec<Target> = files.filter(|file| file != link.path).map(Target::File).collect();
-            if reached.is_lost {
+            if reached.is_lost || is_given_up {
                 let specifier = path.written.rsplit_once("::").map_or(&*path.written, |(module, _)| module);
                 let specifier = specifier.to_owned();
                 let outside = Outside::Unresolved { specifier, target: None, computed: false };
@@ -205,7 +216,7 @@ impl Imports {
             }
             for target in targets {
                 if known.insert(target.clone()) {
-                    let (specifier, line) = (path.written.clone(), path.line);
+                    let (specifier, line) = (path.written.trim_end_matches('!').to_owned(), path.line);
                     self.arrows.push(Arrow { target, specifier, names: Vec::new(), line, type_only: false });
                 }
             }

@@ -129,6 +129,7 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
             let part = Entry::Part(&import.specifier, scope, &import.names);
             let name = if scope.is_empty() { import.specifier.as_str() } else { scope };
             names.entry(head(language, name)).or_default().push(part);
+            words.insert(&import.specifier);
         }
         if language == Language::Rust
             && import.kind != ImportKind::Part

@@ -13,7 +13,7 @@ use crate::tables::failure::GraphError;
 pub(super) const MAX_PARTS: usize = 32;
 
 /// Crates that are always there.
-const BUILT_IN: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
+pub(super) const BUILT_IN: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
     if import.kind == ImportKind::Part {
@@ -21,7 +21,15 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
     }
     let found = module(link, file, &import.specifier, &import.scope)?;
     if let Some(module) = found.clone().filter(|module| module.inner.is_empty()) {
-        return of_module(link, import, module);
+        let mut resolved = of_module(link, import, module)?;
+        for name in &import.names {
+            let is_part = resolved.parts.iter().any(|(there, _)| *there == name.there);
+            if !is_part && let Some(file) = resolved.module.files.first() {
+                let found = rust_paths::macro_of_root(link, file, bare(&name.there))?;
+                resolved.through.extend(found.filter(|file| !file.is_empty()));
+            }
+        }
+        return Ok(resolved);
     }
     let reached = rust_paths::of_use(link, file, &import.specifier, &import.scope)?;
     if let Some((first, others)) = reached.modules.split_first() {
@@ -30,7 +38,7 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         resolved.through.extend(reached.through);
         return Ok(resolved);
     }
-    if reached.is_lost {
+    if reached.is_lost || (reached.is_given_up && binds(link, file, &import.specifier)?) {
         return Ok(Resolved::nothing(None));
     }
     if let Some(module) = found {
@@ -53,7 +61,7 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
 }
 
 /// A file that another one declares or includes.
-fn part(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
+pub(super) fn part(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
     let named =
         |there: &str| import.names.iter().find(|name| name.there == there).map(|name| name.here.as_str());
     // What is included is beside the file, in whatever module that is written.
@@ -94,6 +102,14 @@ fn is_local(link: &Link<'_>, file: &str, name: &str) -> Result<bool, GraphError>
     let Some(parse) = link.words(file)? else { return Ok(false) };
     Ok(parse.symbols.iter().any(|symbol| symbol.name == name)
         || parse.imports.iter().flat_map(|import| &import.names).any(|bound| bound.here == name))
+}
+
+/// Whether a file gives the name that begins a path to something.
+fn binds(link: &Link<'_>, file: &str, path: &str) -> Result<bool, GraphError> {
+    let name = path.split("::").next().unwrap_or_default();
+    let Some(parse) = link.name(file, name)? else { return Ok(false) };
+    let modules = parse.imports.iter().any(|import| import.module.as_deref() == Some(name));
+    Ok(modules || is_local(link, file, name)?)
 }
 
 /// The module at a path as seen from a file, and from the module that is written out in it (`scope`).

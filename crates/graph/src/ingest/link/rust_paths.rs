@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Link;
+use super::exports::MAX_MODULES;
 use super::imports::Module;
 use super::lookup::MAX_VISITS;
-use super::rust::{MAX_PARTS, above, bare, children_named, library_of, root, root_of_2015};
+use super::rust::{MAX_PARTS, above, bare, children_named, library_of, part, root, root_of_2015};
 use crate::ingest::parse::{ImportKind, Name};
 use crate::tables::failure::GraphError;
 
@@ -33,8 +34,10 @@ pub(super) struct Reached {
     pub(super) others: Vec<Module>,
     /// Files on the way that give a module on under another name.
     pub(super) through: BTreeSet<String>,
-    /// Whether it is in no crate of the tree, or was given up.
+    /// Whether it is in no crate of the tree.
     pub(super) is_lost: bool,
+    /// Whether there was too much to look through.
+    pub(super) is_given_up: bool,
 }
 
 /// Where the module of a `use` is: a name that it gives on counts as the module it means.
@@ -44,7 +47,49 @@ pub(super) fn of_use(link: &Link<'_>, file: &str, path: &str, scope: &str) -> Re
 
 /// Where the last name of a path in code is from: who gives on an item is asked for it, and no one else.
 pub(super) fn of_code(link: &Link<'_>, file: &str, path: &str, scope: &str) -> Result<Reached, GraphError> {
-    Search::new(link).run(file, path, scope, false)
+    let mut reached = Search::new(link).run(file, path, scope, false)?;
+    for module in &reached.others {
+        if let (Some(name), Some(file)) = (module.inner.strip_suffix('!'), module.files.first())
+            && let Some(found) = macro_of_root(link, file, name)?
+        {
+            reached.is_given_up |= found.is_empty();
+            reached.through.extend(Some(found).filter(|file| !file.is_empty()));
+        }
+    }
+    Ok(reached)
+}
+
+/// The file of a macro that only `#[macro_export]` can give to the root of a crate. It is empty where there are too many files.
+pub(super) fn macro_of_root(link: &Link<'_>, file: &str, name: &str) -> Result<Option<String>, GraphError> {
+    if !name.starts_with(|first: char| first.is_lowercase() || first == '_') {
+        return Ok(None);
+    }
+    let Some(parse) = link.name(file, name)? else { return Ok(None) };
+    let mut bound = parse.imports.iter().flat_map(|import| &import.names).map(|name| name.here.as_str());
+    let is_here = parse.symbol(name).is_some() || bound.any(|here| bare(here) == name);
+    if is_here || root(link, file).is_none_or(|root| root != file) {
+        return Ok(None);
+    }
+    let question = (file.to_owned(), format!("{name}!"), true);
+    let found = link.answer(question, |(root, name, _)| {
+        let (mut open, mut seen) = (vec![root.clone()], BTreeSet::new());
+        while let Some(file) = open.pop() {
+            if !seen.insert(file.clone()) {
+                continue;
+            }
+            if seen.len() > MAX_MODULES {
+                return Ok(Some((String::new(), 0)));
+            }
+            let Some(parse) = link.words(&file)? else { continue };
+            if parse.paths.iter().any(|path| path.here.as_ref() == Some(name)) {
+                return Ok(Some((file, 0)));
+            }
+            let parts = parse.imports.iter().filter(|import| import.kind == ImportKind::Part);
+            open.extend(parts.flat_map(|import| part(link, &file, import).module.files));
+        }
+        Ok(None)
+    })?;
+    Ok(found.map(|(file, _)| file))
 }
 
 struct Search<'l, 'w> {
@@ -53,24 +98,25 @@ struct Search<'l, 'w> {
     known: HashMap<(String, String, String), Vec<Place>>,
     through: BTreeSet<String>,
     is_lost: bool,
+    is_given_up: bool,
 }
 
 impl<'l, 'w> Search<'l, 'w> {
     fn new(link: &'l Link<'w>) -> Self {
-        Self { link, known: HashMap::new(), through: BTreeSet::new(), is_lost: false }
+        Self { link, known: HashMap::new(), through: BTreeSet::new(), is_lost: false, is_given_up: false }
     }
 
     fn run(mut self, file: &str, path: &str, scope: &str, is_use: bool) -> Result<Reached, GraphError> {
         let places = self.reach(file, path, scope, is_use)?;
         let (modules, others): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.is_module);
         let of = |places: Vec<Place>| places.into_iter().map(|place| place.module).collect();
-        let Self { through, is_lost, .. } = self;
-        Ok(Reached { modules: of(modules), others: of(others), through, is_lost })
+        let Self { through, is_lost, is_given_up, .. } = self;
+        Ok(Reached { modules: of(modules), others: of(others), through, is_lost, is_given_up })
     }
 
     fn reach(&mut self, file: &str, path: &str, scope: &str, is_use: bool) -> Result<Vec<Place>, GraphError> {
         let parts: Vec<&str> = path.split("::").map(bare).collect();
-        self.is_lost |= parts.len() > MAX_PARTS;
+        self.is_given_up |= parts.len() > MAX_PARTS;
         let Some((first, mut rest)) = parts.split_first() else { return Ok(Vec::new()) };
         let mut places = match *first {
             "Self" => Vec::new(),
@@ -146,7 +192,7 @@ impl<'l, 'w> Search<'l, 'w> {
             return Ok(known.clone());
         }
         if self.known.len() >= MAX_VISITS {
-            self.is_lost = true;
+            self.is_given_up = true;
             return Ok(Vec::new());
         }
         self.known.insert(key.clone(), Vec::new());
@@ -183,6 +229,8 @@ impl<'l, 'w> Search<'l, 'w> {
         }
         if places.is_empty() {
             self.link.stars(file);
+            // An import of all names that leads nowhere is no other one's miss.
+            let is_lost = self.is_lost;
             for star in stars {
                 for place in self.reach(file, star, scope, true)?.into_iter().filter(|place| place.is_module)
                 {
@@ -193,6 +241,7 @@ impl<'l, 'w> Search<'l, 'w> {
                     places.extend(found.map(|found| Place { is_bound: true, ..found }));
                 }
             }
+            self.is_lost = is_lost;
         }
         self.known.insert(key, places.clone());
         Ok(places)

@@ -50,6 +50,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "macro_definition" if scope.is_top() => {
             let name = reader.field(node, "name").unwrap_or_default();
             reader.symbol(Kind::Function, &name, node, scope, false);
+            rust_paths::defined(reader, &name, node, scope);
             let mut cursor = node.walk();
             for rule in node.named_children(&mut cursor) {
                 if let Some(body) = rule.child_by_field_name("right") {
@@ -67,6 +68,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "macro_invocation" => {
             include(reader, node, scope);
             if let Some(target) = node.child_by_field_name("macro") {
+                rust_paths::called(reader, target, scope);
                 callee(reader, target, node, scope);
             }
             Next::Descend(scope.clone())

@@ -49,6 +49,18 @@ pub(super) fn path(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
     }
 }
 
+/// The path of a macro that is called: a macro may be in another file than its path says.
+pub(super) fn called(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
+    if let Some(written) = flat(reader, node).filter(|written| written.contains("::")) {
+        add(reader, format!("{written}!"), None, node, scope);
+    }
+}
+
+/// A macro that is defined here, which `#[macro_export]` gives to the root of the crate.
+pub(super) fn defined(reader: &mut Reader<'_>, name: &str, node: Node<'_>, scope: &Scope) {
+    add(reader, format!("self::{name}"), Some(format!("{name}!")), node, scope);
+}
+
 fn add(reader: &mut Reader<'_>, written: String, here: Option<String>, node: Node<'_>, scope: &Scope) {
     // What a macro puts in is known when it is the last name alone.
     let unknown = written.rsplit_once("::").filter(|(module, _)| module.contains('$'));
@@ -172,7 +184,7 @@ pub(super) fn tokens<'t>(reader: &mut Reader<'t>, tree: Node<'t>, scope: &Scope,
 pub(super) fn keep(parse: &mut Parse) {
     let (imports, symbols) = (&parse.imports, &parse.symbols);
     let names = imports.iter().flat_map(|import| &import.names);
-    if names.clone().any(|name| name.there == "*") || parse.paths.iter().any(|path| path.here.is_some()) {
+    if names.clone().any(|name| name.there == "*") || parse.paths.iter().any(gives_name) {
         return;
     }
     let mut known: HashSet<String> = names.map(|name| name.here.clone()).collect();
@@ -185,6 +197,11 @@ pub(super) fn keep(parse: &mut Parse) {
         head != "Self"
             && (!head.starts_with(|first: char| first.is_ascii_uppercase()) || known.contains(head))
     });
+}
+
+/// Whether it is a `use` in a macro.
+fn gives_name(path: &Path) -> bool {
+    path.here.as_ref().is_some_and(|here| !here.ends_with('!'))
 }
 
 pub(super) fn is_include(name: &str) -> bool {
@@ -258,6 +275,9 @@ impl<'t> Tokens<'_, '_, 't> {
         if is_use && self.kind(0) == "as" {
             here = self.text(1);
             self.at += 2;
+        }
+        if !is_use && self.kind(0) == "!" && matches!(self.kind(1), "(" | "[" | "{") {
+            path.push('!');
         }
         if is_use || path.contains("::") {
             add(self.reader, path, is_use.then_some(here), first, &self.scope);
