@@ -18,6 +18,7 @@ fn layered() -> Project {
     project.write("src/web/page.rs", PAGE);
     project.write("src/web/type.rs", "pub fn page() {}\n");
     project.write("src/ok/mod.rs", "");
+    project.write("src/domain/names.rs", "use crate as k;\n");
     project.write("src/domain/mod.rs", "pub mod inner;\nuse crate::web as near;\n");
     project
 }
@@ -131,6 +132,8 @@ fn bug_a_rust_path_through_another_name_was_no_import() {
             "mod m { pub use crate::*; }\nuse m::*;\nfn f() { web::page::page(); }",
             "use crate as k;\nuse k::*;\nfn f() { web::page::page(); }",
             "use my_shop as s;\nfn f() { s::web::page::page(); }",
+            "extern crate my_shop as s;\nfn f() { s::web::page::page(); }",
+            "include!(\"names.rs\");\nfn f() { k::web::page::page(); }",
             "use super as k;\nmod m { use crate as k; fn f() { k::web::page::page(); } }",
         ],
     );

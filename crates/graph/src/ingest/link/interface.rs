@@ -130,6 +130,9 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
             let name = if scope.is_empty() { import.specifier.as_str() } else { scope };
             names.entry(head(language, name)).or_default().push(part);
             words.insert(&import.specifier);
+            if import.module.is_none() {
+                stars.push((import.kind, &import.specifier, scope, &[][..]));
+            }
         }
         if language == Language::Rust
             && import.kind != ImportKind::Part

@@ -6,10 +6,10 @@ use super::rust_paths;
 use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use crate::ingest::manifest::PROGRAM;
 use crate::ingest::manifests::{Package, Part};
-use crate::ingest::parse::{Import, ImportKind, Kind};
+use crate::ingest::parse::{Import, ImportKind, Meaning};
 use crate::tables::failure::GraphError;
 
-/// Parts of a path; longer ones are not written.
+/// Parts of a path, and modules that have the same name; more are not written.
 pub(super) const MAX_PARTS: usize = 32;
 
 /// Crates that are always there.
@@ -308,14 +308,26 @@ pub(super) fn children_named(
         if module.inner.is_empty() { name.to_owned() } else { format!("{}::{name}", module.inner) };
     let Some(parse) = link.name(file, &qualified)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    if parse.symbols.iter().any(|symbol| symbol.kind == Kind::Module && symbol.qualified == qualified) {
-        found.push(Module { files: vec![file.clone()], inner: qualified });
+    for meaning in parse.meanings(name) {
+        let of = match *meaning {
+            Meaning::Module(number) => {
+                let symbol = parse.symbols.get(number).filter(|symbol| symbol.qualified == qualified);
+                symbol.map(|_| Module { files: vec![file.clone()], inner: qualified.clone() })
+            }
+            Meaning::Import(number) => {
+                let declared = parse
+                    .imports
+                    .get(number)
+                    .filter(|import| import.kind == ImportKind::Part && import.scope == module.inner);
+                declared.map(|import| part(link, file, import).module)
+            }
+            Meaning::Path(_) => None,
+        };
+        found.extend(of.filter(|of| !of.files.is_empty() && !found.contains(of)));
+        if found.len() >= MAX_PARTS {
+            break;
+        }
     }
-    let declared = parse.imports.iter().filter(|import| {
-        import.kind == ImportKind::Part && import.specifier == name && import.scope == module.inner
-    });
-    let declared = declared.map(|import| part(link, file, import).module);
-    found.extend(declared.filter(|module| !module.files.is_empty()));
     Ok(found)
 }
 

@@ -7,7 +7,7 @@ use super::exports::MAX_MODULES;
 use super::imports::Module;
 use super::lookup::MAX_VISITS;
 use super::rust::{MAX_PARTS, above, bare, children_named, library_of, part, root, root_of_2015};
-use crate::ingest::parse::{ImportKind, Name};
+use crate::ingest::parse::{ImportKind, Meaning, Parse};
 use crate::tables::failure::GraphError;
 
 /// Something that a path leads to.
@@ -98,12 +98,21 @@ struct Search<'l, 'w> {
     known: HashMap<(String, String, String), Vec<Place>>,
     through: BTreeSet<String>,
     is_lost: bool,
+    /// How many paths were followed.
+    steps: usize,
     is_given_up: bool,
 }
 
 impl<'l, 'w> Search<'l, 'w> {
     fn new(link: &'l Link<'w>) -> Self {
-        Self { link, known: HashMap::new(), through: BTreeSet::new(), is_lost: false, is_given_up: false }
+        Self {
+            link,
+            known: HashMap::new(),
+            through: BTreeSet::new(),
+            is_lost: false,
+            steps: 0,
+            is_given_up: false,
+        }
     }
 
     fn run(mut self, file: &str, path: &str, scope: &str, is_use: bool) -> Result<Reached, GraphError> {
@@ -116,7 +125,11 @@ impl<'l, 'w> Search<'l, 'w> {
 
     fn reach(&mut self, file: &str, path: &str, scope: &str, is_use: bool) -> Result<Vec<Place>, GraphError> {
         let parts: Vec<&str> = path.split("::").map(bare).collect();
-        self.is_given_up |= parts.len() > MAX_PARTS;
+        self.steps += 1;
+        self.is_given_up |= parts.len() > MAX_PARTS || self.steps > MAX_VISITS;
+        if self.is_given_up {
+            return Ok(Vec::new());
+        }
         let Some((first, mut rest)) = parts.split_first() else { return Ok(Vec::new()) };
         let mut places = match *first {
             "Self" => Vec::new(),
@@ -203,24 +216,29 @@ impl<'l, 'w> Search<'l, 'w> {
         let here = Module { files: vec![file.to_owned()], inner: scope.to_owned() };
         let modules = children_named(self.link, &here, name)?;
         let mut places: Vec<Place> = modules.into_iter().map(Place::module).collect();
-        let is_here = |bound: &str| bare(bound) == name;
-        let mut meant = Vec::new();
-        let mut stars: Vec<&str> = Vec::new();
-        for import in parse.imports.iter().filter(|import| binds(import.kind) && import.scope == scope) {
-            if import.module.as_deref().is_some_and(is_here) {
-                meant.push(import.specifier.clone());
+        let mut meant: Vec<String> = Vec::new();
+        for meaning in parse.meanings(name) {
+            match *meaning {
+                Meaning::Module(_) => {}
+                Meaning::Import(number) => {
+                    let import = parse.imports.get(number);
+                    let Some(import) = import.filter(|import| binds(import.kind) && import.scope == scope)
+                    else {
+                        continue;
+                    };
+                    if import.module.is_some() {
+                        meant.push(import.specifier.clone());
+                    }
+                    let names = import.names.iter().filter(|given| bare(&given.here) == name);
+                    meant.extend(names.map(|given| format!("{}::{}", import.specifier, given.there)));
+                }
+                Meaning::Path(number) => {
+                    let path = parse.paths.get(number).filter(|path| path.scope == scope);
+                    meant.extend(path.map(|path| path.written.clone()));
+                }
             }
-            let names = import.names.iter().filter(|name| is_here(&name.here));
-            meant.extend(names.map(|name| format!("{}::{}", import.specifier, name.there)));
-            if import.names.iter().any(is_star) {
-                stars.push(&import.specifier);
-            }
-        }
-        for path in parse.paths.iter().filter(|path| path.scope == scope) {
-            match path.here.as_deref() {
-                Some("*") => stars.push(&path.written),
-                Some(bound) if is_here(bound) => meant.push(path.written.clone()),
-                _ => {}
+            if meant.len() > MAX_VISITS {
+                break;
             }
         }
         for path in meant {
@@ -231,12 +249,13 @@ impl<'l, 'w> Search<'l, 'w> {
             self.link.stars(file);
             // An import of all names that leads nowhere is no other one's miss.
             let is_lost = self.is_lost;
-            for star in stars {
-                for place in self.reach(file, star, scope, true)?.into_iter().filter(|place| place.is_module)
-                {
-                    let Module { files, inner } = &place.module;
-                    let Some(file) = files.first() else { continue };
-                    let found = self.meaning(file, inner, name)?;
+            for meaning in parse.meanings("*") {
+                if self.is_given_up {
+                    break;
+                }
+                for module in self.of_all(file, scope, &parse, *meaning)? {
+                    let Some(file) = module.files.first() else { continue };
+                    let found = self.meaning(file, &module.inner, name)?;
                     let found = found.into_iter().filter(|found| found.is_module);
                     places.extend(found.map(|found| Place { is_bound: true, ..found }));
                 }
@@ -245,6 +264,34 @@ impl<'l, 'w> Search<'l, 'w> {
         }
         self.known.insert(key, places.clone());
         Ok(places)
+    }
+
+    /// The modules all of whose names something gives to a module.
+    fn of_all(
+        &mut self,
+        file: &str,
+        scope: &str,
+        parse: &Parse,
+        meaning: Meaning,
+    ) -> Result<Vec<Module>, GraphError> {
+        let path = match meaning {
+            Meaning::Import(number) => match parse.imports.get(number).filter(|import| import.scope == scope)
+            {
+                // What a file includes is its own text.
+                Some(import) if import.kind == ImportKind::Part => {
+                    let Module { files, .. } = part(self.link, file, import).module;
+                    return Ok(files.into_iter().map(Module::file).collect());
+                }
+                import => import.map(|import| &import.specifier),
+            },
+            Meaning::Path(number) => {
+                parse.paths.get(number).filter(|path| path.scope == scope).map(|path| &path.written)
+            }
+            Meaning::Module(_) => None,
+        };
+        let Some(path) = path else { return Ok(Vec::new()) };
+        let places = self.reach(file, path, scope, true)?.into_iter();
+        Ok(places.filter(|place| place.is_module).map(|place| place.module).collect())
     }
 
     /// A name that begins a path and that no `use` gives: a crate, or in the edition of 2015 what the root has.
@@ -271,8 +318,4 @@ impl<'l, 'w> Search<'l, 'w> {
 
 fn binds(kind: ImportKind) -> bool {
     matches!(kind, ImportKind::Bind | ImportKind::ReExport)
-}
-
-fn is_star(name: &Name) -> bool {
-    name.there == "*" && name.here.is_empty()
 }

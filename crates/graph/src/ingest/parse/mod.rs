@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::language::Language;
 use super::manifest::Manifest;
-use index::NameIndex;
+pub(crate) use index::Meaning;
+use index::{MeaningIndex, NameIndex};
 pub(crate) use javascript::STACK_BYTES;
 use reader::{Kinds, Reader};
 
@@ -197,12 +198,20 @@ pub(crate) struct Parse {
     /// For [`Parse::symbol`].
     #[serde(skip)]
     pub(super) index: NameIndex,
+    /// For [`Parse::meanings`].
+    #[serde(skip)]
+    pub(super) meanings: MeaningIndex,
 }
 
 impl Parse {
     /// A symbol by its qualified name; a definition before a mere variable, the first before later ones.
     pub(crate) fn symbol(&self, qualified: &str) -> Option<u32> {
         self.index.find(&self.symbols, qualified)
+    }
+
+    /// What gives a name of Rust a meaning; `*` for what gives all of them.
+    pub(crate) fn meanings(&self, name: &str) -> &[Meaning] {
+        self.meanings.find(self, name)
     }
 
     /// A blob that is too large to be read. What could be code must not pass for code that imports nothing.

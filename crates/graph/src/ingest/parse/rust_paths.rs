@@ -63,14 +63,11 @@ pub(super) fn defined(reader: &mut Reader<'_>, name: &str, node: Node<'_>, scope
 
 fn add(reader: &mut Reader<'_>, written: String, here: Option<String>, node: Node<'_>, scope: &Scope) {
     // What a macro puts in is known when it is the last name alone.
-    let unknown = written.rsplit_once("::").filter(|(module, _)| module.contains('$'));
-    match unknown {
-        Some(_) if written.starts_with(['c', 's']) => reader.computed_import(&written, node),
-        Some(_) => {}
-        None => {
-            let (line, scope) = (Reader::line(node), scope.module.to_string());
-            reader.path(Path { written, here, line, scope });
-        }
+    if written.rsplit_once("::").is_none_or(|(module, _)| !module.contains('$')) {
+        let (line, scope) = (Reader::line(node), scope.module.to_string());
+        reader.path(Path { written, here, line, scope });
+    } else if matches!(written.split("::").next(), Some("crate" | "self" | "super")) {
+        reader.computed_import(&written, node);
     }
 }
 
@@ -113,7 +110,7 @@ fn leaves<'t>(reader: &Reader<'_>, tree: Node<'t>) -> Vec<Node<'t>> {
             leaves.push(node);
         }
         while !cursor.goto_next_sibling() {
-            depth -= 1;
+            depth = depth.saturating_sub(1);
             if depth == 0 || !cursor.goto_parent() {
                 return leaves;
             }
@@ -140,7 +137,7 @@ pub(super) fn tokens<'t>(reader: &mut Reader<'t>, tree: Node<'t>, scope: &Scope,
             }
             "mod" if tokens.kind(1) == "identifier" && tokens.kind(2) == "{" => {
                 let name = tokens.text(1);
-                let inner = tokens.scope.in_module(&name, None);
+                let inner = tokens.scope.in_module(name.trim_start_matches("r#"), None);
                 around.push((open, std::mem::replace(&mut tokens.scope, inner)));
             }
             "mod" if tokens.kind(1) == "identifier" && tokens.kind(2) == ";" => tokens.module(),
@@ -184,7 +181,10 @@ pub(super) fn tokens<'t>(reader: &mut Reader<'t>, tree: Node<'t>, scope: &Scope,
 pub(super) fn keep(parse: &mut Parse) {
     let (imports, symbols) = (&parse.imports, &parse.symbols);
     let names = imports.iter().flat_map(|import| &import.names);
-    if names.clone().any(|name| name.there == "*") || parse.paths.iter().any(gives_name) {
+    if parse.paths.is_empty()
+        || names.clone().any(|name| name.there == "*")
+        || parse.paths.iter().any(gives_name)
+    {
         return;
     }
     let mut known: HashSet<String> = names.map(|name| name.here.clone()).collect();
@@ -304,7 +304,7 @@ impl<'t> Tokens<'_, '_, 't> {
             before.iter().rposition(|token| matches!(token.kind(), ";" | "{" | "}")).map_or(0, |at| at + 1);
         let mut attributes = PathAttributes { is_optional: true, ..PathAttributes::default() };
         attributes.add(self.reader, before.get(begin..).unwrap_or_default());
-        attributes.declare(self.reader, &name, node, &self.scope);
+        attributes.declare(self.reader, name.trim_start_matches("r#"), node, &self.scope);
     }
 
     fn include(&mut self) {
