@@ -163,7 +163,7 @@ impl<'l, 'w> Search<'l, 'w> {
                         let above = files.first().and_then(|file| above(self.link, file, inner));
                         next.extend(self.there(above));
                     }
-                    part => next.extend(self.below(place, part, is_last)?),
+                    part => next.extend(self.below(&place, part, is_last)?),
                 }
             }
             next.dedup();
@@ -178,7 +178,7 @@ impl<'l, 'w> Search<'l, 'w> {
     }
 
     /// What a name of a module means to those outside of it.
-    fn below(&mut self, place: Place, name: &str, is_last: bool) -> Result<Vec<Place>, GraphError> {
+    fn below(&mut self, place: &Place, name: &str, is_last: bool) -> Result<Vec<Place>, GraphError> {
         let Module { files, inner } = &place.module;
         let file = files.first().cloned().unwrap_or_default();
         let mut found = Vec::new();
