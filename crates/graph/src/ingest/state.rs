@@ -50,7 +50,10 @@ fn interface(parse: &Parse) -> Result<u64, GraphError> {
         .iter()
         .map(|import| (import.kind, &import.specifier, &import.names, &import.module, &import.scope))
         .collect();
-    let bytes = postcard::to_stdvec(&(symbols, imports, &parse.exports, &parse.package, &parse.heritage))?;
+    let named = parse.paths.iter().filter(|path| path.here.is_some());
+    let paths: Vec<_> = named.map(|path| (&path.written, &path.here, &path.scope)).collect();
+    let bytes =
+        postcard::to_stdvec(&(symbols, imports, &parse.exports, &parse.package, &parse.heritage, paths))?;
     Ok(identity::number(&identity::digest_bytes(&bytes)))
 }
 

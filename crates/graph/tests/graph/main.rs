@@ -28,6 +28,7 @@ mod paths;
 mod positions;
 mod property;
 mod queries;
+mod rust_paths;
 mod steps;
 mod subqueries;
 mod support;

@@ -16,7 +16,7 @@ use crate::tables::identity::Identities;
 const MAX_NAMES: usize = 5000;
 
 /// Modules that are followed through `export *`.
-const MAX_MODULES: usize = 500;
+pub(super) const MAX_MODULES: usize = 500;
 
 /// One relationship for each public name, with the symbol, the module or the package that it means.
 pub(super) fn exports(

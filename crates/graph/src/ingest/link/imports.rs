@@ -1,11 +1,11 @@
 //! What a file's imports lead to, and which names they bind.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
 use super::outside::Outside;
-use super::{Link, Occurrences, go, java, javascript, pattern, python, rust};
+use super::{Link, Occurrences, go, java, javascript, pattern, python, rust, rust_paths};
 use crate::ingest::language::{Ecosystem, Language, join};
 use crate::ingest::parse::{Import, ImportKind, Name, Parse};
 use crate::tables::facts::Fact;
@@ -36,6 +36,8 @@ pub(super) struct Resolved {
     /// Names of the import that are modules themselves.
     pub(super) parts: Vec<(String, Module)>,
     pub(super) package: Option<(Ecosystem, String)>,
+    /// Further files that the way there leads through.
+    pub(super) through: Vec<String>,
     /// Where what is not found would be; none where nothing is missing.
     pub(super) missing: Option<Missing>,
 }
@@ -109,6 +111,7 @@ struct Arrow {
     type_only: bool,
 }
 
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Target {
     File(String),
     /// A package outside the tree, or what is nowhere: see [`Outside`].
@@ -149,6 +152,7 @@ pub(super) fn imports(link: &Link<'_>, parse: &Parse) -> Result<Imports, GraphEr
         .collect();
     out.files.sort();
     out.files.dedup();
+    out.add_paths(link, parse)?;
     Ok(out)
 }
 
@@ -167,6 +171,9 @@ impl Imports {
                 by_file.entry(file).or_default();
             }
         }
+        for file in &resolved.through {
+            by_file.entry(file).or_default();
+        }
         for (file, names) in by_file {
             // `use super::*` in a module that is written out leads to the file itself.
             if file != path {
@@ -180,6 +187,41 @@ impl Imports {
         } else if let Some(missing) = &resolved.missing {
             self.add_missing(import, resolved, missing);
         }
+    }
+
+    /// Links what paths in code lead to, and no other import does.
+    fn add_paths(&mut self, link: &Link<'_>, parse: &Parse) -> Result<(), GraphError> {
+        let mut known: HashSet<Target> = self.arrows.iter().map(|arrow| arrow.target.clone()).collect();
+        // Names of other crates begin most paths, and mean the same each time.
+        let mut foreign: HashSet<(&str, &str)> = HashSet::new();
+        for path in &parse.paths {
+            let head = path.written.split("::").next().unwrap_or_default();
+            if foreign.contains(&(head, &path.scope)) {
+                continue;
+            }
+            let reached = rust_paths::of_code(link, link.path, &path.written, &path.scope)?;
+            let is_given_up = reached.is_given_up && !rust::BUILT_IN.contains(&head);
+            let is_empty = reached.modules.is_empty() && reached.others.is_empty();
+            if is_empty && !reached.is_lost && !head.is_empty() {
+                foreign.insert((head, &path.scope));
+            }
+            let modules = reached.modules.into_iter().chain(reached.others);
+            let files = modules.flat_map(|module| module.files).chain(reached.through);
+            let mut targets: Vec<Target> = files.filter(|file| file != link.path).map(Target::File).collect();
+            if reached.is_lost || is_given_up {
+                let specifier = path.written.rsplit_once("::").map_or(&*path.written, |(module, _)| module);
+                let specifier = specifier.to_owned();
+                let outside = Outside::Unresolved { specifier, target: None, computed: false };
+                targets.push(Target::Outside(outside));
+            }
+            for target in targets {
+                if known.insert(target.clone()) {
+                    let (specifier, line) = (path.written.trim_end_matches('!').to_owned(), path.line);
+                    self.arrows.push(Arrow { target, specifier, names: Vec::new(), line, type_only: false });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Links what is not found to its own node, so that queries can find it.

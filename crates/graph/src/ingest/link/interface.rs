@@ -95,6 +95,8 @@ enum Entry<'p> {
     /// With the number of imports of everything before it, as the first that fits is taken.
     Import(ImportKind, &'p str, &'p Name, &'p str, usize, &'p [Name]),
     Part(&'p str, &'p str, &'p [Name]),
+    /// A module of Rust that a `use` or a macro gives a name.
+    Module(&'p str, &'p str),
     /// A type that the symbol is made of.
     Heritage(&'p str, &'p str, bool),
 }
@@ -127,6 +129,16 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
             let part = Entry::Part(&import.specifier, scope, &import.names);
             let name = if scope.is_empty() { import.specifier.as_str() } else { scope };
             names.entry(head(language, name)).or_default().push(part);
+            words.insert(&import.specifier);
+            if import.module.is_none() {
+                stars.push((import.kind, &import.specifier, scope, &[][..]));
+            }
+        }
+        if language == Language::Rust
+            && import.kind != ImportKind::Part
+            && let Some(name) = &import.module
+        {
+            names.entry(name).or_default().push(Entry::Module(&import.specifier, scope));
         }
         // Which file an import of Java means depends on all of its names.
         let all = if language == Language::Java { import.names.as_slice() } else { &[] };
@@ -137,6 +149,13 @@ pub(crate) fn parts(path: &str, language: Language, parse: &Parse) -> Result<BTr
             }
             let entry = Entry::Import(import.kind, &import.specifier, name, scope, stars.len(), all);
             names.entry(head(language, &name.here)).or_default().push(entry);
+        }
+    }
+    for path in &parse.paths {
+        match path.here.as_deref() {
+            Some("*") => stars.push((ImportKind::Bind, &path.written, &*path.scope, &[][..])),
+            Some(here) => names.entry(here).or_default().push(Entry::Module(&path.written, &path.scope)),
+            None => {}
         }
     }
     let mut parts = BTreeMap::new();

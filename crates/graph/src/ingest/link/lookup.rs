@@ -11,7 +11,7 @@ use crate::tables::failure::GraphError;
 const MAX_HOPS: usize = 8;
 
 /// How many modules a search through `export *` may visit.
-const MAX_VISITS: usize = 200;
+pub(super) const MAX_VISITS: usize = 200;
 
 /// A symbol of a file.
 pub(super) type Found = (String, u32);

@@ -21,6 +21,7 @@ pub(crate) mod pattern;
 mod python;
 mod references;
 mod rust;
+mod rust_paths;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -274,7 +275,7 @@ pub(crate) fn link(
     let mut packages = BTreeSet::new();
     facts.extend(exports::exports(&link, ids, &parse, file_id)?);
     let has_names = !parse.calls.is_empty() || !parse.heritage.is_empty() || !parse.references.is_empty();
-    if !parse.imports.is_empty() || has_names {
+    if !parse.imports.is_empty() || !parse.paths.is_empty() || has_names {
         let imported = imports::imports(&link, &parse)?;
         let finder = calls::Finder::new(&link, &parse, &imported);
         facts.extend(heritage::heritage(&link, ids, &parse, &finder, &symbols)?);

@@ -14,7 +14,7 @@ use crate::tables::identity::Identities;
 const UNRESOLVED: &str = "?";
 
 /// One node that is there as long as a file names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Outside {
     Package {
         ecosystem: String,

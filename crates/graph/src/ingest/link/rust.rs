@@ -2,45 +2,47 @@
 
 use super::Link;
 use super::imports::{Module, Resolved};
+use super::rust_paths;
 use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use crate::ingest::manifest::PROGRAM;
 use crate::ingest::manifests::{Package, Part};
-use crate::ingest::parse::{Import, ImportKind, Kind};
+use crate::ingest::parse::{Import, ImportKind, Meaning};
 use crate::tables::failure::GraphError;
 
-/// Parts of a path; longer ones are not written.
-const MAX_PARTS: usize = 32;
+/// Parts of a path, and modules that have the same name; more are not written.
+pub(super) const MAX_PARTS: usize = 32;
 
 /// Crates that are always there.
-const BUILT_IN: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
+pub(super) const BUILT_IN: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
     if import.kind == ImportKind::Part {
-        let written = import.names.iter().find(|name| name.there == "path").map(|name| name.here.as_str());
-        let (path, target) = match written {
-            Some(path) => {
-                let path = normalise(parent(file), path);
-                (path.clone().filter(|path| link.exists(path)), path)
-            }
-            None => {
-                let directory = children(link, file, &import.scope);
-                (child(link, &directory, &import.specifier), Some(join(&directory, &import.specifier)))
-            }
-        };
-        let module = path.map(Module::file).unwrap_or_default();
-        return Ok(Resolved { module, ..Resolved::default() }.or_missing(target));
+        return Ok(part(link, file, import));
     }
-    if let Some(module) = module(link, file, &import.specifier, &import.scope)? {
-        let mut parts = Vec::new();
+    let found = module(link, file, &import.specifier, &import.scope)?;
+    if let Some(module) = found.clone().filter(|module| module.inner.is_empty()) {
+        let mut resolved = of_module(link, import, module)?;
         for name in &import.names {
-            if name.there == "*" || !module.inner.is_empty() {
-                continue;
-            }
-            if let Some(found) = below(link, &module, &name.there)? {
-                parts.push((name.there.clone(), found));
+            let is_part = resolved.parts.iter().any(|(there, _)| *there == name.there);
+            if !is_part && let Some(file) = resolved.module.files.first() {
+                let found = rust_paths::macro_of_root(link, file, bare(&name.there))?;
+                resolved.through.extend(found.filter(|file| !file.is_empty()));
             }
         }
-        return Ok(Resolved { module, parts, ..Resolved::default() });
+        return Ok(resolved);
+    }
+    let reached = rust_paths::of_use(link, file, &import.specifier, &import.scope)?;
+    if let Some((first, others)) = reached.modules.split_first() {
+        let mut resolved = of_module(link, import, first.clone())?;
+        resolved.through.extend(others.iter().flat_map(|module| module.files.clone()));
+        resolved.through.extend(reached.through);
+        return Ok(resolved);
+    }
+    if reached.is_lost || (reached.is_given_up && binds(link, file, &import.specifier)?) {
+        return Ok(Resolved::nothing(None));
+    }
+    if let Some(module) = found {
+        return of_module(link, import, module);
     }
     let name = import.specifier.split("::").next().unwrap_or_default();
     if let Some(root) = root_of_2015(link, file)
@@ -51,14 +53,48 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         let inner = import.names.first().map(|_| import.specifier.clone()).unwrap_or_default();
         return Ok(Resolved { module: Module { files: vec![root], inner }, ..Resolved::default() });
     }
-    if matches!(name, "crate" | "super") {
-        return Ok(Resolved::nothing(None));
-    }
     if matches!(name, "" | "self" | "Self") || is_local(link, file, name)? {
         return Ok(Resolved::default());
     }
     let name = renamed(link, file, name);
     Ok(Resolved { package: Some((Ecosystem::Cargo, name)), ..Resolved::default() })
+}
+
+/// A file that another one declares or includes.
+pub(super) fn part(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
+    let named =
+        |there: &str| import.names.iter().find(|name| name.there == there).map(|name| name.here.as_str());
+    // What is included is beside the file, in whatever module that is written.
+    let is_module = import.module.is_some();
+    let own = match named("directory") {
+        Some(directory) => normalise(parent(file), directory).unwrap_or_default(),
+        None => children(link, file, &import.scope),
+    };
+    let (path, target) = match named("path") {
+        Some(path) => {
+            let beside = !is_module || (import.scope.is_empty() && named("directory").is_none());
+            let path = normalise(if beside { parent(file) } else { &own }, path);
+            (path.clone().filter(|path| link.exists(path)), path)
+        }
+        None => (child(link, &own, &import.specifier), Some(join(&own, &import.specifier))),
+    };
+    let module = path.map(Module::file).unwrap_or_default();
+    let resolved = Resolved { module, ..Resolved::default() };
+    if named("maybe").is_some() { resolved } else { resolved.or_missing(target) }
+}
+
+/// An import of a module, and which of its names are modules.
+fn of_module(link: &Link<'_>, import: &Import, module: Module) -> Result<Resolved, GraphError> {
+    let mut parts = Vec::new();
+    for name in &import.names {
+        if name.there == "*" || !module.inner.is_empty() {
+            continue;
+        }
+        if let Some(found) = below(link, &module, &name.there)? {
+            parts.push((name.there.clone(), found));
+        }
+    }
+    Ok(Resolved { module, parts, ..Resolved::default() })
 }
 
 /// Whether a name that begins a path is something of the file itself: `use Kind::*` after `enum Kind`.
@@ -68,6 +104,14 @@ fn is_local(link: &Link<'_>, file: &str, name: &str) -> Result<bool, GraphError>
         || parse.imports.iter().flat_map(|import| &import.names).any(|bound| bound.here == name))
 }
 
+/// Whether a file gives the name that begins a path to something.
+fn binds(link: &Link<'_>, file: &str, path: &str) -> Result<bool, GraphError> {
+    let name = path.split("::").next().unwrap_or_default();
+    let Some(parse) = link.name(file, name)? else { return Ok(false) };
+    let modules = parse.imports.iter().any(|import| import.module.as_deref() == Some(name));
+    Ok(modules || is_local(link, file, name)?)
+}
+
 /// The module at a path as seen from a file, and from the module that is written out in it (`scope`).
 pub(super) fn module(
     link: &Link<'_>,
@@ -75,7 +119,7 @@ pub(super) fn module(
     path: &str,
     scope: &str,
 ) -> Result<Option<Module>, GraphError> {
-    let parts: Vec<&str> = path.split("::").take(MAX_PARTS).collect();
+    let parts: Vec<&str> = path.split("::").map(bare).take(MAX_PARTS).collect();
     let Some((first, mut rest)) = parts.split_first() else { return Ok(None) };
     let mut module = match *first {
         "crate" => root(link, file).map(Module::file),
@@ -108,18 +152,27 @@ fn named(link: &Link<'_>, file: &str, name: &str, rest: &[&str]) -> Result<Optio
     {
         return descend(link, module, rest).map(Some);
     }
-    let name = renamed(link, file, name);
-    let manifests = link.manifests();
-    if BUILT_IN.contains(&name.as_str()) {
-        return Ok(None);
-    }
-    let named = manifests.named(Ecosystem::Cargo, &name, parent(file));
-    let named = named.or_else(|| manifests.library(&name, parent(file)));
-    let library = named.and_then(|directory| library(link, directory));
-    match library {
+    match library_of(link, file, name) {
         Some(path) => descend(link, Module::file(path), rest).map(Some),
         None => Ok(None),
     }
+}
+
+/// The root file of the library that a name means in a file.
+pub(super) fn library_of(link: &Link<'_>, file: &str, name: &str) -> Option<String> {
+    let name = renamed(link, file, name);
+    let manifests = link.manifests();
+    if BUILT_IN.contains(&name.as_str()) {
+        return None;
+    }
+    let named = manifests.named(Ecosystem::Cargo, &name, parent(file));
+    let named = named.or_else(|| manifests.library(&name, parent(file)));
+    named.and_then(|directory| library(link, directory))
+}
+
+/// A name without the mark of names that would be keywords.
+pub(super) fn bare(name: &str) -> &str {
+    name.strip_prefix("r#").unwrap_or(name)
 }
 
 /// The name of a crate where a manifest gives it another one.
@@ -134,7 +187,7 @@ fn renamed(link: &Link<'_>, file: &str, name: &str) -> String {
 }
 
 /// The root of a crate of the edition of 2015; none for later ones.
-fn root_of_2015(link: &Link<'_>, file: &str) -> Option<String> {
+pub(super) fn root_of_2015(link: &Link<'_>, file: &str) -> Option<String> {
     let package = link.manifests().nearest(parent(file), Part::Name, |package| {
         package.language == Language::CargoToml && package.manifest.name.is_some()
     });
@@ -150,7 +203,7 @@ fn library(link: &Link<'_>, directory: &str) -> Option<String> {
 }
 
 /// The root file of the crate that a file is part of.
-fn root(link: &Link<'_>, file: &str) -> Option<String> {
+pub(super) fn root(link: &Link<'_>, file: &str) -> Option<String> {
     let package = link.manifests().nearest(parent(file), Part::Name, |package| {
         package.language == Language::CargoToml && package.manifest.name.is_some()
     });
@@ -224,7 +277,7 @@ fn child(link: &Link<'_>, directory: &str, name: &str) -> Option<String> {
 }
 
 /// The module around a module.
-fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
+pub(super) fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
     if !scope.is_empty() {
         let inner = scope.rsplit_once("::").map_or("", |(outer, _)| outer).to_owned();
         return Some(Module { files: vec![file.to_owned()], inner });
@@ -241,25 +294,41 @@ fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
 
 /// A module right below another: one that is written out, or a file that is declared.
 fn below(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Module>, GraphError> {
-    let Some(file) = module.files.first() else { return Ok(None) };
+    Ok(children_named(link, module, name)?.into_iter().next())
+}
+
+/// All modules of a name below another: each may be there under a condition of its own.
+pub(super) fn children_named(
+    link: &Link<'_>,
+    module: &Module,
+    name: &str,
+) -> Result<Vec<Module>, GraphError> {
+    let (Some(file), name) = (module.files.first(), bare(name)) else { return Ok(Vec::new()) };
     let qualified =
         if module.inner.is_empty() { name.to_owned() } else { format!("{}::{name}", module.inner) };
-    let Some(parse) = link.name(file, &qualified)? else { return Ok(None) };
-    let written =
-        parse.symbols.iter().any(|symbol| symbol.kind == Kind::Module && symbol.qualified == qualified);
-    if written {
-        return Ok(Some(Module { files: vec![file.clone()], inner: qualified }));
-    }
-    let declared = parse.imports.iter().find(|import| {
-        import.kind == ImportKind::Part && import.specifier == name && import.scope == module.inner
-    });
-    match declared {
-        Some(import) => {
-            let resolved = resolve(link, file, import)?;
-            Ok(Some(resolved.module).filter(|module| !module.files.is_empty()))
+    let Some(parse) = link.name(file, &qualified)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for meaning in parse.meanings(name) {
+        let of = match *meaning {
+            Meaning::Module(number) => {
+                let symbol = parse.symbols.get(number).filter(|symbol| symbol.qualified == qualified);
+                symbol.map(|_| Module { files: vec![file.clone()], inner: qualified.clone() })
+            }
+            Meaning::Import(number) => {
+                let declared = parse
+                    .imports
+                    .get(number)
+                    .filter(|import| import.kind == ImportKind::Part && import.scope == module.inner);
+                declared.map(|import| part(link, file, import).module)
+            }
+            Meaning::Path(_) => None,
+        };
+        found.extend(of.filter(|of| !of.files.is_empty() && !found.contains(of)));
+        if found.len() >= MAX_PARTS {
+            break;
         }
-        None => Ok(None),
     }
+    Ok(found)
 }
 
 /// Follows the parts of a path that are modules; the rest names what is in the last one.

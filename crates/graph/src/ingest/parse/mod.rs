@@ -10,6 +10,7 @@ mod python;
 mod python_loads;
 mod reader;
 mod rust;
+mod rust_paths;
 mod rust_use;
 
 use std::borrow::Cow;
@@ -23,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::language::Language;
 use super::manifest::Manifest;
-use index::NameIndex;
+pub(crate) use index::Meaning;
+use index::{MeaningIndex, NameIndex};
 pub(crate) use javascript::STACK_BYTES;
 use reader::{Kinds, Reader};
 
@@ -129,6 +131,18 @@ pub(crate) struct Import {
     pub(crate) type_only: bool,
 }
 
+/// A path of Rust that stands in code, and not in a `use`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Path {
+    pub(crate) written: String,
+    /// The name that a `use` in a macro gives it, `*` for all names in it.
+    pub(crate) here: Option<String>,
+    /// The first of the same.
+    pub(crate) line: u32,
+    /// The inline module that contains it.
+    pub(crate) scope: String,
+}
+
 /// A type that another one is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heritage {
@@ -172,6 +186,7 @@ pub(crate) struct Parse {
     pub(crate) unparsed: bool,
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) imports: Vec<Import>,
+    pub(crate) paths: Vec<Path>,
     pub(crate) calls: Vec<Call>,
     pub(crate) heritage: Vec<Heritage>,
     pub(crate) references: Vec<Reference>,
@@ -183,12 +198,20 @@ pub(crate) struct Parse {
     /// For [`Parse::symbol`].
     #[serde(skip)]
     pub(super) index: NameIndex,
+    /// For [`Parse::meanings`].
+    #[serde(skip)]
+    pub(super) meanings: MeaningIndex,
 }
 
 impl Parse {
     /// A symbol by its qualified name; a definition before a mere variable, the first before later ones.
     pub(crate) fn symbol(&self, qualified: &str) -> Option<u32> {
         self.index.find(&self.symbols, qualified)
+    }
+
+    /// What gives a name of Rust a meaning; `*` for what gives all of them.
+    pub(crate) fn meanings(&self, name: &str) -> &[Meaning] {
+        self.meanings.find(self, name)
     }
 
     /// A blob that is too large to be read. What could be code must not pass for code that imports nothing.
@@ -328,6 +351,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         _ => reader.walk(tree.root_node(), java::node),
     }
     reader.finish(parse, language);
+    rust_paths::keep(parse);
     drop(tree);
     parser.reset();
     PARSER.set(Some(parser));

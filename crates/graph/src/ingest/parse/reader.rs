@@ -1,7 +1,7 @@
 //! The walk through a syntax tree that all languages share.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use oxc::span::Span;
@@ -9,7 +9,7 @@ use tgp_text::{LineCol, LineEnds, LineIndex};
 use tree_sitter::Node;
 
 use super::names::{Grammar, Names, Role};
-use super::{Call, Heritage, Import, ImportKind, Kind, Language, MAX_ITEMS, Name, Parse, Symbol};
+use super::{Call, Heritage, Import, ImportKind, Kind, Language, MAX_ITEMS, Name, Parse, Path, Symbol};
 
 /// Deeper code is not read. People stop at thirty; what a machine nests deeper could exhaust the stack.
 const MAX_DEPTH: usize = 400;
@@ -39,6 +39,12 @@ pub(super) struct Scope {
     pub(super) nested: bool,
     /// Whether what is imported here is only used for types.
     pub(super) types: bool,
+    /// The modules of Rust that are written out around, joined.
+    pub(super) module: Rc<str>,
+    /// The directory of their files as seen from the one of this file, where `#[path]` gives them one.
+    pub(super) place: Option<Rc<str>>,
+    /// Whether the paths here were read with what is around them.
+    pub(super) is_read: bool,
     /// How many nodes are above.
     depth: usize,
 }
@@ -56,6 +62,17 @@ impl Scope {
     /// Where what is imported is only used for types.
     pub(super) fn of_types(&self) -> Self {
         Self { types: true, ..self.clone() }
+    }
+
+    /// Inside a module of Rust that is written out.
+    pub(super) fn in_module(&self, name: &str, place: Option<String>) -> Self {
+        let module =
+            if self.module.is_empty() { name.to_owned() } else { format!("{}::{name}", self.module) };
+        Self { module: module.into(), place: place.map(Into::into), ..self.clone() }
+    }
+
+    pub(super) fn read(&self, is_read: bool) -> Self {
+        Self { is_read, ..self.clone() }
     }
 
     /// Inside a function without a name.
@@ -152,6 +169,8 @@ pub(super) struct Reader<'s> {
     pub(super) names: Names<'s>,
     pub(super) out: Parse,
     seen: HashMap<(Kind, String), u32>,
+    /// The paths of Rust without their lines, as the first of each is enough.
+    seen_paths: HashSet<(String, String, Option<String>)>,
     /// Whether a specifier was longer than what is kept of it.
     is_cut: Cell<bool>,
     /// What loads modules beside the statements of the language.
@@ -171,6 +190,7 @@ impl<'s> Reader<'s> {
             names: Names::new(Grammar::of(language)),
             out: Parse::default(),
             seen: HashMap::new(),
+            seen_paths: HashSet::new(),
             is_cut: Cell::new(false),
             loaders: Loaders::default(),
             has_computed_list: false,
@@ -250,6 +270,11 @@ impl<'s> Reader<'s> {
             self.is_cut.set(true);
         }
         Self::kept(specifier)
+    }
+
+    /// Marks the file: something in it that may lead elsewhere is not read.
+    pub(super) fn cut(&self) {
+        self.is_cut.set(true);
     }
 
     /// As [`Self::text`], for what leads elsewhere when it is cut: then the file is marked.
@@ -359,7 +384,8 @@ impl<'s> Reader<'s> {
             format!("{}{}{name}", scope.prefix, self.separator)
         };
         let (prefix, types) = (prefix.into(), scope.types);
-        Scope { prefix, container: symbol, members, types, ..Scope::default() }
+        let (module, place) = (Rc::clone(&scope.module), scope.place.clone());
+        Scope { prefix, container: symbol, members, types, module, place, ..Scope::default() }
     }
 
     pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: impl Located, scope: &Scope) {
@@ -405,15 +431,25 @@ impl<'s> Reader<'s> {
         if !specifier.is_empty() && self.has_room(self.out.imports.len()) {
             // A name that was cut leads elsewhere; a quote may have been taken off it.
             self.out.unparsed |= specifier.len() + 1 >= MAX_TEXT_BYTES;
-            let (line, scope) = (node.position(self).line, scope.prefix.as_ref().to_owned());
+            let (line, scope) = (node.position(self).line, scope.module.as_ref().to_owned());
             let type_only = false;
             self.out.imports.push(Import { kind, specifier, names, module, line, scope, type_only });
         }
     }
 
+    /// Notes a path of Rust.
+    pub(super) fn path(&mut self, path: Path) {
+        let seen = (path.written.clone(), path.scope.clone(), path.here.clone());
+        if !self.seen_paths.contains(&seen) && self.has_room(self.out.paths.len()) {
+            self.seen_paths.insert(seen);
+            self.out.paths.push(path);
+        }
+    }
+
     pub(super) fn finish(self, parse: &mut Parse, language: Language) {
-        let Parse { symbols, imports, calls, heritage, exports, package, unparsed, .. } = self.out;
-        *parse = Parse { symbols, imports, calls, heritage, exports, package, ..std::mem::take(parse) };
+        let Parse { symbols, imports, paths, calls, heritage, exports, package, unparsed, .. } = self.out;
+        *parse =
+            Parse { symbols, imports, paths, calls, heritage, exports, package, ..std::mem::take(parse) };
         let is_whole = self.names.finish(parse, self.separator, language);
         parse.unparsed |= unparsed || self.is_cut.get() || !is_whole;
         parse.broken |= parse.unparsed;

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::reader::{Next, Reader, Scope};
+use super::rust_paths::{self, PathAttributes};
 use super::rust_use;
 use super::{ImportKind, Kind};
 
@@ -15,6 +16,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "extern_crate_declaration" => {
             if let Some(name) = reader.field(node, "name") {
                 let here = reader.field(node, "alias").unwrap_or_else(|| name.clone());
+                let name = if name == "self" { "crate".to_owned() } else { name };
                 reader.import(ImportKind::Bind, name, Vec::new(), Some(here), node);
             }
             Next::Stop
@@ -48,6 +50,13 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "macro_definition" if scope.is_top() => {
             let name = reader.field(node, "name").unwrap_or_default();
             reader.symbol(Kind::Function, &name, node, scope, false);
+            rust_paths::defined(reader, &name, node, scope);
+            let mut cursor = node.walk();
+            for rule in node.named_children(&mut cursor) {
+                if let Some(body) = rule.child_by_field_name("right") {
+                    rust_paths::tokens(reader, body, scope, false);
+                }
+            }
             Next::Stop
         }
         "call_expression" => {
@@ -59,14 +68,39 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "macro_invocation" => {
             include(reader, node, scope);
             if let Some(target) = node.child_by_field_name("macro") {
+                rust_paths::called(reader, target, scope);
                 callee(reader, target, node, scope);
             }
             Next::Descend(scope.clone())
         }
         "token_tree" => {
+            if !scope.is_read {
+                rust_paths::tokens(reader, node, scope, false);
+            }
             calls_in_tokens(reader, node, scope);
+            Next::Descend(scope.read(true))
+        }
+        "attribute" => {
+            if let Some(arguments) = node.child_by_field_name("arguments") {
+                rust_paths::tokens(reader, arguments, scope, true);
+                let mut cursor = node.walk();
+                let path = node.named_children(&mut cursor).find(|child| child.kind() == "scoped_identifier");
+                if let Some(path) = path {
+                    rust_paths::path(reader, path, scope);
+                }
+                return Next::Descend(scope.read(true));
+            }
             Next::Descend(scope.clone())
         }
+        "scoped_identifier" | "scoped_type_identifier" => {
+            if !scope.is_read {
+                rust_paths::path(reader, node, scope);
+            }
+            Next::Descend(scope.read(true))
+        }
+        "type_arguments" | "bracketed_type" => Next::Descend(scope.read(false)),
+        // It names a module that is around anyway.
+        "visibility_modifier" => Next::Stop,
         _ => Next::Descend(scope.clone()),
     }
 }
@@ -116,59 +150,53 @@ fn define(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kind) ->
 }
 
 fn define_module(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
-    let name = reader.field(node, "name").unwrap_or_default();
-    if scope.function.is_some() {
-        return Next::Descend(scope.clone());
-    }
+    let name = reader.field(node, "name").unwrap_or_default().trim_start_matches("r#").to_owned();
+    let attributes = PathAttributes::of(reader, node);
     if node.child_by_field_name("body").is_none() {
-        let path = path_attribute(reader, node);
-        let names = path.map(|path| vec![super::Name::new("path", path)]).unwrap_or_default();
-        reader.scoped_import(ImportKind::Part, name.clone(), names, Some(name), node, scope);
+        attributes.declare(reader, &name, node, scope);
         return Next::Stop;
+    }
+    let place = match (attributes.directory(), &scope.place) {
+        (Some(path), Some(place)) => Some(format!("{place}/{path}")),
+        (Some(path), None) => {
+            if !scope.module.is_empty() {
+                reader.computed_import(&format!("#[path = \"{path}\"] mod {name}"), node);
+            }
+            Some(path.to_owned())
+        }
+        (None, Some(place)) => Some(format!("{place}/{name}")),
+        (None, None) => None,
+    };
+    let within = scope.in_module(&name, place);
+    if scope.function.is_some() {
+        return Next::Descend(within);
     }
     let exported = is_public(reader, node);
     let symbol = reader.symbol(Kind::Module, &name, node, scope, exported);
-    Next::Descend(reader.inside(symbol, &name, scope, false))
+    Next::Descend(reader.inside(symbol, &name, &within, false))
 }
 
 /// `include!("name.rs")` and its kin: a file that is part of this one.
 fn include(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
     let name = reader.field(node, "macro").unwrap_or_default();
-    if !matches!(name.rsplit("::").next(), Some("include" | "include_str" | "include_bytes")) {
+    let last = name.rsplit("::").next().unwrap_or_default().trim().trim_start_matches("r#");
+    if !rust_paths::is_include(last) {
         return;
     }
     let mut cursor = node.walk();
     let Some(tokens) = node.named_children(&mut cursor).find(|child| child.kind() == "token_tree") else {
         return;
     };
-    match tokens
-        .named_child(0)
-        .filter(|first| tokens.named_child_count() == 1 && first.kind() == "string_literal")
-    {
-        Some(literal) => {
-            let path = reader.unquoted(literal);
-            let names = vec![super::Name::new("path", path.clone())];
-            reader.scoped_import(ImportKind::Part, path, names, None, node, scope);
-        }
+    let mut cursor = tokens.walk();
+    let mut parts = tokens.named_children(&mut cursor).filter(|part| !part.is_extra());
+    let path = parts.next().and_then(|first| rust_paths::literal(reader, first));
+    match path.filter(|_| parts.next().is_none()) {
+        Some(path) => rust_paths::included(reader, path, node, scope),
         None => {
             let written = reader.text(tokens);
             reader.computed_import(&written, node);
         }
     }
-}
-
-/// `#[path = "name.rs"]` right before a module, alone or within `cfg_attr`.
-fn path_attribute(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
-    let mut before = node.prev_named_sibling();
-    while let Some(attribute) = before.filter(|sibling| sibling.kind() == "attribute_item") {
-        let text: String = reader.text(attribute).split_whitespace().collect();
-        let found = ["[path=\"", ",path=\"", "(path=\""].iter().find_map(|begin| text.split_once(begin));
-        if let Some((_, rest)) = found {
-            return rest.split_once('"').map(|(path, _)| path.to_owned());
-        }
-        before = attribute.prev_named_sibling();
-    }
-    None
 }
 
 /// `Vec<T>`, `&T` and `a::T` are known by `Vec` and `T`.

@@ -3,10 +3,11 @@
 use tree_sitter::Node;
 
 use super::reader::{Reader, Scope};
+use super::rust_paths::{flat, is_include};
 use super::{ImportKind, Name};
 
-/// Groups within groups; deeper ones are not read.
-const MAX_GROUPS: usize = 16;
+/// Groups within groups; a file with deeper ones is marked.
+pub(super) const MAX_GROUPS: usize = 16;
 
 pub(super) fn declaration(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
     let Some(argument) = node.child_by_field_name("argument") else { return };
@@ -18,7 +19,15 @@ pub(super) fn declaration(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope
     // Names of one module make one import.
     let mut modules: Vec<(String, Vec<Name>)> = Vec::new();
     for (path, here) in leaves {
-        let (module, there) = path.rsplit_once("::").unwrap_or(("", &path));
+        let (module, there) = match path.rsplit_once("::") {
+            // The module itself, as `super` is no name of something in it.
+            Some((_, "super")) | None => ("", path.as_str()),
+            Some(split) => split,
+        };
+        // What includes files under another name would not be seen where it is used.
+        if matches!(module, "std" | "core") && is_include(there) && here != there {
+            reader.computed_import(&format!("{path} as {here}"), node);
+        }
         let name = Name::new(there, here);
         match modules.iter_mut().find(|(known, _)| known == module) {
             Some((_, names)) => names.push(name),
@@ -46,16 +55,19 @@ fn collect(
     leaves: &mut Vec<(String, String)>,
 ) {
     if depth > MAX_GROUPS {
-        return;
+        return reader.cut();
     }
-    let full = |text: &str| {
-        let text: String = text.split_whitespace().collect();
-        let text = text.trim_start_matches("::");
-        if prefix.is_empty() { text.to_owned() } else { format!("{prefix}::{text}") }
+    let full = |node: Node<'_>| {
+        let text = flat(reader, node).unwrap_or_default();
+        match text.trim_start_matches("::") {
+            text if prefix.is_empty() => text.to_owned(),
+            "self" => prefix.to_owned(),
+            text => format!("{prefix}::{text}"),
+        }
     };
     match node.kind() {
         "use_as_clause" => {
-            let path = full(&reader.field(node, "path").unwrap_or_default());
+            let path = node.child_by_field_name("path").map(full).unwrap_or_default();
             leaves.push((path, reader.field(node, "alias").unwrap_or_default()));
         }
         "use_list" => {
@@ -65,15 +77,15 @@ fn collect(
             }
         }
         "scoped_use_list" => {
-            let path =
-                reader.field(node, "path").map(|path| full(&path)).unwrap_or_else(|| prefix.to_owned());
+            let path = node.child_by_field_name("path").map_or_else(|| prefix.to_owned(), full);
             if let Some(list) = node.child_by_field_name("list") {
                 collect(reader, list, &path, depth + 1, leaves);
             }
         }
         "use_wildcard" => {
-            let path = node.named_child(0).map(|path| full(&reader.text(path)));
-            leaves.push((format!("{}::*", path.unwrap_or_else(|| prefix.to_owned())), String::new()));
+            let mut cursor = node.walk();
+            let path = node.named_children(&mut cursor).find(|child| !child.is_extra());
+            leaves.push((format!("{}::*", path.map_or_else(|| prefix.to_owned(), full)), String::new()));
         }
         // `use a::b::{self}` binds `b`.
         "self" if !prefix.is_empty() => {
@@ -81,7 +93,7 @@ fn collect(
             leaves.push((prefix.to_owned(), last.to_owned()));
         }
         "identifier" | "scoped_identifier" | "crate" | "super" | "self" | "metavariable" => {
-            let path = full(&reader.text(node));
+            let path = full(node);
             let last = path.rsplit("::").next().unwrap_or(&path).to_owned();
             leaves.push((path, last));
         }
