@@ -103,7 +103,7 @@ DROP INDEX position_stretch;
 ";
 
 /// The number of the tables' form; a store with another one is rebuilt.
-pub(crate) const VERSION: i64 = 5;
+pub(crate) const VERSION: i64 = 6;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "

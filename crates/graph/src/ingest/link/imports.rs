@@ -27,6 +27,11 @@ impl Module {
     pub(super) fn file(path: String) -> Self {
         Self { files: vec![path], inner: String::new() }
     }
+
+    fn add(&mut self, other: Self) {
+        let others = other.files.into_iter().filter(|file| !self.files.contains(file));
+        self.files.extend(others.collect::<Vec<_>>());
+    }
 }
 
 /// Where a specifier leads.
@@ -56,6 +61,22 @@ impl Resolved {
         Some(Outside::Unresolved { specifier, target: missing.target.clone(), computed })
     }
 
+    /// Whether any file was found.
+    pub(super) fn is_in_tree(&self) -> bool {
+        !self.module.files.is_empty() || !self.parts.is_empty()
+    }
+
+    /// Adds what the same import may lead to as well.
+    pub(super) fn add(&mut self, other: Self) {
+        self.module.add(other.module);
+        for (name, module) in other.parts {
+            match self.parts.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, own)) => own.add(module),
+                None => self.parts.push((name, module)),
+            }
+        }
+    }
+
     /// Says where the file would be, in case it is not found.
     pub(super) fn or_missing(self, target: Option<String>) -> Self {
         Self { missing: Some(Missing { target, by_name: false }), ..self }
@@ -76,7 +97,10 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         return Ok(Resolved::nothing(None));
     }
     if import.kind == ImportKind::Pattern {
-        return Ok(pattern::resolve(link, file, import));
+        let resolved = pattern::resolve(link, file, import);
+        // What Go embeds is data that may be built later.
+        let is_embedded = link.language(file) == Language::Go;
+        return Ok(if is_embedded { Resolved { missing: None, ..resolved } } else { resolved });
     }
     match link.language(file) {
         Language::TypeScript | Language::Tsx | Language::JavaScript | Language::Component => {

@@ -1,6 +1,7 @@
 //! From the bytes of one file to what it defines, imports and calls. Nothing here knows of any other file.
 
 mod component;
+mod constant;
 mod go;
 mod index;
 mod java;
@@ -35,6 +36,9 @@ const MAX_PARSE_TIME: Duration = Duration::from_secs(5);
 
 /// Symbols, imports and calls of one file, each; what is beyond was made by a machine.
 const MAX_ITEMS: usize = 20_000;
+
+/// Patterns of one file; more are taken as what is only known when the code runs.
+const MAX_PATTERNS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Kind {
@@ -123,7 +127,8 @@ pub(crate) struct Import {
     /// The module itself under this name (`import * as name`, `import a.b`, a Go package).
     pub(crate) module: Option<String>,
     pub(crate) line: u32,
-    /// The inline module that contains the import, for Rust.
+    /// The inline module that contains the import, for Rust. The directories where it is searched beside the usual ones, one
+    /// a line, for Python.
     pub(crate) scope: String,
     /// Whether it is gone when the code runs: only types are taken.
     pub(crate) type_only: bool,
@@ -323,6 +328,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         Language::Python => {
             python::prepare(&mut reader, tree.root_node());
             reader.walk(tree.root_node(), python::node);
+            python::finish(&mut reader);
         }
         Language::Go => reader.walk(tree.root_node(), go::node),
         _ => reader.walk(tree.root_node(), java::node),
