@@ -360,7 +360,7 @@ fn go_mod(text: &str) -> Manifest {
             ("module", [name, ..]) => manifest.name = manifest.name.or_else(|| Some((*name).to_owned())),
             // With or without versions.
             ("replace", [name, "=>", target, ..] | [name, _, "=>", target, ..])
-                if target.starts_with('.') && manifest.aliases.len() < MAX_ALIASES =>
+                if target.starts_with(['.', '/']) && manifest.aliases.len() < MAX_ALIASES =>
             {
                 manifest.aliases.push(((*name).to_owned(), vec![(*target).to_owned()]));
             }

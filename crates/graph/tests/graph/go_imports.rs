@@ -16,6 +16,7 @@ fn imports(code: &str, others: &[(&str, &str)]) -> Vec<String> {
     files.retain(|(path, _)| !others.iter().any(|(other, _)| other == path));
     files.extend(others);
     let (_project, store) = committed(&files);
+    crate::support::assert_written_one_by_one(&files, &store);
     let broken = rows(&store, "HEAD", "MATCH (f:File {broken: true}) RETURN f.path");
     assert_eq!(broken, Vec::<Vec<Value>>::new(), "{code}");
     let query = "MATCH (:File {path: 'src/domain/a.go'})-[:IMPORTS]->(t) \
@@ -54,8 +55,11 @@ fn a_replaced_module_of_go_is_its_directory() {
     assert_eq!(imports(below, &[("go.mod", manifest)]), ["src/web/page.go"]);
     let manifest = "module example.com/shop\nreplace example.com/other => example.org/fork v1.0.0\n";
     assert_eq!(imports(OTHER, &[("go.mod", manifest)]), ["example.com/other"]);
-    let manifest = "module example.com/shop\nreplace example.com/other => ../other\n";
-    assert_eq!(imports(OTHER, &[("go.mod", manifest)]), ["example.com/other"]);
+    // The root may be meant by the name of its directory.
+    for outside in ["../shop/src/web", "/home/me/shop/src/web"] {
+        let manifest = format!("module example.com/shop\nreplace example.com/other => {outside}\n");
+        assert_eq!(imports(OTHER, &[("go.mod", &manifest)]), ["?example.com/other"]);
+    }
     let manifest = "module example.com/shop\nreplace example.com/other => ./src/gone\n";
     assert_eq!(imports(OTHER, &[("go.mod", manifest)]), ["?example.com/other"]);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{committed, rows};
+use crate::support::{assert_written_one_by_one, committed, rows};
 
 /// What a file of the domain imports: paths of files, specifiers of what is nowhere behind `?`, and packages behind their
 /// ecosystem.
@@ -18,10 +18,13 @@ fn imports(code: &str, others: &[(&str, &str)]) -> Vec<String> {
     files.retain(|(path, _)| !others.iter().any(|(other, content)| other == path && *content == GONE));
     files.extend(others.iter().filter(|(_, content)| *content != GONE));
     let (_project, store) = committed(&files);
+    if !others.is_empty() || code.contains("sys") {
+        assert_written_one_by_one(&files, &store);
+    }
     let broken = rows(&store, "HEAD", "MATCH (f:File {broken: true}) RETURN f.path");
     assert_eq!(broken, Vec::<Vec<Value>>::new(), "{code}");
     let query = "MATCH (:File {path: 'src/domain/a.py'})-[i:IMPORTS]->(t) \
-                 RETURN DISTINCT t.path, t.specifier, t.name, i.line ORDER BY i.line";
+                 RETURN DISTINCT t.path, t.specifier, t.name, i.line ORDER BY i.line, t.path, t.name";
     let name = |row: Vec<Value>| match row.as_slice() {
         [Value::String(path), ..] => path.clone(),
         [_, Value::String(specifier), ..] => format!("?{specifier}"),
@@ -66,8 +69,13 @@ fn a_python_import_is_an_edge_however_it_is_written() {
         "try:\n  import src.web.page.none\nexcept ImportError: pass\n",
         "class A: import src.web.page; x = 1\n",
         "match x:\n  case 1: import src.web.page\n",
+        "# a\rimport src.web.page\r",
+        "\u{feff}# coding: utf-8\nimport src.web.page\n",
     ]);
-    assert_eq!(imports("import src.web.page\nimport src.web.page\n", &[]), ["src/web/page.py"; 2]);
+    let missing = imports("import src.web.gone\nimport src.web.page.gone\n", &[]);
+    assert_eq!(missing, ["src/web/__init__.py", "?src.web.gone", "src/web/page.py"]);
+    let twice = "__import__('src.web.page')\n__import__('src.web.page')\n";
+    assert_eq!(imports(twice, &[]), ["src/web/page.py"]);
 }
 
 #[test]
@@ -83,6 +91,7 @@ fn a_python_call_that_loads_is_an_edge_under_any_name() {
         "import importlib\nimportlib.import_module((  # why\n 'src.' + 'web' + r'.page'))\n",
         "import importlib as i\nm = i.import_module\nn = m\nn('src.web.page')\n",
         "im = __import__\nim('src.web.page')\n",
+        "import os as im\nim = __import__\nim('src.web.page')\n",
         "from builtins import __import__ as im\nim(name='src.web.page')\n",
         "import builtins\nbuiltins.__import__('src.web.page')\n",
         "__builtins__['__import__']('src.web.page')\n",
@@ -100,6 +109,17 @@ fn a_python_call_that_loads_is_an_edge_under_any_name() {
         "import importlib\nimportlib.ｉmport_module('src.web.page')\n",
         "import runpy\nrunpy.run_module(mod_name='src.web.page', run_name='x')\n",
         "import importlib.util as u\nu.find_spec('src.web.page').loader.load_module()\n",
+        "import pydoc\npydoc.locate('src.web.page.page')\n",
+        "f'{__import__(\"src.web.page\")}'\n",
+        "f'{1:{__import__(\"src.web.page\")}}'\n",
+        "x: __import__('src.web.page') = 1\n",
+        "def f(x: __import__('src.web.page') = 1) -> None: pass\n",
+        "@__import__('src.web.page').page\ndef f(): pass\n",
+        "class A(__import__('src.web.page').Page): pass\n",
+        "[x for x in __import__('src.web.page').x if x]\n",
+        "with __import__('src.web.page').page() as p: pass\n",
+        "async def f():\n  await __import__('src.web.page').page()\n",
+        "print(*[lambda: __import__('src.web.page')])\n",
     ]);
 }
 
@@ -193,17 +213,30 @@ fn a_python_import_that_is_computed_is_unresolved() {
         "d = {'f': __import__}\nd['f']('src.web.page')\n",
         "def f():\n  from importlib import import_module\n  return import_module\nf()('src.web.page')\n",
         "f = None or __import__\nf('src.web.page')\n",
+        "f = ((__import__),)[0]\nf('src.web.page')\n",
+        "[__import__ for _ in x][0]('src.web.page')\n",
+        "match __import__:\n  case f: f('src.web.page')\n",
+        "class A: __call__ = __import__\nA()('src.web.page')\n",
+        "import os as im\nim = __import__\nim('src.web.' + name)\n",
+        "im = exec\nim = __import__\nim('src.web.page')\n",
+        "from os import path as p\nimport sys\np = sys.path\np = importlib\np.append('src/web')\n",
         "import importlib\ngetattr(importlib, name)('src.web.page')\n",
         "import importlib\nf = getattr(importlib, name)\nf('src.web.page')\n",
         "import runpy\nrunpy.run_path(path)\n",
         "import runpy\nrunpy.run_path('/home/me/project/src/web/page.py')\n",
         "exec(open(name).read())\n",
         "exec(code)\n",
+        "exec('import src.web.page')\n",
+        "eval('__import__(\"src.web.page\")')\n",
         "with open('src/web/page.py') as f: exec(f.read())\n",
         "import sys\nsys.path.insert(0, directory)\nimport page\n",
         "import sys\nsys.path.insert(0, '/home/me/project/src/web')\nimport page\n",
         "import sys\nsys.path = directories\nimport page\n",
         "import site\nsite.addsitedir(f'src/{name}')\nimport page\n",
+        "import sys\nsys.path.insert(0, '..')\nimport shop.src.web.page\n",
+        "import sys\nsys.path.insert(0, '../shop/src/web')\nimport page\n",
+        "import sys\nfrom pathlib import Path\nsys.path.insert(0, Path(__file__).parents[3])\nimport shop.src.web.page\n",
+        "import runpy\nrunpy.run_path('../shop/src/web/page.py')\n",
         "__path__.append('src/web')\nfrom . import price\n",
         "import src.domain\nsrc.domain.__path__ += ['src/web']\n",
         "__path__ = ['src/web']\n",
@@ -221,11 +254,30 @@ fn ordinary_python_is_not_unresolved() {
         "def import_module(name): return name\n",
         "f(import_module=1)\n",
         "import os\nos.path.join(a, b)\nopen(name).read()\n",
+        "from sys import argv\npath = argv[1]\nfor path in x: path = path + y\n",
+        "import sys\nout = sys.stdout\nout = sys.stderr\nout.write(x)\nfirst = sys.path[0]\nfirst = y\n",
+        "try:\n  from importlib import reload\nexcept ImportError:\n  from imp import reload\nreload(x)\n",
+        "try:\n  from importlib.resources import files\nexcept ImportError:\n  from importlib_resources import files\nfiles(x)\n",
+        "class Store:\n  def find(self): return self.find_spec\n  def load(self, path): self.path.append(path)\n",
         "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
         "import importlib\nimportlib.reload(x)\nimportlib.invalidate_caches()\n",
     ] {
         let found = imports(code, &[]);
         assert!(found.iter().all(|target| !target.starts_with('?')), "{code} {found:?}");
+    }
+}
+
+#[test]
+fn python_in_another_encoding_is_not_read() {
+    for (code, is_read) in [
+        ("# coding: utf-7\n# +AAo-import src.web.page\n", false),
+        ("#!/usr/bin/python\n# -*- coding: unicode_escape -*-\n# \\nimport src.web.page\n", false),
+        ("#!/usr/bin/python\n# vim: set fileencoding=latin-1 :\n", true),
+        ("x = 1\n# coding: utf-7\n", true),
+    ] {
+        let (_project, store) = committed(&[("a.py", code)]);
+        let unread = rows(&store, "HEAD", "MATCH (f:File {unparsed: true}) RETURN f.path");
+        assert_eq!(unread.is_empty(), is_read, "{code}");
     }
 }
 

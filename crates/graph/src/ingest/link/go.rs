@@ -1,13 +1,10 @@
 //! Where the packages of Go are.
 
 use super::Link;
-use super::imports::{Module, Resolved};
+use super::imports::{MAX_PACKAGES, Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
 use crate::ingest::parse::Import;
 use crate::tables::failure::GraphError;
-
-/// Directories above a file that are searched for vendored packages.
-const MAX_ABOVE: usize = 32;
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
     let specifier = import.specifier.as_str();
@@ -18,20 +15,22 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
     // What is vendored has the name of a host, other than what comes with Go.
     if found.is_empty() && specifier.split('/').next().is_some_and(|host| host.contains('.')) {
         let above = std::iter::successors(Some(parent(file)), |own| (!own.is_empty()).then(|| parent(own)));
-        let vendored = above.take(MAX_ABOVE).map(|directory| join(directory, &format!("vendor/{specifier}")));
-        found.extend(vendored.filter(|directory| !link.list(directory).is_empty()).take(1));
+        let vendored =
+            above.take(MAX_PACKAGES).map(|directory| join(directory, &format!("vendor/{specifier}")));
+        found.extend(vendored.filter(|directory| !link.list(directory).is_empty()).take(1).map(Some));
     }
-    let Some(first) = found.first().cloned() else {
+    if found.is_empty() {
         return Resolved { package: Some((Ecosystem::Go, import.specifier.clone())), ..Resolved::default() };
-    };
-    let files = found.iter().flat_map(|directory| sources(link, directory)).collect();
+    }
+    let inside: Vec<&String> = found.iter().flatten().collect();
+    let files = inside.iter().flat_map(|directory| sources(link, directory)).collect();
     let module = Module { files, inner: String::new() };
-    Resolved { module, ..Resolved::default() }.or_missing(Some(first))
+    Resolved { module, ..Resolved::default() }.or_missing(inside.first().map(|first| (*first).clone()))
 }
 
 /// The directories that a package can be in: that of the longest name of a module, as with modules within modules, and those
-/// by which it is replaced, for whichever program.
-fn directories(link: &Link<'_>, file: &str, specifier: &str) -> Vec<String> {
+/// by which it is replaced, for whichever program; none for one outside of the tree.
+fn directories(link: &Link<'_>, file: &str, specifier: &str) -> Vec<Option<String>> {
     let (mut named, mut replaced) = (Vec::new(), Vec::new());
     for package in link.manifests().of_language(Language::GoMod) {
         let below = |name: &str| {
@@ -47,16 +46,19 @@ fn directories(link: &Link<'_>, file: &str, specifier: &str) -> Vec<String> {
         }
         for (name, targets) in &package.manifest.aliases {
             let Some(rest) = below(name) else { continue };
-            let places = targets.iter().filter_map(|target| normalise(&package.directory, target));
-            replaced.extend(places.map(|place| (name.len(), join(&place, rest))));
+            let places = targets.iter().map(|target| {
+                let inside = Some(target).filter(|target| !target.starts_with('/'));
+                inside.and_then(|target| normalise(&package.directory, target))
+            });
+            replaced.extend(places.map(|place| (name.len(), place.map(|place| join(&place, rest)))));
         }
     }
-    let named = named.into_iter().max().map(|(length, _, directory)| (length, directory));
-    let mut all: Vec<(usize, String)> = named.into_iter().chain(replaced).collect();
+    let named = named.into_iter().max().map(|(length, _, directory)| (length, Some(directory)));
+    let mut all: Vec<(usize, Option<String>)> = named.into_iter().chain(replaced).collect();
     let longest = all.iter().map(|(length, _)| *length).max();
     all.retain(|(length, _)| Some(*length) == longest);
-    let mut directories: Vec<String> =
-        all.into_iter().map(|(_, directory)| directory.trim_end_matches('/').to_owned()).collect();
+    let directories = all.into_iter().map(|(_, directory)| Some(directory?.trim_end_matches('/').to_owned()));
+    let mut directories: Vec<Option<String>> = directories.collect();
     directories.dedup();
     directories
 }

@@ -13,8 +13,8 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::positions::Position;
 
-/// Packages around a module of Python that an import makes known.
-const MAX_PACKAGES: usize = 32;
+/// Packages and directories around a file or a module that are searched; deeper ones are not.
+pub(super) const MAX_PACKAGES: usize = 32;
 
 /// A module: the files that make it, and the container within them (`Outer` for an import of what is in a class).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) struct Resolved {
 impl Resolved {
     /// What is in no tree and is not a package.
     pub(super) fn nothing(target: Option<String>) -> Self {
-        Self { missing: Some(Missing { target, by_name: false }), ..Self::default() }
+        Self { missing: Some(Missing { target, ..Missing::default() }), ..Self::default() }
     }
 
     /// The package, or what is nowhere, that an import leads to as a whole.
@@ -79,7 +79,7 @@ impl Resolved {
 
     /// Says where the file would be, in case it is not found.
     pub(super) fn or_missing(self, target: Option<String>) -> Self {
-        Self { missing: Some(Missing { target, by_name: false }), ..self }
+        Self { missing: Some(Missing { target, ..Missing::default() }), ..self }
     }
 }
 
@@ -90,6 +90,8 @@ pub(super) struct Missing {
     pub(super) target: Option<String>,
     /// Whether each name of the import is its own file in `target`.
     pub(super) by_name: bool,
+    /// Whether it is missing though a package around it was found.
+    pub(super) is_inside: bool,
 }
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
@@ -212,7 +214,7 @@ impl Imports {
             let (specifier, computed) = (import.specifier.clone(), is_computed(import));
             Target::Outside(Outside::Unresolved { specifier, target, computed })
         };
-        if !resolved.module.files.is_empty() {
+        if !resolved.module.files.is_empty() && !missing.is_inside {
             return;
         }
         let is_part = |name: &&Name| resolved.parts.iter().any(|(there, _)| *there == name.there);

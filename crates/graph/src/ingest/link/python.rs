@@ -1,12 +1,9 @@
 //! Where the modules of Python are.
 
 use super::Link;
-use super::imports::{Missing, Module, Resolved};
+use super::imports::{MAX_PACKAGES, Missing, Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
-use crate::ingest::parse::Import;
-
-/// Packages around a file; deeper ones are not searched.
-const MAX_PACKAGES: usize = 32;
+use crate::ingest::parse::{Import, OWN_DIRECTORY};
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
     let specifier = import.specifier.as_str();
@@ -22,7 +19,8 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
         }
         let base = directory.and_then(|directory| normalise(directory, &path));
         let Some(base) = base else { return Resolved::nothing(None) };
-        let missing = Some(Missing { target: Some(base.clone()), by_name: path.is_empty() });
+        let missing =
+            Some(Missing { target: Some(base.clone()), by_name: path.is_empty(), ..Missing::default() });
         return Resolved { missing, ..at(link, &base, import, Directories::Modules) };
     }
     let mut resolved = Resolved::default();
@@ -44,10 +42,21 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
     // Python reads the modules around what it does not find, and names of a module may be given like modules.
     let ends = path.rmatch_indices('/').map(|(at, _)| at).take(MAX_PACKAGES);
     for around in ends.filter_map(|end| path.get(..end)) {
-        if let Some(file) = roots.iter().find_map(|root| module(link, &join(root, around))) {
-            let inner = path.get(around.len() + 1..).unwrap_or_default().replace('/', ".");
-            return Resolved { module: Module { files: vec![file], inner }, ..Resolved::default() };
-        }
+        let own = roots.iter().find_map(|root| module(link, &join(root, around)).map(|file| (root, file)));
+        let Some((root, file)) = own else { continue };
+        let inner = path.get(around.len() + 1..).unwrap_or_default().replace('/', ".");
+        // A package may have more modules than are known, a module has none.
+        let missing = file.ends_with("/__init__.py").then(|| Missing {
+            target: Some(join(root, &path)),
+            is_inside: true,
+            ..Missing::default()
+        });
+        return Resolved { module: Module { files: vec![file], inner }, missing, ..Resolved::default() };
+    }
+    // Above the root may be the root again, by the name of its directory.
+    let leaves = |path: &str| path.starts_with(OWN_DIRECTORY) && places(file, path).is_empty();
+    if import.scope.lines().any(leaves) {
+        return Resolved::nothing(None);
     }
     let name = specifier.split('.').next().unwrap_or_default().to_owned();
     Resolved { package: Some((Ecosystem::Pypi, name)), ..Resolved::default() }
@@ -61,8 +70,12 @@ fn of_path(link: &Link<'_>, file: &str, path: &str) -> Resolved {
     Resolved { module, ..Resolved::default() }.or_missing(places.into_iter().next())
 }
 
-/// What a path can mean: it is seen from the directory of the file, or from one above it, where the program is started.
+/// What a path can mean. One that does not begin with the directory of the file is seen from where the program is started,
+/// which may be there or above.
 fn places(file: &str, path: &str) -> Vec<String> {
+    if let Some(beside) = path.strip_prefix(OWN_DIRECTORY) {
+        return normalise(parent(file), beside).into_iter().collect();
+    }
     let above = std::iter::successors(Some(parent(file)), |own| (!own.is_empty()).then(|| parent(own)));
     let mut places: Vec<String> =
         above.take(MAX_PACKAGES).filter_map(|directory| normalise(directory, path)).collect();

@@ -9,6 +9,7 @@ mod javascript;
 mod names;
 mod python;
 mod python_loads;
+mod python_values;
 mod reader;
 mod rust;
 mod rust_use;
@@ -36,6 +37,9 @@ const MAX_PARSE_TIME: Duration = Duration::from_secs(5);
 
 /// Symbols, imports and calls of one file, each; what is beyond was made by a machine.
 const MAX_ITEMS: usize = 20_000;
+
+/// Before a path of Python, the directory of the file.
+pub(crate) const OWN_DIRECTORY: &str = "$";
 
 /// Patterns of one file; more are taken as what is only known when the code runs.
 const MAX_PATTERNS: usize = 64;
@@ -242,7 +246,9 @@ impl Parse {
             }
             return parse;
         }
-        if language != Language::Plain {
+        if matches!(language, Language::Python | Language::Java) {
+            read_code(language, &with_line_ends(content), &mut parse);
+        } else if language != Language::Plain {
             read_code(language, content, &mut parse);
         }
         parse
@@ -270,6 +276,16 @@ fn readable(content: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Owned(text.iter().map(|byte| if *byte == 0 { b' ' } else { *byte }).collect());
     }
     text
+}
+
+/// Code in which a return alone ends a line, as the grammars know it: for them it is a part of a comment.
+fn with_line_ends(content: &[u8]) -> Cow<'_, [u8]> {
+    let is_alone = |at: usize| content.get(at) == Some(&b'\r') && content.get(at + 1) != Some(&b'\n');
+    if !(0..content.len()).any(is_alone) {
+        return Cow::Borrowed(content);
+    }
+    let byte = |(at, byte): (usize, &u8)| if is_alone(at) { b'\n' } else { *byte };
+    Cow::Owned(content.iter().enumerate().map(byte).collect())
 }
 
 /// The names of the kinds of nodes in a grammar. They are made once for each language and stay, as the grammars do.

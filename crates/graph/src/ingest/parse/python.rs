@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::python_loads as loads;
 pub(super) use super::python_loads::{finish, prepare};
+use super::python_values::constant;
 use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
@@ -84,7 +85,7 @@ fn public_list(reader: &mut Reader<'_>, node: Node<'_>) {
     let names = list.and_then(|list| {
         let mut cursor = list.walk();
         let items = list.named_children(&mut cursor).filter(|item| item.kind() != "comment");
-        items.map(|item| loads::constant(reader, item)).collect::<Option<Vec<String>>>()
+        items.map(|item| constant(reader, item)).collect::<Option<Vec<String>>>()
     });
     if node.kind() == "assignment" {
         reader.out.exports.clear();
@@ -155,7 +156,7 @@ fn dotted(reader: &Reader<'_>, node: Node<'_>) -> String {
 /// What `import a.b, c.d as e` names, and under which names.
 pub(super) fn imported<'t>(reader: &Reader<'_>, node: Node<'t>) -> Vec<(Name, Node<'t>)> {
     let mut cursor = node.walk();
-    let parts = node.children_by_field_name("name", &mut cursor).filter(|part| part.is_named());
+    let parts = node.children_by_field_name("name", &mut cursor).filter(Node::is_named);
     let named = parts.map(|part| {
         let there = dotted(reader, part.child_by_field_name("name").unwrap_or(part));
         let alias = part.child_by_field_name("alias").map(|alias| identifier(reader, alias));

@@ -1,16 +1,17 @@
 //! Python: modules that are loaded by calls (`importlib.import_module("a.b")`, `__import__("a")` and similar), and directories
 //! where the file has modules searched (`sys.path`).
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 use tree_sitter::Node;
 
 use super::ImportKind;
-use super::constant::{MAX_PARTS, constant as text_of};
+use super::constant::MAX_PARTS;
 use super::python::{identifier, imported, module_of};
+use super::python_values::{ANY, argument, constant, meaning, path};
 use super::reader::{MAX_TEXT_BYTES, Reader};
+use crate::ingest::language::normalise;
 
 /// Nodes that the search for other names visits.
 const MAX_NODES: usize = 2_000_000;
@@ -33,7 +34,7 @@ enum Way {
 }
 
 /// Functions that load, by the end of their dotted names.
-const WAYS: [(&str, Way); 24] = [
+const WAYS: [(&str, Way); 26] = [
     ("__import__", Way::Module),
     ("import_module", Way::Module),
     ("run_module", Way::Module),
@@ -41,6 +42,8 @@ const WAYS: [(&str, Way); 24] = [
     ("pkgutil.get_loader", Way::Module),
     ("pkgutil.find_loader", Way::Module),
     ("pkgutil.resolve_name", Way::Object),
+    ("pydoc.locate", Way::Object),
+    ("pydoc.safeimport", Way::Module),
     ("run_path", Way::File(0)),
     ("execfile", Way::File(0)),
     ("zipimporter", Way::File(0)),
@@ -61,13 +64,16 @@ const WAYS: [(&str, Way); 24] = [
 ];
 
 /// Modules whose functions load others.
-const LOADING: [&str; 6] = ["importlib", "builtins", "runpy", "pkgutil", "imp", "zipimport"];
+const LOADING: [&str; 7] = ["importlib", "builtins", "runpy", "pkgutil", "pydoc", "imp", "zipimport"];
 
-/// Further modules whose names matter here: they have paths.
-const OF_PATHS: [&str; 5] = ["site", "sys", "os", "pathlib", "io"];
+/// The meaning of a name that means one function or another.
+const UNKNOWN: &str = "importlib.*";
 
-/// The part of a dotted name that is only known when the code runs.
-const ANY: &str = "*";
+/// What such functions are found in besides.
+const PLACES: [&str; 5] = ["importlib.util", "importlib.machinery", "sys", "sys.path", "site"];
+
+/// Modules that make paths.
+const OF_PATHS: [&str; 3] = ["os", "pathlib", "io"];
 
 /// Where one of them may be written.
 static ANY_LOADER: LazyLock<Regex> = LazyLock::new(|| {
@@ -80,8 +86,8 @@ static ANY_LOADER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The way of a function by its dotted name.
 fn way(meaning: &str) -> Option<Way> {
-    if meaning.ends_with(ANY) {
-        return is_of(&LOADING, meaning).then_some(Way::Computed);
+    if is_of(&LOADING, meaning) && meaning.split('.').any(|part| part == ANY) {
+        return Some(Way::Computed);
     }
     let name = meaning.strip_prefix("builtins.").unwrap_or(meaning);
     let is_meant = |(own, way): &&(&str, Way)| {
@@ -91,6 +97,11 @@ fn way(meaning: &str) -> Option<Way> {
     WAYS.iter().find(is_meant).map(|(_, way)| *way)
 }
 
+/// Whether a dotted name is one of a function that loads, or of where one is found.
+fn is_loading(meaning: &str) -> bool {
+    way(meaning).is_some() || LOADING.contains(&meaning) || PLACES.contains(&meaning)
+}
+
 /// Whether a dotted name is one of these modules, or of something in them.
 fn is_of(modules: &[&str], meaning: &str) -> bool {
     modules.contains(&meaning.split('.').next().unwrap_or_default())
@@ -98,6 +109,7 @@ fn is_of(modules: &[&str], meaning: &str) -> bool {
 
 /// Finds the names that a file gives to the functions that load modules. In most files none of them is written anywhere.
 pub(super) fn prepare(reader: &mut Reader<'_>, root: Node<'_>) {
+    reader.out.unparsed |= is_encoded(reader.source);
     if !ANY_LOADER.is_match(reader.source) {
         return;
     }
@@ -121,10 +133,13 @@ pub(super) fn prepare(reader: &mut Reader<'_>, root: Node<'_>) {
                 for (name, _) in imported(reader, node) {
                     name_loader(reader, name.here, Some(format!("{module}.{}", name.there)));
                 }
-                // `from sys import *`
-                for name in WAYS.iter().filter_map(|(own, _)| own.strip_prefix(&module)?.strip_prefix('.')) {
-                    let name = name.split('.').next().unwrap_or_default();
-                    name_loader(reader, name.to_owned(), Some(format!("{module}.{name}")));
+                let mut cursor = node.walk();
+                if node.named_children(&mut cursor).any(|part| part.kind() == "wildcard_import") {
+                    let names =
+                        WAYS.iter().filter_map(|(own, _)| own.strip_prefix(&module)?.strip_prefix('.'));
+                    for name in names.filter_map(|name| name.split('.').next()) {
+                        name_loader(reader, name.to_owned(), Some(format!("{module}.{name}")));
+                    }
                 }
             }
             "assignment" | "named_expression" => pairs.extend(pair(reader, node)),
@@ -135,12 +150,12 @@ pub(super) fn prepare(reader: &mut Reader<'_>, root: Node<'_>) {
     }
     // A name may be given to what has its name from another one; each round finds one step of that.
     for _ in 0..4 {
-        let before = reader.loaders.names.len();
+        let mut is_done = true;
         for (name, value) in &pairs {
             let meaning = meaning(reader, *value);
-            name_loader(reader, name.clone(), meaning);
+            is_done &= !name_loader(reader, name.clone(), meaning);
         }
-        if reader.loaders.names.len() == before {
+        if is_done {
             break;
         }
     }
@@ -158,68 +173,17 @@ fn pair<'t>(reader: &Reader<'_>, node: Node<'t>) -> Option<(String, Node<'t>)> {
     is_name.then(|| (identifier(reader, name), value))
 }
 
-fn name_loader(reader: &mut Reader<'_>, here: String, meaning: Option<String>) {
-    let matters =
-        |meaning: &String| way(meaning).is_some() || is_of(&LOADING, meaning) || is_of(&OF_PATHS, meaning);
-    if let Some(meaning) = meaning.filter(matters)
-        && meaning != here
-    {
-        reader.loaders.names.entry(here).or_insert(meaning);
-    }
-}
-
-/// The dotted name of what an expression means, beginning with a dot where its beginning is not known.
-fn meaning(reader: &Reader<'_>, expression: Node<'_>) -> Option<String> {
-    let (mut parts, mut expression) = (Vec::new(), expression);
-    for _ in 0..MAX_PARTS {
-        let (part, object) = match expression.kind() {
-            "identifier" => {
-                let name = identifier(reader, expression);
-                (reader.loaders.names.get(&name).cloned().or(Some(name)), None)
-            }
-            "attribute" => {
-                let name = expression.child_by_field_name("attribute").map(|name| identifier(reader, name));
-                (name, expression.child_by_field_name("object"))
-            }
-            // `vars(importlib)["import_module"]`, `__builtins__["__import__"]`
-            "subscript" => {
-                let key = expression.child_by_field_name("subscript").and_then(|key| constant(reader, key));
-                (key.or(Some(ANY.to_owned())), expression.child_by_field_name("value"))
-            }
-            "parenthesized_expression" => (None, content(expression)),
-            "named_expression" => (None, expression.child_by_field_name("value")),
-            "call" => called(reader, expression),
-            _ => (Some(String::new()), None),
-        };
-        parts.extend(part.filter(|part| part != "__dict__"));
-        let Some(object) = object else {
-            parts.reverse();
-            let name = parts.join(".");
-            return Some(
-                name.strip_prefix("__builtins__.").map(|rest| format!("builtins.{rest}")).unwrap_or(name),
-            );
-        };
-        expression = object;
-    }
-    None
-}
-
-/// What a call is as a part of a dotted name, and what it is a part of: `getattr(a, "b")` is `a.b`, `__import__("a")` is `a`.
-fn called<'t>(reader: &Reader<'_>, call: Node<'t>) -> (Option<String>, Option<Node<'t>>) {
-    let function = reader.field(call, "function").unwrap_or_default();
-    let text = |place| argument(reader, call, place, &[]).and_then(|text| constant(reader, text));
-    match function.rsplit('.').next() {
-        Some("getattr") => (text(1).or(Some(ANY.to_owned())), argument(reader, call, 0, &[])),
-        Some("vars") => (None, argument(reader, call, 0, &[])),
-        Some("__import__" | "import_module") => (text(0).or(Some(String::new())), None),
-        _ => (Some(String::new()), None),
-    }
-}
-
-/// What is in parentheses.
-fn content(node: Node<'_>) -> Option<Node<'_>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).find(|child| child.kind() != "comment")
+/// Notes what a name means. Returns whether that is new.
+fn name_loader(reader: &mut Reader<'_>, here: String, meaning: Option<String>) -> bool {
+    let matters = |meaning: &String| is_loading(meaning) || is_of(&OF_PATHS, meaning);
+    let Some(meaning) = meaning.filter(matters).filter(|meaning| *meaning != here) else { return false };
+    let meaning = match reader.loaders.names.get(&here) {
+        Some(known) if *known == meaning || !is_loading(&meaning) => return false,
+        // Which of them it means is only known when the code runs.
+        Some(known) if is_loading(known) => UNKNOWN.to_owned(),
+        _ => meaning,
+    };
+    reader.loaders.names.insert(here, meaning.clone()) != Some(meaning)
 }
 
 /// Notes what a node that is no call does with what loads modules: it has directories searched, or gives a function away.
@@ -239,7 +203,8 @@ pub(super) fn note(reader: &mut Reader<'_>, node: Node<'_>, kind: &str) {
         | "yield"
         | "list_splat" => &[],
         "keyword_argument" | "pair" | "default_parameter" | "typed_default_parameter" => &["value"],
-        "lambda" => &["body"],
+        "lambda" | "list_comprehension" | "set_comprehension" | "generator_expression" => &["body"],
+        "match_statement" => &["subject"],
         "assignment" | "augmented_assignment" => return assignment(reader, node),
         _ => return,
     };
@@ -255,7 +220,8 @@ pub(super) fn note(reader: &mut Reader<'_>, node: Node<'_>, kind: &str) {
 
 /// What a function loads that goes by a name that is not known here, is only known when the code runs.
 fn give_away(reader: &mut Reader<'_>, value: Node<'_>) {
-    if !matches!(value.kind(), "identifier" | "attribute" | "call" | "subscript") {
+    let is_name = matches!(value.kind(), "identifier" | "attribute" | "call" | "subscript");
+    if !(is_name || matches!(value.kind(), "parenthesized_expression" | "named_expression")) {
         return;
     }
     let Some(meaning) = meaning(reader, value) else { return };
@@ -285,7 +251,8 @@ fn assignment(reader: &mut Reader<'_>, node: Node<'_>) {
             let written = reader.text(node);
             reader.computed_import(&written, node);
         }
-    } else if left.kind() != "identifier" {
+    } else if left.kind() != "identifier" || name.starts_with("__") {
+        // `__call__ = __import__`
         give_away(reader, right);
     }
 }
@@ -317,10 +284,10 @@ pub(super) fn call(reader: &mut Reader<'_>, function: Node<'_>, node: Node<'_>) 
             .map(|name| name.split_once(':').map_or(name.as_str(), |(module, _)| module).to_owned()),
         Way::File(_) => path(reader, argument, MAX_PARTS).map(as_path),
         Way::Text => match opened(reader, argument) {
-            _ if constant(reader, argument).is_some() => return,
+            _ if constant(reader, argument).is_some_and(|code| !code.contains("import")) => return,
             Some(file) => path(reader, file, MAX_PARTS).map(as_path),
-            // Code that is put together is not read, whether it is run or only asked for a value.
-            None if meaning.ends_with("eval") => return,
+            // An expression that is put together is mostly one of numbers.
+            None if meaning.ends_with("eval") && constant(reader, argument).is_none() => return,
             None => None,
         },
         Way::Search(_) => return search(reader, argument),
@@ -332,7 +299,11 @@ pub(super) fn call(reader: &mut Reader<'_>, function: Node<'_>, node: Node<'_>) 
 /// Notes an import of what is known, or of what is only known when the code runs.
 fn load(reader: &mut Reader<'_>, specifier: Option<String>, argument: Node<'_>, node: Node<'_>) {
     match specifier {
-        Some(specifier) => reader.import(ImportKind::Bind, specifier, Vec::new(), None, node),
+        Some(specifier) => {
+            if reader.loaders.loaded.insert(specifier.clone()) {
+                reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
+            }
+        }
         None => {
             let written = reader.text(argument);
             reader.computed_import(&written, node);
@@ -423,6 +394,10 @@ fn search(reader: &mut Reader<'_>, expression: Node<'_>) {
         let length = reader.loaders.directories.len();
         match known {
             Some(path) if length + path.len() < MAX_TEXT_BYTES && !path.contains('\n') => {
+                // Above the root may be the root again, by the name of its directory.
+                if normalise("", &path).is_none() {
+                    reader.computed_import(&path, part);
+                }
                 reader.loaders.directories += &format!("{path}\n");
             }
             None if matches!(
@@ -441,6 +416,22 @@ fn search(reader: &mut Reader<'_>, expression: Node<'_>) {
     }
 }
 
+/// Whether a comment at the beginning of a file says that it is in an encoding in which other letters may be code.
+fn is_encoded(source: &[u8]) -> bool {
+    static ENCODING: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::expect_used, reason = "a pattern that does not change")]
+        Regex::new(
+            r"(?-u)\A(?:\xEF\xBB\xBF)?(?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)",
+        )
+        .expect("a pattern")
+    });
+    let of_letters = ["utf-8", "utf8", "ascii", "us-ascii", "latin", "iso-8859", "iso8859", "cp125", "koi8"];
+    ENCODING.captures(source).and_then(|found| found.get(1)).is_some_and(|name| {
+        let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase().replace('_', "-");
+        !of_letters.iter().any(|known| name.starts_with(known))
+    })
+}
+
 /// Every import of a file has the directories where the file has modules searched.
 pub(super) fn finish(reader: &mut Reader<'_>) {
     if reader.loaders.directories.is_empty() {
@@ -452,137 +443,4 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
             import.scope.clone_from(&reader.loaders.directories);
         }
     }
-}
-
-/// The argument at a place, or with one of the names.
-fn argument<'t>(reader: &Reader<'_>, call: Node<'t>, place: usize, names: &[&str]) -> Option<Node<'t>> {
-    let arguments = call.child_by_field_name("arguments")?;
-    let mut cursor = arguments.walk();
-    let all: Vec<Node<'t>> =
-        arguments.named_children(&mut cursor).filter(|child| child.kind() != "comment").collect();
-    let is_named = |child: &&Node<'t>| {
-        child.kind() == "keyword_argument"
-            && reader.field(**child, "name").is_some_and(|name| names.contains(&name.as_str()))
-    };
-    if let Some(named) = all.iter().find(is_named) {
-        return named.child_by_field_name("value");
-    }
-    // What is unpacked may be any argument.
-    let unpacked = all.iter().position(|child| matches!(child.kind(), "list_splat" | "dictionary_splat"));
-    let place = unpacked.map_or(place, |unpacked| unpacked.min(place));
-    all.get(place).copied().filter(|child| child.kind() != "keyword_argument")
-}
-
-/// The path that an expression is, where that is known before the code runs; `.` is the directory of the file.
-fn path(reader: &Reader<'_>, expression: Node<'_>, depth: usize) -> Option<String> {
-    if let Some(text) = constant(reader, expression) {
-        return Some(text);
-    }
-    let depth = depth.checked_sub(1)?;
-    let of = |node: Node<'_>| path(reader, node, depth);
-    let field = |name: &str| expression.child_by_field_name(name);
-    match expression.kind() {
-        "identifier" => (reader.text(expression) == "__file__").then(|| "./__file__".to_owned()),
-        "parenthesized_expression" => of(content(expression)?),
-        "binary_operator" if reader.field(expression, "operator")? == "/" => {
-            Some(joined(&of(field("left")?)?, &of(field("right")?)?))
-        }
-        "attribute" if reader.field(expression, "attribute")? == "parent" => {
-            directory(of(field("object")?)?, 1)
-        }
-        "subscript" => {
-            let (parents, number) = (field("value")?, reader.field(expression, "subscript")?);
-            let is_parents = reader.field(parents, "attribute")? == "parents";
-            let number: usize = number.parse().ok().filter(|number| is_parents && *number < MAX_PARTS)?;
-            directory(of(parents.child_by_field_name("object")?)?, number + 1)
-        }
-        "call" => {
-            let function = field("function")?;
-            let object = || function.child_by_field_name("object").and_then(of);
-            let given = |place| argument(reader, expression, place, &[]).and_then(of);
-            let name = meaning(reader, function)?;
-            match name.rsplit('.').next()? {
-                "joinpath" => joined_arguments(object()?, expression, of),
-                "Path" | "PurePath" | "PosixPath" | "PurePosixPath" => {
-                    joined_arguments(String::new(), expression, of)
-                }
-                "join" if name.ends_with("path.join") => joined_arguments(String::new(), expression, of),
-                "dirname" => directory(given(0)?, 1),
-                "abspath" | "realpath" | "normpath" | "fspath" | "str" => given(0),
-                "resolve" | "absolute" | "as_posix" => object(),
-                "getcwd" | "cwd" => Some(String::new()),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-/// A path with all arguments of a call behind it.
-fn joined_arguments(
-    first: String,
-    call: Node<'_>,
-    of: impl Fn(Node<'_>) -> Option<String>,
-) -> Option<String> {
-    let arguments = call.child_by_field_name("arguments")?;
-    let mut cursor = arguments.walk();
-    let mut parts = arguments.named_children(&mut cursor).filter(|part| part.kind() != "comment");
-    parts.try_fold(first, |path, part| Some(joined(&path, &of(part)?)))
-}
-
-fn joined(directory: &str, path: &str) -> String {
-    if directory.is_empty() || path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!("{directory}/{path}")
-    }
-}
-
-/// The directory of a path, so many levels above it.
-fn directory(path: String, levels: usize) -> Option<String> {
-    let mut path = path;
-    for _ in 0..levels {
-        path = match path.rsplit_once('/') {
-            Some((_, "..")) => path + "/..",
-            Some((directory, _)) => directory.to_owned(),
-            None if path == "." => "..".to_owned(),
-            None if path == ".." => "../..".to_owned(),
-            None => String::new(),
-        };
-    }
-    Some(path)
-}
-
-/// The text that an expression is, where that is known before the code runs.
-pub(super) fn constant(reader: &Reader<'_>, expression: Node<'_>) -> Option<String> {
-    text_of(expression, |part, rest| {
-        match part.kind() {
-            "string" => return literal(reader, part).map(Cow::Owned),
-            "parenthesized_expression" => rest.push(content(part)?),
-            "concatenated_string" => {
-                let mut cursor = part.walk();
-                let first = rest.len();
-                rest.extend(part.named_children(&mut cursor).filter(|child| child.kind() != "comment"));
-                rest.get_mut(first..)?.reverse();
-            }
-            "binary_operator" if reader.field(part, "operator")? == "+" => {
-                rest.extend([part.child_by_field_name("right")?, part.child_by_field_name("left")?]);
-            }
-            _ => return None,
-        }
-        Some(Cow::Borrowed(""))
-    })
-}
-
-/// A string without its quotes. One with an escape or with something in braces is not known here.
-fn literal(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
-    let written = reader.whole_text(node);
-    let body = written.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
-    let prefix = written.get(..written.len() - body.len()).unwrap_or_default().to_ascii_lowercase();
-    if prefix.contains('f') && body.contains('{') || (body.contains('\\') && !prefix.contains('r')) {
-        return None;
-    }
-    let quotes = [r#"""""#, "'''", "\"", "'"];
-    let inside = quotes.iter().find_map(|quote| body.strip_prefix(quote)?.strip_suffix(quote));
-    inside.map(str::to_owned)
 }

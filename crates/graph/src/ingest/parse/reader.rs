@@ -1,7 +1,7 @@
 //! The walk through a syntax tree that all languages share.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use oxc::span::Span;
@@ -89,6 +89,8 @@ pub(super) struct Loaders {
     pub(super) names: HashMap<String, String>,
     /// Directories where the file has modules searched, one a line.
     pub(super) directories: String,
+    /// What was loaded already.
+    pub(super) loaded: HashSet<String>,
 }
 
 /// Something with a position in the source: a node of a tree, of whichever parser.
