@@ -41,7 +41,7 @@ fn directories(link: &Link<'_>, file: &str, specifier: &str) -> Vec<Option<Strin
             package.manifest.name.as_deref().and_then(|name| Some((name, below(name)?)))
         {
             // Of two modules with the same name the file is in one.
-            let is_own = normalise(&package.directory, "").is_some_and(|own| is_inside(file, &own));
+            let is_own = is_inside(file, &package.directory);
             named.push((name.len(), is_own, join(&package.directory, rest)));
         }
         for (name, targets) in &package.manifest.aliases {
