@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::{UnicodeNormalization as _, is_nfc};
+use unicode_normalization::{UnicodeNormalization as _, is_nfc, is_nfkc};
 
 /// Code points that some file systems leave out when they compare names.
 const IGNORED: &[char] = &[
@@ -16,6 +16,12 @@ const IGNORED: &[char] = &[
 #[must_use]
 pub fn composed(text: &str) -> Cow<'_, str> {
     if is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
+}
+
+/// Returns a text with letters for all that is compatible with them (NFKC), as Python compares identifiers: `ｗ` is `w`.
+#[must_use]
+pub fn compatible(text: &str) -> Cow<'_, str> {
+    if is_nfkc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) }
 }
 
 /// Returns the name as the most forgiving file system reads it: composed, without case, without invisible code points and

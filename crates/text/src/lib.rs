@@ -15,7 +15,7 @@ mod truncate;
 mod visible;
 pub mod yaml;
 
-pub use fold::{composed, fold_name};
+pub use fold::{compatible, composed, fold_name};
 pub use location::{LineCol, LineEnds, LineIndex};
 pub use nesting::{DeepNesting, NestingCaps, find_deep_nesting, max_depth};
 pub use rule_files::{RuleFile, RulePurpose, looks_like_rule, rule_file};

@@ -66,7 +66,7 @@ impl Language {
             "jsconfig.json" => return Self::TsConfig,
             "Cargo.toml" => return Self::CargoToml,
             "pyproject.toml" => return Self::PyProject,
-            "go.mod" => return Self::GoMod,
+            "go.mod" | "go.work" => return Self::GoMod,
             "pom.xml" => return Self::Pom,
             // `tsconfig.base.json` and similar files, which others extend.
             _ if name.starts_with("tsconfig") && name.ends_with(".json") => return Self::TsConfig,

@@ -23,7 +23,7 @@ pub(crate) struct Manifest {
     pub(crate) inherits_version: bool,
     /// Entry files by sub-path: `.` is the package itself. A sub-path has one for each condition.
     pub(crate) entries: Vec<(String, String)>,
-    /// Names that refer to others: path aliases of TypeScript (with `*`), renamed crates.
+    /// Names that refer to others: path aliases of TypeScript (with `*`), renamed crates, replaced modules of Go.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// Names with `#` of a `package.json`, and what they may mean under any condition.
     pub(crate) imports: Vec<(String, Vec<String>)>,
@@ -336,10 +336,57 @@ fn pyproject(text: &str) -> Option<Manifest> {
     })
 }
 
+/// The name in a `go.mod`, and the modules that it or a `go.work` replaces by directories.
 fn go_mod(text: &str) -> Manifest {
-    let name = text.lines().find_map(|line| line.trim().strip_prefix("module "));
-    let name = name.map(|name| name.split("//").next().unwrap_or(name).trim().trim_matches('"').to_owned());
-    Manifest { ecosystem: Some(Ecosystem::Go), name, ..Manifest::default() }
+    let mut manifest = Manifest { ecosystem: Some(Ecosystem::Go), ..Manifest::default() };
+    let mut block: Option<String> = None;
+    for line in text.lines() {
+        let words = go_words(line);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (verb, words) = match (block.as_deref(), words.as_slice()) {
+            (_, [")", ..]) => {
+                block = None;
+                continue;
+            }
+            (None, [verb, "(", ..]) => {
+                block = Some((*verb).to_owned());
+                continue;
+            }
+            (Some(verb), words) => (verb, words),
+            (None, [verb, words @ ..]) => (*verb, words),
+            (None, []) => continue,
+        };
+        match (verb, words) {
+            ("module", [name, ..]) => manifest.name = manifest.name.or_else(|| Some((*name).to_owned())),
+            // With or without versions.
+            ("replace", [name, "=>", target, ..] | [name, _, "=>", target, ..])
+                if target.starts_with(['.', '/']) && manifest.aliases.len() < MAX_ALIASES =>
+            {
+                manifest.aliases.push(((*name).to_owned(), vec![(*target).to_owned()]));
+            }
+            _ => {}
+        }
+    }
+    manifest
+}
+
+/// The words of a line of a `go.mod`, without quotes and comments.
+fn go_words(line: &str) -> Vec<String> {
+    let (mut words, mut rest) = (Vec::new(), line.trim_start());
+    while let Some(first) = rest.chars().next().filter(|_| !rest.starts_with("//")) {
+        let is_quote = matches!(first, '"' | '`');
+        let word = if is_quote { rest.get(1..).unwrap_or_default() } else { rest };
+        let end = match first {
+            _ if is_quote => word.find(first),
+            '(' | ')' => Some(1),
+            _ => word.find(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ')')),
+        };
+        let end = end.unwrap_or(word.len());
+        let (word, behind) = word.split_at(end);
+        words.push(word.split("//").next().filter(|_| !is_quote).unwrap_or(word).to_owned());
+        rest = behind.strip_prefix(first).filter(|_| is_quote).unwrap_or(behind).trim_start();
+    }
+    words
 }
 
 /// The project's own coordinates: elements right below `project`, the parent's group where it has none.

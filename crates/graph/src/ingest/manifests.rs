@@ -28,7 +28,7 @@ pub(crate) struct Package {
 /// A part of a manifest: what is looked up together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// That it is there: its path, language, ecosystem, name and edition.
+    /// That it is there: its path, language, ecosystem, name and edition. For Go also what it replaces.
     Name,
     /// Names that mean others: aliases, `imports`, and what it extends.
     Aliases,
@@ -61,6 +61,7 @@ impl Part {
             && match self {
                 Self::Name => {
                     (one.ecosystem, &one.name, one.of_2015) == (other.ecosystem, &other.name, other.of_2015)
+                        && (left.language != Language::GoMod || one.aliases == other.aliases)
                 }
                 Self::Aliases => {
                     (&one.aliases, &one.imports, &one.base_url, &one.extends, one.is_unreadable)

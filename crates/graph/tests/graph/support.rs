@@ -127,6 +127,20 @@ pub fn committed(files: &[(&str, &str)]) -> (Project, GraphStore) {
     (project, store)
 }
 
+/// The same edges are there where one file after the other is written.
+pub fn assert_written_one_by_one(files: &[(&str, &str)], store: &GraphStore) {
+    let query =
+        "MATCH (f:File)-[:IMPORTS]->(t) RETURN f.path, t.path, t.specifier, t.name ORDER BY f.path, t.path";
+    let project = Project::new();
+    let other = project.open();
+    ingest(&other, "WORKTREE");
+    for (path, text) in files.iter().rev() {
+        project.write(path, text);
+        ingest(&other, "WORKTREE");
+    }
+    assert_eq!(rows(&other, "WORKTREE", query), rows(store, "HEAD", query), "{files:?}");
+}
+
 pub fn ingest(store: &GraphStore, commit: &str) -> IngestSummary {
     run(store.ingest(commit)).unwrap()
 }

@@ -13,8 +13,8 @@ use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
 use crate::tables::positions::Position;
 
-/// Packages around a module of Python that an import makes known.
-const MAX_PACKAGES: usize = 32;
+/// Packages and directories around a file or a module that are searched; deeper ones are not.
+pub(super) const MAX_PACKAGES: usize = 32;
 
 /// A module: the files that make it, and the container within them (`Outer` for an import of what is in a class).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,11 @@ pub(super) struct Module {
 impl Module {
     pub(super) fn file(path: String) -> Self {
         Self { files: vec![path], inner: String::new() }
+    }
+
+    fn add(&mut self, other: Self) {
+        let others = other.files.into_iter().filter(|file| !self.files.contains(file));
+        self.files.extend(others.collect::<Vec<_>>());
     }
 }
 
@@ -45,7 +50,7 @@ pub(super) struct Resolved {
 impl Resolved {
     /// What is in no tree and is not a package.
     pub(super) fn nothing(target: Option<String>) -> Self {
-        Self { missing: Some(Missing { target, by_name: false }), ..Self::default() }
+        Self { missing: Some(Missing { target, ..Missing::default() }), ..Self::default() }
     }
 
     /// The package, or what is nowhere, that an import leads to as a whole.
@@ -58,9 +63,25 @@ impl Resolved {
         Some(Outside::Unresolved { specifier, target: missing.target.clone(), computed })
     }
 
+    /// Whether any file was found.
+    pub(super) fn is_in_tree(&self) -> bool {
+        !self.module.files.is_empty() || !self.parts.is_empty()
+    }
+
+    /// Adds what the same import may lead to as well.
+    pub(super) fn add(&mut self, other: Self) {
+        self.module.add(other.module);
+        for (name, module) in other.parts {
+            match self.parts.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, own)) => own.add(module),
+                None => self.parts.push((name, module)),
+            }
+        }
+    }
+
     /// Says where the file would be, in case it is not found.
     pub(super) fn or_missing(self, target: Option<String>) -> Self {
-        Self { missing: Some(Missing { target, by_name: false }), ..self }
+        Self { missing: Some(Missing { target, ..Missing::default() }), ..self }
     }
 }
 
@@ -71,6 +92,8 @@ pub(super) struct Missing {
     pub(super) target: Option<String>,
     /// Whether each name of the import is its own file in `target`.
     pub(super) by_name: bool,
+    /// Whether it is missing though a package around it was found.
+    pub(super) is_inside: bool,
 }
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
@@ -78,7 +101,10 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         return Ok(Resolved::nothing(None));
     }
     if import.kind == ImportKind::Pattern {
-        return Ok(pattern::resolve(link, file, import));
+        let resolved = pattern::resolve(link, file, import);
+        // What Go embeds is data that may be built later.
+        let is_embedded = link.language(file) == Language::Go;
+        return Ok(if is_embedded { Resolved { missing: None, ..resolved } } else { resolved });
     }
     match link.language(file) {
         Language::TypeScript | Language::Tsx | Language::JavaScript | Language::Component => {
@@ -230,7 +256,7 @@ impl Imports {
             let (specifier, computed) = (import.specifier.clone(), is_computed(import));
             Target::Outside(Outside::Unresolved { specifier, target, computed })
         };
-        if !resolved.module.files.is_empty() {
+        if !resolved.module.files.is_empty() && !missing.is_inside {
             return;
         }
         let is_part = |name: &&Name| resolved.parts.iter().any(|(there, _)| *there == name.there);

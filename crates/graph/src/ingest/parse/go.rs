@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::reader::{Next, Reader, Scope};
-use super::{ImportKind, Kind, Name};
+use super::{ImportKind, Kind, MAX_PATTERNS, Name};
 
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
     match reader.kind(node) {
@@ -13,6 +13,10 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         }
         "import_spec" => {
             import(reader, node);
+            Next::Stop
+        }
+        "comment" => {
+            comment(reader, node);
             Next::Stop
         }
         "function_declaration" => {
@@ -83,12 +87,55 @@ fn define_values<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope, kin
 fn import(reader: &mut Reader<'_>, node: Node<'_>) {
     let Some(path) = node.child_by_field_name("path") else { return };
     let specifier = reader.unquoted(path);
+    let headers = std::mem::take(&mut reader.headers);
+    if specifier == "C" {
+        for (header, at) in headers {
+            reader.import(ImportKind::Bind, header, Vec::new(), None, at);
+        }
+    }
+    if path.kind() != "raw_string_literal" && specifier.contains('\\') {
+        let written = reader.text(path);
+        return reader.computed_import(&written, node);
+    }
     let alias = reader.field(node, "name");
     let last = package_name(&specifier);
     match alias.as_deref() {
         Some(".") => reader.import(ImportKind::Bind, specifier, vec![Name::new("*", "")], None, node),
         Some("_") => reader.import(ImportKind::Bind, specifier, Vec::new(), None, node),
         _ => reader.import(ImportKind::Bind, specifier, Vec::new(), alias.or(Some(last)), node),
+    }
+}
+
+/// Notes what a comment imports that is one for the compiler.
+fn comment<'t>(reader: &mut Reader<'t>, node: Node<'t>) {
+    let written = String::from_utf8_lossy(reader.source.get(node.byte_range()).unwrap_or_default());
+    if let Some(words) = written.strip_prefix("//go:linkname ") {
+        // `//go:linkname here example.com/package.there`
+        let there = words.split_whitespace().nth(1).unwrap_or_default();
+        let name = there.rsplit('/').next().and_then(|last| last.find('.').map(|dot| last.len() - dot));
+        if let Some(package) = name.and_then(|name| there.get(..there.len() - name)) {
+            let package = reader.kept_whole(&package.replace("%2e", "."));
+            reader.import(ImportKind::Bind, package, Vec::new(), None, node);
+        }
+    } else if let Some(patterns) = written.strip_prefix("//go:embed ") {
+        // A directory means what is below it.
+        for pattern in patterns.split_whitespace() {
+            if reader.count_of(ImportKind::Pattern) >= MAX_PATTERNS {
+                return reader.computed_import(patterns, node);
+            }
+            let pattern = pattern.trim_matches(['"', '`']).trim_start_matches("all:");
+            let pattern = reader.kept_whole(&format!("./{{{pattern},{pattern}/**}}"));
+            reader.import(ImportKind::Pattern, pattern, Vec::new(), None, node);
+        }
+    } else {
+        // What `import "C"` below includes.
+        let headers = written.lines().filter_map(|line| {
+            let rest = line.trim_start_matches(['/', '*', ' ', '\t']).strip_prefix('#')?;
+            let header = rest.trim_start().strip_prefix("include")?.trim_start().strip_prefix('"')?;
+            Some(reader.kept_whole(&format!("./{}", header.split('"').next()?)))
+        });
+        let headers: Vec<(String, Node<'t>)> = headers.map(|header| (header, node)).collect();
+        reader.headers.extend(headers);
     }
 }
 

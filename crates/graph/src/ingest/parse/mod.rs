@@ -1,6 +1,7 @@
 //! From the bytes of one file to what it defines, imports and calls. Nothing here knows of any other file.
 
 mod component;
+mod constant;
 mod go;
 mod index;
 mod java;
@@ -8,6 +9,7 @@ mod javascript;
 mod names;
 mod python;
 mod python_loads;
+mod python_values;
 mod reader;
 mod rust;
 mod rust_paths;
@@ -37,6 +39,12 @@ const MAX_PARSE_TIME: Duration = Duration::from_secs(5);
 
 /// Symbols, imports and calls of one file, each; what is beyond was made by a machine.
 const MAX_ITEMS: usize = 20_000;
+
+/// Before a path of Python, the directory of the file.
+pub(crate) const OWN_DIRECTORY: &str = "$";
+
+/// Patterns of one file; more are taken as what is only known when the code runs.
+const MAX_PATTERNS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Kind {
@@ -125,7 +133,8 @@ pub(crate) struct Import {
     /// The module itself under this name (`import * as name`, `import a.b`, a Go package).
     pub(crate) module: Option<String>,
     pub(crate) line: u32,
-    /// The inline module that contains the import, for Rust.
+    /// The inline module that contains the import, for Rust. The directories where it is searched beside the usual ones, one
+    /// a line, for Python.
     pub(crate) scope: String,
     /// Whether it is gone when the code runs: only types are taken.
     pub(crate) type_only: bool,
@@ -260,7 +269,9 @@ impl Parse {
             }
             return parse;
         }
-        if language != Language::Plain {
+        if matches!(language, Language::Python | Language::Java) {
+            read_code(language, &with_line_ends(content), &mut parse);
+        } else if language != Language::Plain {
             read_code(language, content, &mut parse);
         }
         parse
@@ -288,6 +299,16 @@ fn readable(content: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Owned(text.iter().map(|byte| if *byte == 0 { b' ' } else { *byte }).collect());
     }
     text
+}
+
+/// Code in which a return alone ends a line, as the grammars know it: for them it is a part of a comment.
+fn with_line_ends(content: &[u8]) -> Cow<'_, [u8]> {
+    let is_alone = |at: usize| content.get(at) == Some(&b'\r') && content.get(at + 1) != Some(&b'\n');
+    if !(0..content.len()).any(is_alone) {
+        return Cow::Borrowed(content);
+    }
+    let byte = |(at, byte): (usize, &u8)| if is_alone(at) { b'\n' } else { *byte };
+    Cow::Owned(content.iter().enumerate().map(byte).collect())
 }
 
 /// The names of the kinds of nodes in a grammar. They are made once for each language and stay, as the grammars do.
@@ -346,6 +367,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         Language::Python => {
             python::prepare(&mut reader, tree.root_node());
             reader.walk(tree.root_node(), python::node);
+            python::finish(&mut reader);
         }
         Language::Go => reader.walk(tree.root_node(), go::node),
         _ => reader.walk(tree.root_node(), java::node),

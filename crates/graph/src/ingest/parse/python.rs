@@ -3,7 +3,8 @@
 use tree_sitter::Node;
 
 use super::python_loads as loads;
-pub(super) use super::python_loads::prepare;
+pub(super) use super::python_loads::{finish, prepare};
+use super::python_values::constant;
 use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
@@ -11,7 +12,9 @@ use super::{ImportKind, Kind, Name};
 const PUBLIC_LIST: &str = "__all__";
 
 pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
-    match reader.kind(node) {
+    let kind = reader.kind(node);
+    loads::note(reader, node, kind);
+    match kind {
         "class_definition" if scope.function.is_none() => {
             let name = reader.field(node, "name").unwrap_or_default();
             let symbol = reader.symbol(Kind::Class, &name, node, scope, is_public(&name));
@@ -82,7 +85,7 @@ fn public_list(reader: &mut Reader<'_>, node: Node<'_>) {
     let names = list.and_then(|list| {
         let mut cursor = list.walk();
         let items = list.named_children(&mut cursor).filter(|item| item.kind() != "comment");
-        items.map(|item| loads::constant(reader, item)).collect::<Option<Vec<String>>>()
+        items.map(|item| constant(reader, item)).collect::<Option<Vec<String>>>()
     });
     if node.kind() == "assignment" {
         reader.out.exports.clear();
@@ -131,41 +134,56 @@ fn define_variable(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, sc
     }
 }
 
+/// An identifier as Python compares it.
+pub(super) fn identifier(reader: &Reader<'_>, node: Node<'_>) -> String {
+    tgp_text::compatible(&reader.text(node)).into_owned()
+}
+
+/// `a.b` and `..a.b` without the spaces, comments and line ends that may be between the parts.
+fn dotted(reader: &Reader<'_>, node: Node<'_>) -> String {
+    let mut cursor = node.walk();
+    let parts = node.named_children(&mut cursor).map(|part| match part.kind() {
+        "identifier" => identifier(reader, part),
+        "import_prefix" => reader.text(part).matches('.').collect(),
+        "dotted_name" => dotted(reader, part),
+        _ => String::new(),
+    });
+    let separator = if node.kind() == "dotted_name" { "." } else { "" };
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    Reader::kept(&parts.join(separator))
+}
+
+/// What `import a.b, c.d as e` names, and under which names.
+pub(super) fn imported<'t>(reader: &Reader<'_>, node: Node<'t>) -> Vec<(Name, Node<'t>)> {
+    let mut cursor = node.walk();
+    let parts = node.children_by_field_name("name", &mut cursor).filter(Node::is_named);
+    let named = parts.map(|part| {
+        let there = dotted(reader, part.child_by_field_name("name").unwrap_or(part));
+        let alias = part.child_by_field_name("alias").map(|alias| identifier(reader, alias));
+        (Name::new(there.clone(), alias.unwrap_or(there)), part)
+    });
+    named.collect()
+}
+
 /// `import a.b`, `import a.b as c`.
 fn import(reader: &mut Reader<'_>, node: Node<'_>) {
-    let mut cursor = node.walk();
-    for part in node.named_children(&mut cursor) {
-        let (specifier, here) = match part.kind() {
-            "aliased_import" => (
-                reader.field(part, "name").unwrap_or_default(),
-                reader.field(part, "alias").unwrap_or_default(),
-            ),
-            "dotted_name" => (reader.text(part), reader.text(part)),
-            _ => continue,
-        };
-        reader.import(ImportKind::Bind, specifier, Vec::new(), Some(here), part);
+    for (name, part) in imported(reader, node) {
+        reader.import(ImportKind::Bind, name.there, Vec::new(), Some(name.here), part);
     }
+}
+
+/// `a.b` of `from a.b import c`.
+pub(super) fn module_of(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
+    node.child_by_field_name("module_name").map(|module| dotted(reader, module))
 }
 
 /// `from a.b import c as d, e`, `from . import f`, `from g import *`.
 fn import_from(reader: &mut Reader<'_>, node: Node<'_>) {
-    let Some(module) = node.child_by_field_name("module_name") else { return };
-    let specifier: String = reader.text(module).split_whitespace().collect();
-    let mut names = Vec::new();
+    let Some(specifier) = module_of(reader, node) else { return };
+    let mut names: Vec<Name> = imported(reader, node).into_iter().map(|(name, _)| name).collect();
     let mut cursor = node.walk();
-    for part in node.named_children(&mut cursor) {
-        if part.id() == module.id() {
-            continue;
-        }
-        match part.kind() {
-            "dotted_name" => names.push(Name::new(reader.text(part), reader.text(part))),
-            "aliased_import" => names.push(Name::new(
-                reader.field(part, "name").unwrap_or_default(),
-                reader.field(part, "alias").unwrap_or_default(),
-            )),
-            "wildcard_import" => names.push(Name::new("*", "")),
-            _ => {}
-        }
+    if node.named_children(&mut cursor).any(|part| part.kind() == "wildcard_import") {
+        names.push(Name::new("*", ""));
     }
     reader.import(ImportKind::Bind, specifier, names, None, node);
 }

@@ -15,7 +15,7 @@ use super::{Call, Heritage, Import, ImportKind, Kind, Language, MAX_ITEMS, Name,
 const MAX_DEPTH: usize = 400;
 
 /// Names and specifiers are cut after this many bytes, so that a hostile file cannot fill the store.
-const MAX_TEXT_BYTES: usize = 512;
+pub(super) const MAX_TEXT_BYTES: usize = 512;
 
 /// What is kept of an expression that names a module.
 const MAX_WRITTEN_CHARS: usize = 120;
@@ -97,19 +97,17 @@ impl Scope {
     }
 }
 
-/// Names that a file gives to what loads modules, and the functions that they mean.
+/// What loads modules in a file of Python beside its statements.
 #[derive(Debug, Default)]
-pub(super) struct Loaders(HashMap<String, String>);
-
-impl Loaders {
-    pub(super) fn add(&mut self, here: String, function: String) {
-        self.0.insert(here, function);
-    }
-
-    /// The function that a name means here.
-    pub(super) fn meaning(&self, here: &str) -> Option<&str> {
-        self.0.get(here).map(String::as_str)
-    }
+pub(super) struct Loaders {
+    /// Whether anything of it may be in the file.
+    pub(super) are_there: bool,
+    /// Names that the file gives to it, and the dotted names that they mean.
+    pub(super) names: HashMap<String, String>,
+    /// Directories where the file has modules searched, one a line.
+    pub(super) directories: String,
+    /// What was loaded already.
+    pub(super) loaded: HashSet<String>,
 }
 
 /// Something with a position in the source: a node of a tree, of whichever parser.
@@ -175,6 +173,8 @@ pub(super) struct Reader<'s> {
     is_cut: Cell<bool>,
     /// What loads modules beside the statements of the language.
     pub(super) loaders: Loaders,
+    /// What comments of Go include as C code, until the import that they belong to.
+    pub(super) headers: Vec<(String, Node<'s>)>,
     /// Whether the list of the names that a module of Python gives to others is only known when the code runs.
     pub(super) has_computed_list: bool,
     /// The source as text and its lines, for trees whose nodes know their bytes alone.
@@ -193,6 +193,7 @@ impl<'s> Reader<'s> {
             seen_paths: HashSet::new(),
             is_cut: Cell::new(false),
             loaders: Loaders::default(),
+            headers: Vec::new(),
             has_computed_list: false,
             text: None,
         }

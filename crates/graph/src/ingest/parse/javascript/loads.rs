@@ -11,10 +11,7 @@ use oxc::span::{GetSpan, Span};
 
 use super::values::{argument, call, constant, member, plain};
 use super::walk::Walker;
-use crate::ingest::parse::{ImportKind, Name};
-
-/// Patterns of one file; more are taken as what is only known when the code runs.
-const MAX_PATTERNS: usize = 64;
+use crate::ingest::parse::{ImportKind, MAX_PATTERNS, Name};
 
 /// What makes a function like `require`.
 const CREATOR: &str = "createRequire";

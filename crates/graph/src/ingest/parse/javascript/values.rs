@@ -7,10 +7,8 @@ use oxc::ast::ast::{
 use oxc::span::{GetSpan, Span};
 use oxc::syntax::operator::BinaryOperator;
 
+use crate::ingest::parse::constant::constant as text_of;
 use crate::ingest::parse::names::{TypeName, plain_type};
-
-/// Parts of a text that is put together with `+`; a specifier has a few.
-const MAX_PARTS: usize = 32;
 
 /// Returns an expression without what changes nothing about its value; `(0, f)` is `f`.
 pub(super) fn plain<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
@@ -35,36 +33,26 @@ pub(super) fn plain<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a
 
 /// Returns the text that an expression is, where that is known before the code runs.
 pub(super) fn constant(expression: &Expression<'_>) -> Option<String> {
-    let mut known = String::new();
-    // What is still to be read, the first part last.
-    let mut rest = vec![expression];
-    let mut parts = 0;
-    while let Some(part) = rest.pop() {
-        parts += 1;
-        if parts > MAX_PARTS {
-            return None;
+    text_of(expression, |part, rest| match part {
+        Expression::StringLiteral(literal) => Some(literal.value.as_str().into()),
+        Expression::TemplateLiteral(template) => match template.quasis.as_slice() {
+            [quasi] if template.expressions.is_empty() => Some(quasi.value.cooked.as_ref()?.as_str().into()),
+            _ => None,
+        },
+        Expression::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => {
+            rest.extend([&sum.right, &sum.left]);
+            Some("".into())
         }
-        match part {
-            Expression::StringLiteral(literal) => known.push_str(&literal.value),
-            Expression::TemplateLiteral(template) => {
-                let (true, [quasi]) = (template.expressions.is_empty(), template.quasis.as_slice()) else {
-                    return None;
-                };
-                known.push_str(quasi.value.cooked.as_ref()?);
-            }
-            Expression::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => {
-                rest.push(&sum.right);
-                rest.push(&sum.left);
-            }
-            Expression::ParenthesizedExpression(_)
-            | Expression::TSAsExpression(_)
-            | Expression::TSSatisfiesExpression(_)
-            | Expression::TSTypeAssertion(_)
-            | Expression::TSNonNullExpression(_) => rest.push(plain(part)),
-            _ => return None,
+        Expression::ParenthesizedExpression(_)
+        | Expression::TSAsExpression(_)
+        | Expression::TSSatisfiesExpression(_)
+        | Expression::TSTypeAssertion(_)
+        | Expression::TSNonNullExpression(_) => {
+            rest.push(plain(part));
+            Some("".into())
         }
-    }
-    Some(known)
+        _ => None,
+    })
 }
 
 /// Returns the call that an expression is, also in an optional chain.
