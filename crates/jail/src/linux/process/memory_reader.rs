@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "how full a pipe is has no safe wrapper among our dependencies")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -106,6 +106,11 @@ impl MemoryUse {
         *known = bytes.max(*known);
     }
 
+    /// Counts the pages of a file in memory.
+    fn add_file(&mut self, metadata: &Metadata) {
+        self.add(metadata.ino(), metadata.blocks().saturating_mul(512));
+    }
+
     fn add_to_system(&mut self, bytes: u64) {
         self.in_system = self.in_system.saturating_add(bytes);
     }
@@ -155,6 +160,7 @@ impl MemoryReader {
         };
         let mut channels = Channels::default();
         for process in processes {
+            look_at_program(process, device, &mut held);
             look_at_descriptors(process, self.devices, &mut channels, &mut held);
             look_at_mappings(process, device, &mut held);
         }
@@ -215,6 +221,16 @@ struct Channels {
     sockets: BTreeSet<u64>,
 }
 
+/// A process keeps the file it was started from, also when it has neither open nor mapped it any more.
+fn look_at_program(process: &Path, device: u64, held: &mut MemoryUse) {
+    match fs::metadata(process.join("exe")) {
+        Ok(metadata) if metadata.dev() == device => held.add_file(&metadata),
+        Ok(_) => {}
+        Err(error) if has_ended(&error) => {}
+        Err(_) => held.hide_all(),
+    }
+}
+
 fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels, held: &mut MemoryUse) {
     let entries = match fs::read_dir(process.join("fd")) {
         Ok(entries) => entries,
@@ -227,7 +243,7 @@ fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels
         let Ok(metadata) = fs::metadata(entry.path()) else { continue };
         let (device, inode, kind) = (Some(metadata.dev()), metadata.ino(), metadata.file_type());
         if device == devices.memory {
-            held.add(inode, metadata.blocks().saturating_mul(512));
+            held.add_file(&metadata);
         } else if kind.is_socket() {
             channels.sockets.insert(inode);
             // Descriptors may be on their way in it, which no process has open.
@@ -267,7 +283,7 @@ fn pipe_bytes(path: &Path) -> Option<u64> {
     u64::try_from(fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).ok()?).ok()
 }
 
-/// Mappings without a descriptor. Root can ask each for its file; for others it may be as large as it is mapped.
+/// Mappings without a descriptor. Root can ask each for its file; for others it may be of any size.
 fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
     let text = match read_list(&process.join("maps")) {
         Ok(text) => text,
@@ -287,9 +303,10 @@ fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
     let lines = text.lines().filter(|line| line.contains(&wanted));
     for mapping in lines.filter_map(Mapping::parse).filter(|mapping| mapping.is_on(device)) {
         match fs::metadata(process.join("map_files").join(&mapping.range)) {
-            Ok(metadata) => held.add(metadata.ino(), metadata.blocks().saturating_mul(512)),
+            Ok(metadata) => held.add_file(&metadata),
             Err(_) if held.inodes.contains_key(&mapping.inode) => {}
-            Err(_) => held.hide(mapping.bytes),
+            // One page that is mapped keeps all of its file.
+            Err(_) => held.hide(u64::MAX),
         }
     }
 }
@@ -297,7 +314,6 @@ fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
 /// One mapping, as `maps` and `smaps` begin it.
 struct Mapping {
     range: PathBuf,
-    bytes: u64,
     is_shared: bool,
     device: (u32, u32),
     inode: u64,
@@ -308,18 +324,11 @@ impl Mapping {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let (range, rights, _offset) = (words.next()?, words.next()?, words.next()?);
-        let (from, to) = range.split_once('-')?;
-        let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+        range.split_once('-')?;
         let (major, minor) = words.next()?.split_once(':')?;
         let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
         let inode = words.next()?.parse().ok()?;
-        Some(Self {
-            range: PathBuf::from(range),
-            bytes: to.saturating_sub(from),
-            is_shared: rights.ends_with('s'),
-            device,
-            inode,
-        })
+        Some(Self { range: PathBuf::from(range), is_shared: rights.ends_with('s'), device, inode })
     }
 
     fn is_on(&self, device: u64) -> bool {
@@ -378,10 +387,7 @@ mod tests {
         let line =
             "7f1c00000000-7f1c00100000 rw-s 00000000 00:01 1027                       /memfd:x (deleted)";
         let mapping = Mapping::parse(line).unwrap();
-        assert_eq!(
-            (mapping.bytes, mapping.is_shared, mapping.device, mapping.inode),
-            (1 << 20, true, (0, 1), 1027)
-        );
+        assert_eq!((mapping.is_shared, mapping.device, mapping.inode), (true, (0, 1), 1027));
         assert!(Mapping::parse("Pss:                 100 kB").is_none() && Mapping::parse("").is_none());
         let numbers =
             |line: &str| -> Vec<u64> { line.split_whitespace().map(|word| word.parse().unwrap()).collect() };
