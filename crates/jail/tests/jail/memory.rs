@@ -31,6 +31,8 @@ const WAYS: &[(&str, fn())] = &[
     ("sockets", sockets),
     ("messages", messages),
     ("semaphores", semaphores),
+    ("empty pipes", || in_children(6, empty_pipes)),
+    ("inherited mappings", || inherited_mappings(2_000, 60)),
     ("programs", || in_children(5, || run_from_memory(20 << 20))),
     ("cut mappings", || (0..12).for_each(|_| cut_mapping(16 << 20))),
     ("a reservation", reservation),
@@ -132,6 +134,18 @@ fn bug_the_file_of_a_program_is_memory() {
 fn bug_a_page_keeps_the_whole_of_its_file() {
     let ways = [("cut mappings", 48)];
     ends_with_memory_full("memory::bug_a_page_keeps_the_whole_of_its_file", &ways);
+}
+
+#[test]
+fn bug_a_pipe_that_was_read_has_memory() {
+    let ways = [("empty pipes", 64)];
+    ends_with_memory_full("memory::bug_a_pipe_that_was_read_has_memory", &ways);
+}
+
+#[test]
+fn bug_an_inherited_mapping_costs_more() {
+    let ways = [("inherited mappings", 128)];
+    ends_with_memory_full("memory::bug_an_inherited_mapping_costs_more", &ways);
 }
 
 #[test]
@@ -267,6 +281,47 @@ fn pipes() {
         }
         fill(pair[1]);
     }
+}
+
+/// The system keeps the two pages that were read for the next writer.
+fn empty_pipes() {
+    let mut pages = [7_u8; 8192];
+    loop {
+        let mut pair = [0; 2];
+        if unsafe { libc::pipe(pair.as_mut_ptr()) } < 0 {
+            return;
+        }
+        let written = unsafe { libc::write(pair[1], pages.as_ptr().cast(), pages.len()) };
+        let read = unsafe { libc::read(pair[0], pages.as_mut_ptr().cast(), pages.len()) };
+        assert_eq!((written, read), (8192, 8192));
+        unsafe { libc::close(pair[1]) };
+    }
+}
+
+/// Each process is the child of the one before, and each of its mappings is in a list of every ancestor.
+fn inherited_mappings(count: usize, depth: usize) {
+    let bytes = count * 4096;
+    let place = map(bytes, libc::PROT_READ | libc::PROT_WRITE).cast::<u8>();
+    for page in 0..count {
+        let page = unsafe { place.add(page * 4096) };
+        unsafe { page.write_volatile(1) };
+    }
+    for page in (0..count).step_by(2) {
+        let failed = unsafe { libc::mprotect(place.add(page * 4096).cast(), 4096, libc::PROT_READ) };
+        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    }
+    unsafe { libc::madvise(place.cast(), bytes, libc::MADV_DONTNEED) };
+    let (mut ready, deepest) = UnixStream::pair().unwrap();
+    for generation in 0..depth {
+        match unsafe { libc::fork() } {
+            0 => {}
+            _ if generation == 0 => return std::io::Read::read_exact(&mut ready, &mut [0]).unwrap(),
+            _ => std::thread::sleep(Duration::from_secs(60)),
+        }
+    }
+    (&deepest).write_all(b"x").unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+    crate::harness::exit(0);
 }
 
 fn sockets() {

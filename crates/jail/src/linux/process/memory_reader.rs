@@ -36,8 +36,17 @@ const PIPE_BYTES: u64 = 1 << 20;
 /// What the system keeps for a descriptor: the file with its inode and its name.
 const DESCRIPTOR_BYTES: u64 = 1024;
 
-/// What the system keeps for a mapping.
-const MAPPING_BYTES: u64 = 256;
+/// What a pipe without data keeps: two pages that were read, for the next writer, and its structures.
+const EMPTY_PIPE_BYTES: u64 = 2 * 4096 + 512;
+
+/// What a pipe has for each of its bytes of room: 40 bytes for a page, in a table whose size is a power of two.
+const PIPE_ROOM_SHARE: u64 = 64;
+
+/// What the system keeps for a mapping: its description, its place in the tree of mappings, and its list of own pages.
+const MAPPING_BYTES: u64 = 384;
+
+/// What it keeps for a mapping in addition, for each process that the mapping was inherited through.
+const INHERITANCE_BYTES: u64 = 64;
 
 /// What the system keeps for a message beside its text.
 const MESSAGE_BYTES: u64 = 128;
@@ -53,6 +62,8 @@ pub(crate) struct MemoryReader {
     lists: [(File, EntryBytes); 3],
     sockets: OwnedFd,
     network: NetworkAccess,
+    /// The most processes that a look has found.
+    most_processes: u64,
 }
 
 /// Devices by which a descriptor is known.
@@ -148,6 +159,7 @@ impl MemoryReader {
             ],
             sockets: sources.sockets,
             network: sources.network,
+            most_processes: 0,
         }
     }
 
@@ -158,15 +170,23 @@ impl MemoryReader {
             held.hide_all();
             return held;
         };
-        let mut channels = Channels::default();
-        for process in processes {
-            look_at_program(process, device, &mut held);
-            look_at_descriptors(process, self.devices, &mut channels, &mut held);
-            look_at_mappings(process, device, &mut held);
-        }
         for (list, entry) in &mut self.lists {
             look_at_list(list, *entry, tasks, &mut held);
         }
+        let mut channels = Channels::default();
+        let (mut count, mut mappings) = (0_u64, 0_u64);
+        for process in processes {
+            look_at_program(process, device, &mut held);
+            look_at_descriptors(process, self.devices, &mut channels, &mut held);
+            count += 1;
+            mappings = mappings.saturating_add(look_at_mappings(process, device, &mut held));
+        }
+        held.add_to_system(mappings.saturating_mul(MAPPING_BYTES));
+        // Through how many forks a mapping came is not shown, and those in between may have ended. A chain of them is at
+        // most as long as there were processes at one time.
+        self.most_processes = self.most_processes.max(count);
+        let inherited = mappings.saturating_mul(self.most_processes.saturating_sub(1));
+        held.allow_for(inherited.saturating_mul(INHERITANCE_BYTES));
         if !channels.sockets.is_empty() {
             match socket_bytes(&self.sockets, self.network, &channels.sockets) {
                 Some(bytes) => held.add_to_system(bytes),
@@ -217,7 +237,8 @@ fn look_at_list(list: &mut File, entry: EntryBytes, tasks: u64, held: &mut Memor
 /// Pipes and sockets that were met, by their inodes.
 #[derive(Debug, Default)]
 struct Channels {
-    pipes: BTreeSet<u64>,
+    /// With their devices.
+    pipes: BTreeSet<(u64, u64)>,
     sockets: BTreeSet<u64>,
 }
 
@@ -248,16 +269,13 @@ fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels
             channels.sockets.insert(inode);
             // Descriptors may be on their way in it, which no process has open.
             held.hide(u64::MAX);
-        } else if device == devices.pipes && kind.is_fifo() {
-            if channels.pipes.insert(inode) {
-                match pipe_bytes(&entry.path()) {
-                    Some(bytes) => held.add_to_system(bytes),
-                    None => held.allow_for(PIPE_BYTES),
-                }
+        } else if kind.is_fifo() && channels.pipes.insert((metadata.dev(), inode)) {
+            held.add_to_system(EMPTY_PIPE_BYTES);
+            // Another process may wait for one that opens a pipe with a name, so it is left alone.
+            match if device == devices.pipes { pipe_bytes(&entry.path()) } else { None } {
+                Some(bytes) => held.add_to_system(bytes),
+                None => held.allow_for(PIPE_BYTES + PIPE_BYTES / PIPE_ROOM_SHARE),
             }
-        } else if kind.is_fifo() {
-            // Another process may wait for one that opens it, so it is left alone.
-            held.allow_for(PIPE_BYTES);
         }
     }
 }
@@ -267,8 +285,8 @@ fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// What a pipe without a name may hold now: all of its room, unless it is empty. A reader more does not change what its
-/// processes see of it.
+/// What a pipe without a name may hold now in addition: all of its room, unless it is empty, and the table of its pages. A
+/// reader more does not change what its processes see of it.
 fn pipe_bytes(path: &Path) -> Option<u64> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let pipe = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
@@ -277,28 +295,30 @@ fn pipe_bytes(path: &Path) -> Option<u64> {
     if unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut waiting) } != 0 {
         return None;
     }
-    if waiting == 0 {
-        return Some(0);
-    }
-    u64::try_from(fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).ok()?).ok()
+    let room = u64::try_from(fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).ok()?).ok()?;
+    Some(room / PIPE_ROOM_SHARE + if waiting == 0 { 0 } else { room })
 }
 
 /// Mappings without a descriptor. Root can ask each for its file; for others it may be of any size.
-fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
+/// Returns how many mappings there are, of every kind.
+fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) -> u64 {
     let text = match read_list(&process.join("maps")) {
         Ok(text) => text,
-        Err(error) if has_ended(&error) => return,
-        Err(_) => return held.hide_all(),
+        Err(error) if has_ended(&error) => return 0,
+        Err(_) => {
+            held.hide_all();
+            return 0;
+        }
     };
     if text.len() as u64 >= LIST_BYTES {
         held.hide_all();
     }
     // There may be many, and few of them are of this kind: what is read of each is as little as can be, since a long look is a
     // late one.
-    held.add_to_system((text.matches('\n').count() as u64).saturating_mul(MAPPING_BYTES));
+    let count = text.matches('\n').count() as u64;
     let wanted = format!(" {:02x}:{:02x} ", libc::major(device), libc::minor(device));
     if !text.contains(&wanted) {
-        return;
+        return count;
     }
     let lines = text.lines().filter(|line| line.contains(&wanted));
     for mapping in lines.filter_map(Mapping::parse).filter(|mapping| mapping.is_on(device)) {
@@ -309,6 +329,7 @@ fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
             Err(_) => held.hide(u64::MAX),
         }
     }
+    count
 }
 
 /// One mapping, as `maps` and `smaps` begin it.
