@@ -33,6 +33,7 @@ const WAYS: &[(&str, fn())] = &[
     ("semaphores", semaphores),
     ("empty pipes", || in_children(6, empty_pipes)),
     ("inherited mappings", || inherited_mappings(2_000, 60)),
+    ("filters", || in_children(350, || filters(7))),
     ("programs", || in_children(5, || run_from_memory(20 << 20))),
     ("cut mappings", || (0..12).for_each(|_| cut_mapping(16 << 20))),
     ("a reservation", reservation),
@@ -146,6 +147,12 @@ fn bug_a_pipe_that_was_read_has_memory() {
 fn bug_an_inherited_mapping_costs_more() {
     let ways = [("inherited mappings", 128)];
     ends_with_memory_full("memory::bug_an_inherited_mapping_costs_more", &ways);
+}
+
+#[test]
+fn bug_filters_of_system_calls_are_memory() {
+    let ways = [("filters", 176)];
+    ends_with_memory_full("memory::bug_filters_of_system_calls_are_memory", &ways);
 }
 
 #[test]
@@ -322,6 +329,19 @@ fn inherited_mappings(count: usize, depth: usize) {
     (&deepest).write_all(b"x").unwrap();
     std::thread::sleep(Duration::from_secs(60));
     crate::harness::exit(0);
+}
+
+/// Filters of the largest size, which allow everything.
+fn filters(count: usize) {
+    let step = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let mut steps = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0); 4090];
+    steps.push(step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    for _ in 0..count {
+        let mode = libc::SECCOMP_SET_MODE_FILTER;
+        let failed = unsafe { libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program) };
+        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    }
 }
 
 fn sockets() {

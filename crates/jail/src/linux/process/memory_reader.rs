@@ -131,7 +131,7 @@ impl MemoryUse {
     }
 
     /// What may be there, if the memory of the system has grown by as much.
-    fn allow_for(&mut self, bytes: u64) {
+    pub(crate) fn allow_for(&mut self, bytes: u64) {
         self.possible = self.possible.saturating_add(bytes);
     }
 
@@ -163,8 +163,13 @@ impl MemoryReader {
         }
     }
 
-    /// What these processes hold, by their directories in `/proc`, with `tasks` threads together.
-    pub(crate) fn look<'a>(&mut self, processes: impl Iterator<Item = &'a Path>, tasks: u64) -> MemoryUse {
+    /// What these processes hold, by their directories in `/proc` and the number of their ancestors in the tree, with
+    /// `tasks` threads together.
+    pub(crate) fn look<'a>(
+        &mut self,
+        processes: impl Iterator<Item = (&'a Path, u64)>,
+        tasks: u64,
+    ) -> MemoryUse {
         let mut held = MemoryUse::default();
         let Some(device) = self.devices.memory else {
             held.hide_all();
@@ -175,15 +180,16 @@ impl MemoryReader {
         }
         let mut channels = Channels::default();
         let (mut count, mut mappings) = (0_u64, 0_u64);
-        for process in processes {
+        for (process, depth) in processes {
             look_at_program(process, device, &mut held);
             look_at_descriptors(process, self.devices, &mut channels, &mut held);
             count += 1;
-            mappings = mappings.saturating_add(look_at_mappings(process, device, &mut held));
+            let own = look_at_mappings(process, device, &mut held);
+            held.add_to_system(own.saturating_mul(MAPPING_BYTES + INHERITANCE_BYTES * depth));
+            mappings = mappings.saturating_add(own);
         }
-        held.add_to_system(mappings.saturating_mul(MAPPING_BYTES));
-        // Through how many forks a mapping came is not shown, and those in between may have ended. A chain of them is at
-        // most as long as there were processes at one time.
+        // A mapping may have come through more forks: those in between have ended, or gave their parent to their child. A
+        // chain of them is at most as long as there were processes at one time.
         self.most_processes = self.most_processes.max(count);
         let inherited = mappings.saturating_mul(self.most_processes.saturating_sub(1));
         held.allow_for(inherited.saturating_mul(INHERITANCE_BYTES));
