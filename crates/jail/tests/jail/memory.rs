@@ -33,7 +33,7 @@ const WAYS: &[(&str, fn())] = &[
     ("semaphores", semaphores),
     ("empty pipes", || in_children(6, empty_pipes)),
     ("inherited mappings", || inherited_mappings(2_000, 60)),
-    ("filters", || in_children(350, || filters(7))),
+    ("filters", || in_threads(300, || filters(7))),
     ("programs", || in_children(5, || run_from_memory(20 << 20))),
     ("cut mappings", || (0..12).for_each(|_| cut_mapping(16 << 20))),
     ("a reservation", reservation),
@@ -151,7 +151,7 @@ fn bug_an_inherited_mapping_costs_more() {
 
 #[test]
 fn bug_filters_of_system_calls_are_memory() {
-    let ways = [("filters", 176)];
+    let ways = [("filters", 64)];
     ends_with_memory_full("memory::bug_filters_of_system_calls_are_memory", &ways);
 }
 
@@ -249,6 +249,17 @@ fn hold_without_the_first_thread() {
         child => assert!(child > 0),
     }
     std::io::Read::read_exact(&mut ready, &mut [0]).unwrap();
+}
+
+/// Runs the body in so many threads, which then stay.
+fn in_threads(count: usize, body: fn()) {
+    for _ in 0..count {
+        let stay = move || {
+            body();
+            std::thread::sleep(Duration::from_secs(60));
+        };
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(stay).unwrap();
+    }
 }
 
 fn threads() {
