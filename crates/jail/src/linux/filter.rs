@@ -308,6 +308,9 @@ const ADMINISTRATIVE: &[c_long] = &[
 /// Memory that belongs to no mapping, descriptor or list that the watch can read.
 const UNCOUNTED: &[c_long] = &[libc::SYS_memfd_secret];
 
+const LANDLOCK: &[c_long] =
+    &[libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule, libc::SYS_landlock_restrict_self];
+
 /// The deny-list of an ordinary program.
 fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, BackendError> {
     let mut draft = Draft::default();
@@ -316,6 +319,9 @@ fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, Ba
     draft.always(UNCOUNTED, DENY);
     // Pages that a pipe keeps after their mapping is gone. Programs that know the call fall back to writing.
     draft.always(&[libc::SYS_vmsplice], Action::Fail(libc::ENOSYS));
+    // Rules that a descriptor keeps, in any number. Programs that would lock themselves further go on without, as on a system
+    // that has no Landlock.
+    draft.always(LANDLOCK, Action::Fail(libc::ENOSYS));
     // Its files are on file systems of their own, which the watch does not look for.
     let huge = any_of(&[libc::MFD_HUGETLB.into()], |flag| condition(1, Dword, MaskedEq(flag), flag))?;
     draft.when(libc::SYS_memfd_create, huge, DENY, Action::Allow);

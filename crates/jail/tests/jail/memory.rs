@@ -18,7 +18,8 @@ const STRIDE: usize = 2 << 20;
 
 /// What an attacker does, and the name by which it is asked for. Each returns when it holds what it wants.
 const WAYS: &[(&str, fn())] = &[
-    ("secret files", secret_files),
+    ("secret files", || print_refusal(unsafe { libc::syscall(libc::SYS_memfd_secret, 0) })),
+    ("rules of landlock", || print_refusal(ruleset())),
     ("page tables", || page_tables(100 << 20)),
     ("few page tables", || page_tables(16 << 20)),
     ("page tables of many", || in_children(10, || page_tables(10 << 20))),
@@ -30,6 +31,11 @@ const WAYS: &[(&str, fn())] = &[
     ("sockets", sockets),
     ("messages", messages),
     ("semaphores", semaphores),
+    ("empty pipes", || in_children(6, empty_pipes)),
+    ("inherited mappings", || inherited_mappings(2_000, 60)),
+    ("filters", || in_threads(300, || filters(7))),
+    ("programs", || in_children(5, || run_from_memory(20 << 20))),
+    ("cut mappings", || (0..12).for_each(|_| cut_mapping(16 << 20))),
     ("a reservation", reservation),
     ("a part in each", || {
         in_children(6, || {
@@ -41,7 +47,7 @@ const WAYS: &[(&str, fn())] = &[
 ];
 
 /// Ways that end by themselves.
-const HARMLESS: [&str; 3] = ["secret files", "few page tables", "a reservation"];
+const HARMLESS: [&str; 4] = ["secret files", "rules of landlock", "few page tables", "a reservation"];
 
 /// Does nothing in an ordinary run.
 #[test]
@@ -66,6 +72,8 @@ fn attack(way: &str, megabytes: u64) -> CommandExit {
     order.network = NetworkAccess::None;
     order.limits.memory_bytes = megabytes << 20;
     order.limits.processes = 2500;
+    // What cannot be read is believed beyond the directories in memory.
+    order.limits.temporary_bytes = 16 << 20;
     run(&order)
 }
 
@@ -81,10 +89,21 @@ fn ends_with_memory_full(test: &str, ways: &[(&str, u64)]) {
 #[test]
 fn bug_secret_memory_is_not_given_out() {
     for_everybody("memory::bug_secret_memory_is_not_given_out", || {
-        let finished = attack("secret files", 64);
-        assert!(finished.stdout.to_text().contains("refused"), "{}", told(&finished));
-        assert_eq!(finished.exit, Exit::Code(0), "{}", told(&finished));
+        is_refused("secret files");
     });
+}
+
+#[test]
+fn bug_rules_of_landlock_are_not_given_out() {
+    for_everybody("memory::bug_rules_of_landlock_are_not_given_out", || {
+        is_refused("rules of landlock");
+    });
+}
+
+fn is_refused(way: &str) {
+    let finished = attack(way, 64);
+    assert!(finished.stdout.to_text().contains("refused"), "{way}: {}", told(&finished));
+    assert_eq!(finished.exit, Exit::Code(0), "{way}: {}", told(&finished));
 }
 
 #[test]
@@ -103,6 +122,37 @@ fn bug_a_process_without_its_first_thread_has_memory() {
 fn what_the_system_keeps_for_a_tree_is_memory() {
     let ways = [("threads", 64), ("mappings", 64), ("descriptors", 64), ("a part in each", 64)];
     ends_with_memory_full("memory::what_the_system_keeps_for_a_tree_is_memory", &ways);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn bug_the_file_of_a_program_is_memory() {
+    let ways = [("programs", 64)];
+    ends_with_memory_full("memory::bug_the_file_of_a_program_is_memory", &ways);
+}
+
+#[test]
+fn bug_a_page_keeps_the_whole_of_its_file() {
+    let ways = [("cut mappings", 48)];
+    ends_with_memory_full("memory::bug_a_page_keeps_the_whole_of_its_file", &ways);
+}
+
+#[test]
+fn bug_a_pipe_that_was_read_has_memory() {
+    let ways = [("empty pipes", 64)];
+    ends_with_memory_full("memory::bug_a_pipe_that_was_read_has_memory", &ways);
+}
+
+#[test]
+fn bug_an_inherited_mapping_costs_more() {
+    let ways = [("inherited mappings", 128)];
+    ends_with_memory_full("memory::bug_an_inherited_mapping_costs_more", &ways);
+}
+
+#[test]
+fn bug_filters_of_system_calls_are_memory() {
+    let ways = [("filters", 64)];
+    ends_with_memory_full("memory::bug_filters_of_system_calls_are_memory", &ways);
 }
 
 #[test]
@@ -137,9 +187,15 @@ fn address_space_is_not_memory() {
     });
 }
 
-fn secret_files() {
-    let descriptor = unsafe { libc::syscall(libc::SYS_memfd_secret, 0) };
+fn print_refusal(descriptor: libc::c_long) {
     println!("{}", if descriptor < 0 { "refused" } else { "given" });
+}
+
+/// A set of rules about ports, of which it could keep 65,536.
+fn ruleset() -> libc::c_long {
+    let (files, ports) = (0_u64, 3_u64);
+    let attribute = [files, ports];
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attribute.as_ptr(), 16, 0) }
 }
 
 fn map(bytes: usize, protection: i32) -> *mut libc::c_void {
@@ -195,6 +251,17 @@ fn hold_without_the_first_thread() {
     std::io::Read::read_exact(&mut ready, &mut [0]).unwrap();
 }
 
+/// Runs the body in so many threads, which then stay.
+fn in_threads(count: usize, body: fn()) {
+    for _ in 0..count {
+        let stay = move || {
+            body();
+            std::thread::sleep(Duration::from_secs(60));
+        };
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(stay).unwrap();
+    }
+}
+
 fn threads() {
     for _ in 0..450 {
         let sleeper = || std::thread::sleep(Duration::from_secs(60));
@@ -234,6 +301,60 @@ fn pipes() {
     }
 }
 
+/// The system keeps the two pages that were read for the next writer.
+fn empty_pipes() {
+    let mut pages = [7_u8; 8192];
+    loop {
+        let mut pair = [0; 2];
+        if unsafe { libc::pipe(pair.as_mut_ptr()) } < 0 {
+            return;
+        }
+        let written = unsafe { libc::write(pair[1], pages.as_ptr().cast(), pages.len()) };
+        let read = unsafe { libc::read(pair[0], pages.as_mut_ptr().cast(), pages.len()) };
+        assert_eq!((written, read), (8192, 8192));
+        unsafe { libc::close(pair[1]) };
+    }
+}
+
+/// Each process is the child of the one before, and each of its mappings is in a list of every ancestor.
+fn inherited_mappings(count: usize, depth: usize) {
+    let bytes = count * 4096;
+    let place = map(bytes, libc::PROT_READ | libc::PROT_WRITE).cast::<u8>();
+    for page in 0..count {
+        let page = unsafe { place.add(page * 4096) };
+        unsafe { page.write_volatile(1) };
+    }
+    for page in (0..count).step_by(2) {
+        let failed = unsafe { libc::mprotect(place.add(page * 4096).cast(), 4096, libc::PROT_READ) };
+        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    }
+    unsafe { libc::madvise(place.cast(), bytes, libc::MADV_DONTNEED) };
+    let (mut ready, deepest) = UnixStream::pair().unwrap();
+    for generation in 0..depth {
+        match unsafe { libc::fork() } {
+            0 => {}
+            _ if generation == 0 => return std::io::Read::read_exact(&mut ready, &mut [0]).unwrap(),
+            _ => std::thread::sleep(Duration::from_secs(60)),
+        }
+    }
+    (&deepest).write_all(b"x").unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+    crate::harness::exit(0);
+}
+
+/// Filters of the largest size, which allow everything.
+fn filters(count: usize) {
+    let step = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let mut steps = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0); 4090];
+    steps.push(step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    for _ in 0..count {
+        let mode = libc::SECCOMP_SET_MODE_FILTER;
+        let failed = unsafe { libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program) };
+        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
 fn sockets() {
     let mut kept = Vec::new();
     for _ in 0..400 {
@@ -259,6 +380,69 @@ fn messages() {
         let queue = unsafe { libc::msgget(libc::IPC_PRIVATE, 0o600) };
         assert!(queue >= 0, "{}", std::io::Error::last_os_error());
         while unsafe { libc::msgsnd(queue, (&raw const message).cast(), 1, libc::IPC_NOWAIT) } == 0 {}
+    }
+}
+
+/// A program that begins by letting go of itself: it copies the end of its code into empty memory, goes on there, and unmaps
+/// its file.
+const PROGRAM: [u8; 52] = [
+    0x48, 0x8d, 0x35, 19, 0, 0, 0, // lea rsi, [rip + 19]
+    0xbf, 0, 0, 0x50, 0, // mov edi, 0x500000
+    0xb9, 26, 0, 0, 0, // mov ecx, 26
+    0xf3, 0xa4, // rep movsb
+    0xb8, 0, 0, 0x50, 0, // mov eax, 0x500000
+    0xff, 0xe0, // jmp rax
+    0xbf, 0, 0, 0x40, 0, // mov edi, 0x400000
+    0xbe, 0, 0x10, 0, 0, // mov esi, 0x1000
+    0xb8, 11, 0, 0, 0, // mov eax, munmap
+    0x0f, 0x05, // syscall
+    0xb8, 34, 0, 0, 0, // mov eax, pause
+    0x0f, 0x05, // syscall
+    0xeb, 0xf7, // jmp to the pause
+];
+
+/// A file of one page of code, and empty memory that can be executed.
+fn program() -> Vec<u8> {
+    const HEADER: usize = 64 + 2 * 56;
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([2_u16, 62].iter().flat_map(|half| half.to_le_bytes()));
+    file.extend(1_u32.to_le_bytes());
+    file.extend([0x40_0000 + HEADER as u64, 64, 0].iter().flat_map(|word| word.to_le_bytes()));
+    file.extend(0_u32.to_le_bytes());
+    file.extend([64_u16, 56, 2, 0, 0, 0].iter().flat_map(|half| half.to_le_bytes()));
+    for (rights, place, bytes) in [(5_u32, 0x40_0000_u64, 4096_u64), (7, 0x50_0000, 0)] {
+        file.extend([1, rights].iter().flat_map(|half| half.to_le_bytes()));
+        let words = [0, place, place, bytes, 4096, 4096];
+        file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+    file.extend(PROGRAM);
+    file
+}
+
+/// The process becomes a program that holds its large file by nothing else than running it.
+fn run_from_memory(bytes: usize) {
+    if unsafe { libc::fork() } != 0 {
+        return std::thread::sleep(Duration::from_millis(200));
+    }
+    let descriptor = unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC) };
+    let mut file = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    file.write_all(&program()).unwrap();
+    file.write_all(&vec![7; bytes]).unwrap();
+    let (arguments, none) = ([c"program".as_ptr(), std::ptr::null()], [std::ptr::null()]);
+    let path = std::ffi::CString::new(format!("/proc/self/fd/{descriptor}")).unwrap();
+    unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), none.as_ptr()) };
+    panic!("{}", std::io::Error::last_os_error());
+}
+
+/// Writes to shared memory and leaves one page of it mapped: the others stay as long.
+fn cut_mapping(bytes: usize) {
+    let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, -1, 0) };
+    assert_ne!(place, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+    unsafe {
+        place.cast::<u8>().write_bytes(7, bytes);
+        libc::munmap(place.byte_add(4096), bytes - 4096);
     }
 }
 

@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "how full a pipe is has no safe wrapper among our dependencies")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -36,8 +36,17 @@ const PIPE_BYTES: u64 = 1 << 20;
 /// What the system keeps for a descriptor: the file with its inode and its name.
 const DESCRIPTOR_BYTES: u64 = 1024;
 
-/// What the system keeps for a mapping.
-const MAPPING_BYTES: u64 = 256;
+/// What a pipe without data keeps: two pages that were read, for the next writer, and its structures.
+const EMPTY_PIPE_BYTES: u64 = 2 * 4096 + 512;
+
+/// What a pipe has for each of its bytes of room: 40 bytes for a page, in a table whose size is a power of two.
+const PIPE_ROOM_SHARE: u64 = 64;
+
+/// What the system keeps for a mapping: its description, its place in the tree of mappings, and its list of own pages.
+const MAPPING_BYTES: u64 = 384;
+
+/// What it keeps for a mapping in addition, for each process that the mapping was inherited through.
+const INHERITANCE_BYTES: u64 = 64;
 
 /// What the system keeps for a message beside its text.
 const MESSAGE_BYTES: u64 = 128;
@@ -53,6 +62,8 @@ pub(crate) struct MemoryReader {
     lists: [(File, EntryBytes); 3],
     sockets: OwnedFd,
     network: NetworkAccess,
+    /// The most processes that a look has found.
+    most_processes: u64,
 }
 
 /// Devices by which a descriptor is known.
@@ -106,6 +117,11 @@ impl MemoryUse {
         *known = bytes.max(*known);
     }
 
+    /// Counts the pages of a file in memory.
+    fn add_file(&mut self, metadata: &Metadata) {
+        self.add(metadata.ino(), metadata.blocks().saturating_mul(512));
+    }
+
     fn add_to_system(&mut self, bytes: u64) {
         self.in_system = self.in_system.saturating_add(bytes);
     }
@@ -115,7 +131,7 @@ impl MemoryUse {
     }
 
     /// What may be there, if the memory of the system has grown by as much.
-    fn allow_for(&mut self, bytes: u64) {
+    pub(crate) fn allow_for(&mut self, bytes: u64) {
         self.possible = self.possible.saturating_add(bytes);
     }
 
@@ -143,24 +159,40 @@ impl MemoryReader {
             ],
             sockets: sources.sockets,
             network: sources.network,
+            most_processes: 0,
         }
     }
 
-    /// What these processes hold, by their directories in `/proc`, with `tasks` threads together.
-    pub(crate) fn look<'a>(&mut self, processes: impl Iterator<Item = &'a Path>, tasks: u64) -> MemoryUse {
+    /// What these processes hold, by their directories in `/proc` and the number of their ancestors in the tree, with
+    /// `tasks` threads together.
+    pub(crate) fn look<'a>(
+        &mut self,
+        processes: impl Iterator<Item = (&'a Path, u64)>,
+        tasks: u64,
+    ) -> MemoryUse {
         let mut held = MemoryUse::default();
         let Some(device) = self.devices.memory else {
             held.hide_all();
             return held;
         };
-        let mut channels = Channels::default();
-        for process in processes {
-            look_at_descriptors(process, self.devices, &mut channels, &mut held);
-            look_at_mappings(process, device, &mut held);
-        }
         for (list, entry) in &mut self.lists {
             look_at_list(list, *entry, tasks, &mut held);
         }
+        let mut channels = Channels::default();
+        let (mut count, mut mappings) = (0_u64, 0_u64);
+        for (process, depth) in processes {
+            look_at_program(process, device, &mut held);
+            look_at_descriptors(process, self.devices, &mut channels, &mut held);
+            count += 1;
+            let own = look_at_mappings(process, device, &mut held);
+            held.add_to_system(own.saturating_mul(MAPPING_BYTES + INHERITANCE_BYTES * depth));
+            mappings = mappings.saturating_add(own);
+        }
+        // A mapping may have come through more forks: those in between have ended, or gave their parent to their child. A
+        // chain of them is at most as long as there were processes at one time.
+        self.most_processes = self.most_processes.max(count);
+        let inherited = mappings.saturating_mul(self.most_processes.saturating_sub(1));
+        held.allow_for(inherited.saturating_mul(INHERITANCE_BYTES));
         if !channels.sockets.is_empty() {
             match socket_bytes(&self.sockets, self.network, &channels.sockets) {
                 Some(bytes) => held.add_to_system(bytes),
@@ -211,8 +243,19 @@ fn look_at_list(list: &mut File, entry: EntryBytes, tasks: u64, held: &mut Memor
 /// Pipes and sockets that were met, by their inodes.
 #[derive(Debug, Default)]
 struct Channels {
-    pipes: BTreeSet<u64>,
+    /// With their devices.
+    pipes: BTreeSet<(u64, u64)>,
     sockets: BTreeSet<u64>,
+}
+
+/// A process keeps the file it was started from, also when it has neither open nor mapped it any more.
+fn look_at_program(process: &Path, device: u64, held: &mut MemoryUse) {
+    match fs::metadata(process.join("exe")) {
+        Ok(metadata) if metadata.dev() == device => held.add_file(&metadata),
+        Ok(_) => {}
+        Err(error) if has_ended(&error) => {}
+        Err(_) => held.hide_all(),
+    }
 }
 
 fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels, held: &mut MemoryUse) {
@@ -227,21 +270,18 @@ fn look_at_descriptors(process: &Path, devices: Devices, channels: &mut Channels
         let Ok(metadata) = fs::metadata(entry.path()) else { continue };
         let (device, inode, kind) = (Some(metadata.dev()), metadata.ino(), metadata.file_type());
         if device == devices.memory {
-            held.add(inode, metadata.blocks().saturating_mul(512));
+            held.add_file(&metadata);
         } else if kind.is_socket() {
             channels.sockets.insert(inode);
             // Descriptors may be on their way in it, which no process has open.
             held.hide(u64::MAX);
-        } else if device == devices.pipes && kind.is_fifo() {
-            if channels.pipes.insert(inode) {
-                match pipe_bytes(&entry.path()) {
-                    Some(bytes) => held.add_to_system(bytes),
-                    None => held.allow_for(PIPE_BYTES),
-                }
+        } else if kind.is_fifo() && channels.pipes.insert((metadata.dev(), inode)) {
+            held.add_to_system(EMPTY_PIPE_BYTES);
+            // Another process may wait for one that opens a pipe with a name, so it is left alone.
+            match if device == devices.pipes { pipe_bytes(&entry.path()) } else { None } {
+                Some(bytes) => held.add_to_system(bytes),
+                None => held.allow_for(PIPE_BYTES + PIPE_BYTES / PIPE_ROOM_SHARE),
             }
-        } else if kind.is_fifo() {
-            // Another process may wait for one that opens it, so it is left alone.
-            held.allow_for(PIPE_BYTES);
         }
     }
 }
@@ -251,8 +291,8 @@ fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// What a pipe without a name may hold now: all of its room, unless it is empty. A reader more does not change what its
-/// processes see of it.
+/// What a pipe without a name may hold now in addition: all of its room, unless it is empty, and the table of its pages. A
+/// reader more does not change what its processes see of it.
 fn pipe_bytes(path: &Path) -> Option<u64> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let pipe = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
@@ -261,43 +301,46 @@ fn pipe_bytes(path: &Path) -> Option<u64> {
     if unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut waiting) } != 0 {
         return None;
     }
-    if waiting == 0 {
-        return Some(0);
-    }
-    u64::try_from(fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).ok()?).ok()
+    let room = u64::try_from(fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).ok()?).ok()?;
+    Some(room / PIPE_ROOM_SHARE + if waiting == 0 { 0 } else { room })
 }
 
-/// Mappings without a descriptor. Root can ask each for its file; for others it may be as large as it is mapped.
-fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) {
+/// Mappings without a descriptor. Root can ask each for its file; for others it may be of any size.
+/// Returns how many mappings there are, of every kind.
+fn look_at_mappings(process: &Path, device: u64, held: &mut MemoryUse) -> u64 {
     let text = match read_list(&process.join("maps")) {
         Ok(text) => text,
-        Err(error) if has_ended(&error) => return,
-        Err(_) => return held.hide_all(),
+        Err(error) if has_ended(&error) => return 0,
+        Err(_) => {
+            held.hide_all();
+            return 0;
+        }
     };
     if text.len() as u64 >= LIST_BYTES {
         held.hide_all();
     }
     // There may be many, and few of them are of this kind: what is read of each is as little as can be, since a long look is a
     // late one.
-    held.add_to_system((text.matches('\n').count() as u64).saturating_mul(MAPPING_BYTES));
+    let count = text.matches('\n').count() as u64;
     let wanted = format!(" {:02x}:{:02x} ", libc::major(device), libc::minor(device));
     if !text.contains(&wanted) {
-        return;
+        return count;
     }
     let lines = text.lines().filter(|line| line.contains(&wanted));
     for mapping in lines.filter_map(Mapping::parse).filter(|mapping| mapping.is_on(device)) {
         match fs::metadata(process.join("map_files").join(&mapping.range)) {
-            Ok(metadata) => held.add(metadata.ino(), metadata.blocks().saturating_mul(512)),
+            Ok(metadata) => held.add_file(&metadata),
             Err(_) if held.inodes.contains_key(&mapping.inode) => {}
-            Err(_) => held.hide(mapping.bytes),
+            // One page that is mapped keeps all of its file.
+            Err(_) => held.hide(u64::MAX),
         }
     }
+    count
 }
 
 /// One mapping, as `maps` and `smaps` begin it.
 struct Mapping {
     range: PathBuf,
-    bytes: u64,
     is_shared: bool,
     device: (u32, u32),
     inode: u64,
@@ -308,18 +351,11 @@ impl Mapping {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let (range, rights, _offset) = (words.next()?, words.next()?, words.next()?);
-        let (from, to) = range.split_once('-')?;
-        let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+        range.split_once('-')?;
         let (major, minor) = words.next()?.split_once(':')?;
         let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
         let inode = words.next()?.parse().ok()?;
-        Some(Self {
-            range: PathBuf::from(range),
-            bytes: to.saturating_sub(from),
-            is_shared: rights.ends_with('s'),
-            device,
-            inode,
-        })
+        Some(Self { range: PathBuf::from(range), is_shared: rights.ends_with('s'), device, inode })
     }
 
     fn is_on(&self, device: u64) -> bool {
@@ -378,10 +414,7 @@ mod tests {
         let line =
             "7f1c00000000-7f1c00100000 rw-s 00000000 00:01 1027                       /memfd:x (deleted)";
         let mapping = Mapping::parse(line).unwrap();
-        assert_eq!(
-            (mapping.bytes, mapping.is_shared, mapping.device, mapping.inode),
-            (1 << 20, true, (0, 1), 1027)
-        );
+        assert_eq!((mapping.is_shared, mapping.device, mapping.inode), (true, (0, 1), 1027));
         assert!(Mapping::parse("Pss:                 100 kB").is_none() && Mapping::parse("").is_none());
         let numbers =
             |line: &str| -> Vec<u64> { line.split_whitespace().map(|word| word.parse().unwrap()).collect() };

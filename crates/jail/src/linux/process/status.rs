@@ -1,5 +1,6 @@
 //! What a process says of itself in `/proc`, and the machine of its memory.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,11 +13,19 @@ const STATUS_BYTES: u64 = 16 * 1024;
 /// What the system keeps for a thread: its stack in the kernel, and the structures that describe it and its process.
 const THREAD_BYTES: u64 = 32 * 1024;
 
+/// The largest filter of system calls: as it was given, as it is interpreted, and as it is compiled.
+const FILTER_BYTES: u64 = 128 * 1024;
+
+/// How many filters of that size a thread can have.
+const TASK_FILTERS: u64 = 8;
+
 /// A process of a tree.
 #[derive(Debug)]
 pub(crate) struct Member {
     /// Its directory in `/proc`, or that of a thread of it.
     pub(crate) directory: PathBuf,
+    id: u64,
+    parent: u64,
     pub(crate) threads: u64,
     /// What no file backs: it can only go to swap, and counts there as well.
     pub(crate) own_bytes: u64,
@@ -24,6 +33,8 @@ pub(crate) struct Member {
     pub(crate) system_bytes: u64,
     /// How much address space it has mapped.
     pub(crate) mapped_bytes: u64,
+    /// Filters of system calls of its first thread, the jail's own among them.
+    filters: u64,
 }
 
 impl Member {
@@ -41,19 +52,58 @@ impl Member {
 
     fn of(directory: PathBuf) -> Option<Self> {
         let text = read_short(&directory.join("status")).ok()?;
-        let mut member = Self { directory, threads: 1, own_bytes: 0, system_bytes: 0, mapped_bytes: 0 };
+        let mut member = Self {
+            directory,
+            id: 0,
+            parent: 0,
+            threads: 1,
+            own_bytes: 0,
+            system_bytes: 0,
+            mapped_bytes: 0,
+            filters: 0,
+        };
         for line in text.lines() {
             let Some((name, value)) = line.split_once(':') else { continue };
             match name {
+                "Tgid" => member.id = value.trim().parse().unwrap_or(0),
+                "PPid" => member.parent = value.trim().parse().unwrap_or(0),
                 "Threads" => member.threads = value.trim().parse().unwrap_or(1),
                 "RssAnon" | "RssShmem" | "VmSwap" => member.own_bytes += kibibytes(value),
                 "VmPTE" | "HugetlbPages" => member.system_bytes += kibibytes(value),
+                "Seccomp_filters" => member.filters = value.trim().parse().unwrap_or(0),
                 "VmSize" => member.mapped_bytes = kibibytes(value),
                 _ => {}
             }
         }
         member.system_bytes = member.threads.saturating_mul(THREAD_BYTES).saturating_add(member.system_bytes);
         Some(member)
+    }
+
+    /// How many of these processes it comes from, as far as they are there.
+    pub(crate) fn depth(&self, parents: &BTreeMap<u64, u64>) -> u64 {
+        let mut depth = 0;
+        let mut parent = self.parent;
+        // What was read one after the other may form a circle.
+        while let Some(next) = parents.get(&parent).filter(|_| depth < parents.len() as u64) {
+            (parent, depth) = (*next, depth + 1);
+        }
+        depth
+    }
+
+    /// The parents of processes by their numbers.
+    pub(crate) fn parents(members: &[Self]) -> BTreeMap<u64, u64> {
+        members.iter().map(|member| (member.id, member.parent)).collect()
+    }
+
+    /// What its threads may keep in filters of system calls that they have added to the jail's own. How large each is
+    /// is not shown.
+    pub(crate) fn filter_bytes(&self) -> u64 {
+        let added = |filters: u64| filters.saturating_sub(1).min(TASK_FILTERS) * FILTER_BYTES;
+        if self.threads < 2 {
+            return added(self.filters);
+        }
+        let Ok(tasks) = fs::read_dir(self.directory.join("task")) else { return added(self.filters) };
+        tasks.flatten().filter_map(|task| Self::of(task.path())).map(|task| added(task.filters)).sum()
     }
 
     /// Its own memory, in which a page that several share counts only its part.

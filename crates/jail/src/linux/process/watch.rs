@@ -174,7 +174,10 @@ impl Watch {
         if now < self.next_search && !shrinks {
             return;
         }
-        self.held = self.memory_reader.look(members.iter().map(|member| member.directory.as_path()), tasks);
+        let parents = Member::parents(members);
+        let processes = members.iter().map(|member| (member.directory.as_path(), member.depth(&parents)));
+        self.held = self.memory_reader.look(processes, tasks);
+        self.held.allow_for(members.iter().map(Member::filter_bytes).sum());
         self.machine_at_search = machine;
         self.next_search = now + (now.elapsed() * REST).max(PERIOD);
     }
