@@ -131,8 +131,7 @@ async fn every_tool_but_a_read_asks_and_a_refusal_leaves_everything_as_it_was() 
             // The file that its command line names.
             "shell_exec" => assert_eq!(shown.preview()["files"][0]["path"], "notes.md"),
             // Their arguments say it all, and nothing of them may run before the answer.
-            "package_install" | "fetch" | "call_host" | "call_upstream" | "sync"
-            | "reconcile" => {
+            "package_install" | "fetch" | "call_host" | "call_upstream" | "sync" | "reconcile" => {
                 assert_eq!(shown.preview, None, "{tool}")
             }
             "chronicle_append" => assert!(shown.preview()["eventId"].is_string(), "{shown:?}"),

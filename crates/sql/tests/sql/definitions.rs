@@ -99,6 +99,61 @@ fn bug_a_definition_that_carries_code_was_only_a_creation() {
 }
 
 #[test]
+fn bug_a_definition_that_replaces_what_is_there_was_only_a_creation() {
+    let both = [
+        "CREATE OR REPLACE TABLE precious (a int)",
+        "create or/**/replace table precious LIKE mark",
+        "CREATE OR REPLACE TEMPORARY TABLE precious AS SELECT 1 AS a",
+        "CREATE OR REPLACE DATABASE shop",
+        "CREATE OR REPLACE SCHEMA shop",
+        "CREATE OR REPLACE SEQUENCE s",
+        "CREATE OR REPLACE USER ann",
+        "CREATE OR REPLACE ROLE readers",
+        "CREATE OR REPLACE UNIQUE INDEX i ON precious (a)",
+        "EXPLAIN CREATE OR REPLACE TABLE precious (a int)",
+        "(CREATE OR REPLACE TABLE precious (a int))",
+    ];
+    for dialect in ["sqlite", "postgresql", "mysql"] {
+        assert_kind(dialect, "drop", &both);
+    }
+    assert_kind(
+        "mysql",
+        "unknown",
+        &["CREATE OR REPLACE SERVER s FOREIGN DATA WRAPPER x OPTIONS (HOST 'x')"],
+    );
+    assert_kind(
+        "mysql",
+        "delete",
+        &["ALTER IGNORE TABLE t ADD UNIQUE (a)", "ALTER ONLINE IGNORE TABLE t ADD UNIQUE (a)"],
+    );
+    for sql in [
+        "CREATE OR REPLACE VIEW v AS SELECT a FROM precious",
+        "CREATE OR REPLACE RECURSIVE VIEW v (a) AS SELECT 1",
+        "CREATE TABLE IF NOT EXISTS t (a int)",
+    ] {
+        assert!(!kinds("mysql", sql).contains(&"drop".to_owned()), "{sql}: {:?}", kinds("mysql", sql));
+    }
+}
+
+#[test]
+fn bug_an_alteration_of_a_name_was_no_renaming() {
+    for dialect in ["postgresql", "mysql"] {
+        assert_kind(
+            dialect,
+            "rename",
+            &[
+                "ALTER TABLE t RENAME TO u",
+                "ALTER TABLE t RENAME COLUMN a TO b",
+                "ALTER TABLE IF EXISTS ONLY t RENAME a TO b",
+                "ALTER INDEX i RENAME TO j",
+                "ALTER SCHEMA s RENAME TO r",
+                "ALTER USER ann RENAME TO bob",
+            ],
+        );
+    }
+}
+
+#[test]
 fn bug_calls_were_looked_for_in_queries_only() {
     let both = [
         "CREATE TABLE x AS SELECT evil()",
