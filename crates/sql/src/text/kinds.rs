@@ -170,6 +170,13 @@ pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
     SqlClass { kinds: kinds.0, reads: reads && dialect != Dialect::Sqlite }
 }
 
+/// The same with a call that its own text does not show.
+pub(crate) fn doubt_call(found: SqlClass) -> SqlClass {
+    let mut kinds = Kinds(found.kinds);
+    kinds.add(CALL.to_owned());
+    SqlClass { kinds: kinds.0, reads: false }
+}
+
 /// Kinds in the order in which they were found.
 #[derive(Default)]
 struct Kinds(Vec<String>);
