@@ -22,6 +22,27 @@ SELECT EXISTS (
         SELECT FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_type s ON s.oid = c.castsource
         WHERE c.casttarget = t.oid AND c.castcontext = 'i' AND s.typtype IN ('c', 'd'))))))";
 
+/// Whether the server has a function of such a name of its own that does more than compute. Those that only look at
+/// tables or settings are stable there.
+const HAS_EFFECT: &str = "\
+SELECT EXISTS (
+  SELECT FROM pg_catalog.pg_proc p
+  WHERE p.provolatile = 'v' AND p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+  AND p.proname = ANY ($1::pg_catalog.text[]::pg_catalog.name[]))";
+
+/// Whether a query calls a function of the server that does more than compute, which may do so in a read-only
+/// transaction too: send a message, lock, sleep, make a large object. Functions of users are bound by the transaction.
+pub(super) async fn has_effect(
+    transaction: &Transaction<'_>,
+    attributes: &Attributes,
+) -> Result<bool, Error> {
+    let names: Vec<&String> = attributes.called.iter().chain(&attributes.of_values).collect();
+    if names.is_empty() || attributes.is_unclear {
+        return Ok(attributes.is_unclear);
+    }
+    transaction.query_one(HAS_EFFECT, &[&names]).await?.try_get(0)
+}
+
 /// Adds a call that is written like a column. A server that does not answer leaves the doubt.
 pub(super) async fn complete(
     transaction: &Transaction<'_>,

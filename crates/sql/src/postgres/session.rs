@@ -139,9 +139,23 @@ impl<'a> PostgresSession<'a> {
             Ok(prepared) => self.portal(&prepared, &bound, script.sql).await,
             Err(error) => Err(error),
         };
+        let opened = match opened {
+            Ok(portal) => self.without_effect(script.sql).await.map(|()| portal),
+            Err(error) => Err(error),
+        };
         let (portal, names) = self.undone(opened).await?;
         let batches = Batches::new(names, self.limits);
         Ok(Cursor { portal, batches, bound, sql: statement.sql.clone() })
+    }
+
+    /// A read-only transaction does not stop every function of the server.
+    async fn without_effect(&self, sql: &str) -> Result<(), ToolError> {
+        let transaction = self.transaction().map_err(|failure| failure.error)?;
+        match catalogue::has_effect(transaction, &Attributes::read(sql)).await {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(query_writes("it calls a function of the server that does not only compute")),
+            Err(error) => Err(errors::of_connection(&error)),
+        }
     }
 
     async fn portal(

@@ -1,6 +1,7 @@
 //! Names behind a dot, which PostgreSQL takes for functions of what is before the dot where nothing has such a column:
 //! `SELECT row.name` calls `name(row)`. The text does not tell which it is; the catalogue of the server does.
 
+use super::calls::doubtful_calls;
 use super::lexer::{Dialect, Kind, Token, tokens};
 
 /// Names in a text of PostgreSQL that may be calls without parentheses, as the server stores them.
@@ -10,6 +11,8 @@ pub(crate) struct Attributes {
     pub of_rows: Vec<String>,
     /// Behind a parenthesis, an element or a parameter: a function of them takes a value of any type.
     pub of_values: Vec<String>,
+    /// Before a parenthesis, where the text does not tell that the function only computes.
+    pub called: Vec<String>,
     /// A name is written in a way that is not read here.
     pub is_unclear: bool,
 }
@@ -19,6 +22,11 @@ impl Attributes {
         let mut tokens = tokens(sql, Dialect::Postgres);
         tokens.retain(|token| token.kind != Kind::Comment);
         let mut found = Self::default();
+        for name in doubtful_calls(&tokens, Dialect::Postgres) {
+            let before = sql.as_bytes().get(..name.start).unwrap_or_default();
+            found.is_unclear |= matches!(before.last_chunk(), Some([b'u' | b'U', b'&']));
+            found.called.extend(stored(&name));
+        }
         for (place, dot) in tokens.iter().enumerate().filter(|(_, token)| token.text == ".") {
             let Some(name) = tokens.get(place + 1) else { continue };
             let next = tokens.get(place + 2);
@@ -42,6 +50,7 @@ impl Attributes {
         found
     }
 
+    /// Whether the text alone tells which functions it calls.
     pub fn is_empty(&self) -> bool {
         self.of_rows.is_empty() && self.of_values.is_empty() && !self.is_unclear
     }

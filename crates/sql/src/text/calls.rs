@@ -17,16 +17,23 @@ const JOINS: [&str; 7] = ["INNER", "CROSS", "LEFT", "RIGHT", "FULL", "OUTER", "N
 
 /// Whether any call is not one of a function that is known to only compute its answer.
 pub(super) fn has_doubtful_call(tokens: &[Token<'_>], dialect: Dialect) -> bool {
+    !doubtful_calls(tokens, dialect).is_empty()
+}
+
+/// The last parts of the names of such calls.
+pub(super) fn doubtful_calls<'a>(tokens: &[Token<'a>], dialect: Dialect) -> Vec<Token<'a>> {
     let mut names = query_names(tokens);
     plain_names(tokens, dialect, &mut names);
-    tokens.iter().enumerate().any(|(place, token)| {
+    let is_doubtful = |place: usize, token: &Token<'_>| {
         let opens = tokens.get(place + 1).filter(|next| next.text == "(");
         let is_name = matches!(token.kind, Kind::Word | Kind::Name | Kind::Text);
         match opens {
             Some(open) if is_name => !is_harmless(tokens, place, open, dialect, &names),
             _ => false,
         }
-    })
+    };
+    let found = tokens.iter().enumerate().filter(|(place, token)| is_doubtful(*place, token));
+    found.map(|(_, token)| *token).collect()
 }
 
 fn is_harmless(
