@@ -43,24 +43,33 @@ impl SecretRedaction {
         self.0.is_match(text)
     }
 
-    /// Whether the secret is in there once escapes are undone, as they are in JSON, addresses and HTML, and once the breaks
-    /// of lines and the zeros of wide letters are left out.
+    /// Whether the secret is in there once escapes are undone, as they are in JSON, addresses, HTML and letters, and once
+    /// the breaks of lines and the zeros of wide letters are left out.
     #[must_use]
     pub fn hides_in(&self, text: &[u8]) -> bool {
+        self.finds_dense(text) || READINGS.iter().any(|reading| self.hides_in_reading(text, *reading))
+    }
+
+    fn hides_in_reading(&self, text: &[u8], reading: Reading) -> bool {
         let mut plain = text.to_vec();
         for _ in 0..MAX_ROUNDS {
-            let undone = unescaped(&plain);
+            let undone = unescaped(&plain, reading);
             if undone == plain {
                 break;
             }
             plain = undone;
-            if self.finds(&plain) {
+            if self.finds(&plain) || self.finds_dense(&plain) {
                 return true;
             }
         }
-        let is_letter = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
-        let dense: Vec<u8> = plain.iter().copied().filter(is_letter).collect();
-        dense.len() != plain.len() && self.finds(&dense)
+        false
+    }
+
+    /// Whether the secret is in there without what separates its letters.
+    fn finds_dense(&self, text: &[u8]) -> bool {
+        let dense: Vec<u8> =
+            text.iter().copied().filter(|byte| !byte.is_ascii_control() && *byte != b' ').collect();
+        dense.len() != text.len() && self.finds(&dense)
     }
 
     /// The same without the secret; `None` where it is not in there.
@@ -92,23 +101,48 @@ fn parts(secret: &str) -> Vec<String> {
     parts
 }
 
+/// What an escape means depends on who reads it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// A backslash only protects the sign behind it.
+    Shell,
+    /// `\n` is the end of a line, and `\x2F` a sign.
+    Json,
+    /// As in a letter: `=2F` is a sign, and `=` at the end of a line continues it.
+    QuotedPrintable,
+}
+
+const READINGS: [Reading; 3] = [Reading::Shell, Reading::Json, Reading::QuotedPrintable];
+
 /// The bytes with one layer of escapes undone: `%2F`, `\u002F`, `\/` and `&#x2F;`.
-fn unescaped(text: &[u8]) -> Vec<u8> {
+fn unescaped(text: &[u8], reading: Reading) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {
-        let (letter, left) = match first {
-            b'%' => (number(after, 2, 16), after.get(2..)),
-            b'\\' if after.first() == Some(&b'u') => {
+        let (letter, left) = match (first, after.first()) {
+            (b'%', _) => (number(after, 2, 16), after.get(2..)),
+            (b'=', Some(b'\r' | b'\n')) if reading == Reading::QuotedPrintable => {
+                (Some(u32::from(b'\n')), after.get(1..))
+            }
+            (b'=', _) if reading == Reading::QuotedPrintable => (number(after, 2, 16), after.get(2..)),
+            (b'\\', Some(b'u')) => {
                 let digits = after.get(1..).unwrap_or_default();
                 (number(digits, 4, 16), digits.get(4..))
             }
-            b'\\' => (after.first().map(|byte| u32::from(*byte)), after.get(1..)),
-            b'&' if after.starts_with(b"#") => entity(after),
+            (b'\\', Some(b'x')) if reading == Reading::Json => {
+                let digits = after.get(1..).unwrap_or_default();
+                (number(digits, 2, 16), digits.get(2..))
+            }
+            (b'\\', Some(b'n' | b'r' | b't' | b'f' | b'b' | b'v')) if reading == Reading::Json => {
+                (Some(u32::from(b'\n')), after.get(1..))
+            }
+            (b'\\', Some(sign)) => (Some(u32::from(*sign)), after.get(1..)),
+            (b'&', Some(b'#')) => entity(after),
             _ => (None, None),
         };
+        let is_byte = matches!(first, b'%' | b'=');
         match (letter.and_then(char::from_u32), left) {
-            (Some(letter), Some(left)) if u32::from(letter) < 0x80 || *first != b'%' => {
+            (Some(letter), Some(left)) if letter.is_ascii() || !is_byte => {
                 plain.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
                 rest = left;
             }

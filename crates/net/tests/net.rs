@@ -7,12 +7,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Response};
 use tgp_net::{
-    BodyError, CappedBody, Secret, SecretScrubber, TooLarge, Transport, build_client, client_builder,
-    content_encoding, is_loopback, read_body, read_plain_body, root_cause, tls_config,
+    BodyError, CappedBody, Secret, SecretRedaction, SecretScrubber, TooLarge, Transport, build_client,
+    client_builder, content_encoding, is_loopback, read_body, read_plain_body, root_cause, tls_config,
 };
 use url::Url;
 
@@ -259,4 +261,48 @@ proptest! {
         prop_assert_eq!(fits, all.len() <= limit);
         prop_assert!(!fits || kept == all);
     }
+}
+
+#[test]
+fn bug_a_secret_was_hidden_by_escaped_breaks_of_lines() {
+    let basic = STANDARD.encode("user:piSky-tGK/p+okens=enough-for-lines");
+    for (secret, separator) in [
+        ("Zq9-x7Kp/tok+en=with-more", "\\n"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\t"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\r\\n"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\u000a"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\u000D\\u000A"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\x0a"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\f"),
+        ("Zq9-x7Kp/tok+en=with-more", "&#10;"),
+        ("Zq9-x7Kp/tok+en=with-more", "%0D%0A"),
+        ("Zq9-x7Kp/tok+en=with-more", "\r\n"),
+        ("Zq9-x7Kp/tok+en=with-more", "=\r\n"),
+        ("Zq9-x7Kp/tok+en=with-more", "=\n"),
+        ("Zq9-x7Kp/tok+en=with-more", "\\\\n"),
+        (basic.as_str(), "\\n"),
+        (basic.as_str(), "\\\\r\\\\n"),
+    ] {
+        let redaction = SecretRedaction::new(&Secret::new(secret)).unwrap();
+        for form in [secret.to_owned(), STANDARD.encode(format!("before {secret} after it"))] {
+            for width in [4, 5, 20] {
+                let lines: Vec<&str> =
+                    form.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+                let text = format!("{{\"content\":\"{}\"}}", lines.join(separator));
+                assert!(redaction.hides_in(text.as_bytes()), "{text}");
+            }
+        }
+        let printable = secret.replace('=', "=3D").replace('/', "=2F").replace('-', "=2d");
+        assert!(
+            redaction.finds(printable.as_bytes()) || redaction.hides_in(printable.as_bytes()),
+            "{printable}"
+        );
+    }
+    let redaction = SecretRedaction::new(&Secret::new("Zq9-x7Kp/tok+en=with-more")).unwrap();
+    for text in ["Zq9-x7Kp", "\\n\\t\\x\\x1\\", "=", "=\r", "=3", "a=b\nc=d", "{\"content\":\"dXNl\\ncjpa\"}"]
+    {
+        assert!(!redaction.hides_in(text.as_bytes()), "{text}");
+    }
+    // A sign that is protected without need is still the sign.
+    assert!(redaction.hides_in(b"Zq9-x7Kp/\\tok+e\\n=with-more"));
 }

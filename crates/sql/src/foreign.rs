@@ -5,7 +5,10 @@ use tgp_contract::{SqlAccess, SqlClass, SqlParams, ToolError};
 use tgp_text::LineCol;
 
 use crate::failure::{at, esql};
-use crate::text::{Dialect, Kind, Script, Token, classify, count, missing_name, not_given, superfluous};
+use crate::text::{
+    Attributes, Dialect, Kind, Script, Token, classify, count, doubt_call, missing_name, not_given,
+    superfluous,
+};
 use crate::values::Parameter;
 use crate::{mysql, postgres};
 
@@ -34,7 +37,12 @@ pub enum PlaceholderStyle {
 /// # Errors
 /// `ESQL` for a dialect that is not known.
 pub fn classify_foreign(sql: &str, dialect: &str) -> Result<SqlClass, ToolError> {
-    Ok(classify(sql, known(dialect)?))
+    let known = known(dialect)?;
+    let found = classify(sql, known);
+    // There is no catalogue to ask here. A column of a value that is a row is rare, and then strictly read.
+    let attributes = if known == Dialect::Postgres { Attributes::read(sql) } else { Attributes::default() };
+    let is_doubtful = attributes.is_unclear || !attributes.of_values.is_empty();
+    Ok(if is_doubtful { doubt_call(found) } else { found })
 }
 
 fn known(dialect: &str) -> Result<Dialect, ToolError> {

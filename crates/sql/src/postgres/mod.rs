@@ -1,5 +1,6 @@
 //! PostgreSQL: each transaction in its own task, each statement behind a savepoint.
 
+mod catalogue;
 mod decode;
 mod encode;
 mod errors;
@@ -19,7 +20,7 @@ use crate::SqlOptions;
 use crate::failure::esql;
 use crate::options::Limits;
 use crate::pool::{Pool, Slot};
-use crate::text::{Dialect, classify};
+use crate::text::{Attributes, Dialect, classify, doubt_call};
 use crate::tls::ServerTls;
 use crate::transaction::{self, END_GRACE, Ending, SessionCommand};
 use crate::url::{PostgresTarget, Tls};
@@ -117,7 +118,16 @@ impl Database for Postgres {
     }
 
     async fn inspect(&self, sql: &str) -> Option<SqlClass> {
-        Some(classify(sql, Dialect::Postgres))
+        let found = classify(sql, Dialect::Postgres);
+        if Attributes::read(sql).is_empty() {
+            return Some(found);
+        }
+        let Ok(mut transaction) = self.begin(SqlAccess::ReadOnly).await else {
+            return Some(doubt_call(found));
+        };
+        let asked = transaction.inspect(sql).await;
+        transaction.rollback().await;
+        Some(asked.unwrap_or_else(|| doubt_call(found)))
     }
 
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {

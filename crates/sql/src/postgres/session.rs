@@ -12,11 +12,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, Portal, Row, Statement, Transaction};
 
 use super::decode::{Decoded, check_readable};
-use super::{Connector, encode, errors, rules};
+use super::{Connector, catalogue, encode, errors, rules};
 use crate::answer::{Batches, Capacity, RowCollector};
 use crate::failure::{Failure, esql, query_writes, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
-use crate::text::{Bound, Dialect, Script, bind, classify, count};
+use crate::text::{Attributes, Bound, Dialect, Script, bind, classify, count, doubt_call};
 use crate::transaction::{
     Ending, SavepointKind, SavepointOp, Session, SessionWork, Stop, no_cursor, room_for_cursor,
 };
@@ -139,9 +139,23 @@ impl<'a> PostgresSession<'a> {
             Ok(prepared) => self.portal(&prepared, &bound, script.sql).await,
             Err(error) => Err(error),
         };
+        let opened = match opened {
+            Ok(portal) => self.without_effect(script.sql).await.map(|()| portal),
+            Err(error) => Err(error),
+        };
         let (portal, names) = self.undone(opened).await?;
         let batches = Batches::new(names, self.limits);
         Ok(Cursor { portal, batches, bound, sql: statement.sql.clone() })
+    }
+
+    /// A read-only transaction does not stop every function of the server.
+    async fn without_effect(&self, sql: &str) -> Result<(), ToolError> {
+        let transaction = self.transaction().map_err(|failure| failure.error)?;
+        match catalogue::has_effect(transaction, &Attributes::read(sql)).await {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(query_writes("it calls a function of the server that does not only compute")),
+            Err(error) => Err(errors::of_connection(&error)),
+        }
     }
 
     async fn portal(
@@ -302,7 +316,15 @@ impl Session for PostgresSession<'_> {
     /// The transaction may write, and the server cannot make one statement of it a read-only one.
     async fn inspect(&mut self, sql: &str) -> SqlClass {
         let found = classify(sql, Dialect::Postgres);
-        SqlClass { reads: found.reads && self.access == SqlAccess::ReadOnly, ..found }
+        let found = SqlClass { reads: found.reads && self.access == SqlAccess::ReadOnly, ..found };
+        let attributes = Attributes::read(sql);
+        if attributes.is_empty() {
+            return found;
+        }
+        let Ok(transaction) = self.transaction() else { return doubt_call(found) };
+        let doubtful = doubt_call(found.clone());
+        let asked = catalogue::complete(transaction, found, &attributes);
+        tokio::time::timeout(self.limits.statement_timeout, asked).await.unwrap_or(doubtful)
     }
 
     async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure> {

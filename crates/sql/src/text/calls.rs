@@ -6,21 +6,34 @@
 use std::collections::BTreeSet;
 
 use super::definitions::plain_names;
-use super::functions::{BOTH, KEYWORDS, MYSQL, MYSQL_KEYWORDS, POSTGRES};
+use super::functions::{BOTH, KEYWORDS, MYSQL, MYSQL_KEYWORDS, POSTGRES, VARYING};
 use super::lexer::{Dialect, Kind, Token};
+
+/// A query in parentheses begins so, and the argument of a function does not.
+const QUERIES: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
+
+/// Words before JOIN after which it is not a name.
+const JOINS: [&str; 7] = ["INNER", "CROSS", "LEFT", "RIGHT", "FULL", "OUTER", "NATURAL"];
 
 /// Whether any call is not one of a function that is known to only compute its answer.
 pub(super) fn has_doubtful_call(tokens: &[Token<'_>], dialect: Dialect) -> bool {
+    !doubtful_calls(tokens, dialect).is_empty()
+}
+
+/// The last parts of the names of such calls.
+pub(super) fn doubtful_calls<'a>(tokens: &[Token<'a>], dialect: Dialect) -> Vec<Token<'a>> {
     let mut names = query_names(tokens);
     plain_names(tokens, dialect, &mut names);
-    tokens.iter().enumerate().any(|(place, token)| {
+    let is_doubtful = |place: usize, token: &Token<'_>| {
         let opens = tokens.get(place + 1).filter(|next| next.text == "(");
         let is_name = matches!(token.kind, Kind::Word | Kind::Name | Kind::Text);
         match opens {
             Some(open) if is_name => !is_harmless(tokens, place, open, dialect, &names),
             _ => false,
         }
-    })
+    };
+    let found = tokens.iter().enumerate().filter(|(place, token)| is_doubtful(*place, token));
+    found.map(|(_, token)| *token).collect()
 }
 
 fn is_harmless(
@@ -54,16 +67,27 @@ fn is_harmless(
         Schema::Catalogue if dialect == Dialect::Postgres => {}
         Schema::Catalogue | Schema::Other => return false,
     }
+    let is_at = |place: Option<usize>, word: &str| {
+        place.and_then(|place| tokens.get(place)).is_some_and(|token| token.is(word))
+    };
     let closes = before.is_some_and(|before| before.text == ")");
     let is_keyword = match () {
         () if schema == Schema::Catalogue => false,
         () if name.is("OVER") || name.is("FILTER") => closes,
         () if name.is("BY") => follows("GROUP") || follows("ORDER") || follows("PARTITION"),
-        () if name.is("CONFLICT") => follows("ON"),
-        () if name.is("MATERIALIZED") => follows("AS") || follows("NOT"),
+        // `JOIN b ON conflict(1)` is a call.
+        () if name.is("CONFLICT") => follows("ON") && behind(tokens, place).is_some_and(|next| next.is("DO")),
+        () if name.is("MATERIALIZED") => follows("AS") || follows("NOT") && is_at(head.checked_sub(2), "AS"),
         () if name.is("SETS") => follows("GROUPING"),
         () if name.is("KEY") && (follows("PRIMARY") || follows("FOREIGN")) => true,
         () if name.is("THAN") => follows("LESS"),
+        () if name.is("VARYING") => VARYING.iter().any(|word| follows(word)),
+        () if name.is("CUBE") || name.is("ROLLUP") => follows("BY") && is_at(head.checked_sub(2), "GROUP"),
+        () if name.is("EXPLAIN") && dialect == Dialect::Postgres => before.is_none(),
+        () if name.is("JOIN") && dialect == Dialect::Postgres => {
+            let has_query = QUERIES.iter().any(|word| is_at(Some(place + 2), word));
+            has_query || JOINS.iter().any(|word| follows(word))
+        }
         () if dialect == Dialect::MySql && MYSQL_KEYWORDS.iter().any(|word| name.is(word)) => true,
         () => contains(&KEYWORDS, name.text),
     };
@@ -71,6 +95,11 @@ fn is_harmless(
     let adjoins = dialect != Dialect::MySql || name.end() == open.start;
     let own: &[&str] = if dialect == Dialect::MySql { &MYSQL } else { &POSTGRES };
     is_keyword || (adjoins && (contains(&BOTH, name.text) || contains(own, name.text)))
+}
+
+/// What follows the parenthesis behind a name.
+fn behind<'a>(tokens: &'a [Token<'a>], name: usize) -> Option<&'a Token<'a>> {
+    tokens.get(closing(tokens, name + 1)? + 1)
 }
 
 fn contains(list: &[&str], word: &str) -> bool {

@@ -88,6 +88,11 @@ pub(super) fn hides_code(tokens: &[Token<'_>], start: usize, dialect: Dialect) -
     }
 }
 
+/// The plain object that the definition at `start` is about; others have the kind `unknown`.
+pub(super) fn plain_object(tokens: &[Token<'_>], start: usize) -> Option<&'static str> {
+    object(tokens, start).0
+}
+
 /// The plain object that a definition is about, and the place of its word.
 fn object(tokens: &[Token<'_>], start: usize) -> (Option<&'static str>, usize) {
     let mut place = start + 1;

@@ -5,7 +5,7 @@
 //! runs a text as a statement or reaches another server.
 
 /// Functions and types of PostgreSQL and MySQL.
-pub(super) const BOTH: [&str; 117] = [
+pub(super) const BOTH: [&str; 116] = [
     "abs",
     "acos",
     "ascii",
@@ -121,7 +121,6 @@ pub(super) const BOTH: [&str; 117] = [
     "var_samp",
     "varchar",
     "variance",
-    "varying",
     "version",
 ];
 
@@ -426,8 +425,8 @@ pub(super) const MYSQL: [&str; 117] = [
     "yearweek",
 ];
 
-/// Words before a parenthesis that are part of the grammar, and reserved in both.
-pub(super) const KEYWORDS: [&str; 43] = [
+/// Words before a parenthesis that are part of the grammar, and that no function can have for a name.
+pub(super) const KEYWORDS: [&str; 35] = [
     "ALL",
     "AND",
     "ANY",
@@ -435,22 +434,16 @@ pub(super) const KEYWORDS: [&str; 43] = [
     "BETWEEN",
     "CASE",
     "CHECK",
-    "CROSS",
-    "CUBE",
     "DEFAULT",
     "DISTINCT",
     "ELSE",
     "EXCEPT",
     "EXISTS",
-    "EXPLAIN",
     "FROM",
     "GROUP",
     "HAVING",
     "IN",
-    "INNER",
     "INTERSECT",
-    "IS",
-    "JOIN",
     "LATERAL",
     "LIMIT",
     "NOT",
@@ -458,7 +451,6 @@ pub(super) const KEYWORDS: [&str; 43] = [
     "ON",
     "OR",
     "RETURNING",
-    "ROLLUP",
     "SELECT",
     "SOME",
     "THEN",
@@ -470,20 +462,24 @@ pub(super) const KEYWORDS: [&str; 43] = [
     "WHEN",
     "WHERE",
     "WITH",
-    "XOR",
 ];
 
 /// Words that are reserved in MySQL, and so are not functions there.
-pub(super) const MYSQL_KEYWORDS: [&str; 18] = [
+pub(super) const MYSQL_KEYWORDS: [&str; 24] = [
     "BIGINT",
     "BINARY",
     "BLOB",
     "CHARACTER",
+    "CROSS",
     "DEC",
     "DOUBLE",
+    "EXPLAIN",
     "INDEX",
+    "INNER",
     "INT",
     "INTEGER",
+    "IS",
+    "JOIN",
     "KEY",
     "MEDIUMINT",
     "PARTITION",
@@ -493,4 +489,8 @@ pub(super) const MYSQL_KEYWORDS: [&str; 18] = [
     "SMALLINT",
     "TINYINT",
     "VARBINARY",
+    "XOR",
 ];
+
+/// Types before `VARYING`, which is a function elsewhere.
+pub(super) const VARYING: [&str; 4] = ["BIT", "CHAR", "CHARACTER", "NCHAR"];

@@ -3,7 +3,7 @@
 use tgp_contract::{SqlClass, UNKNOWN_KIND};
 
 use super::calls;
-use super::definitions::hides_code;
+use super::definitions::{hides_code, plain_object};
 use super::lexer::{BYTE_ORDER_MARK, Dialect, Kind, Token, tokens};
 use super::statement::MAIN_VERBS;
 
@@ -93,8 +93,9 @@ pub fn all_kinds() -> impl Iterator<Item = String> {
 /// text that the three databases read differently has the verbs of all readings, and one that has none, begins with
 /// another word or hides code from a reader, has `unknown`. A `SELECT … INTO` makes a table or a file somewhere, so it
 /// has `create`, too; a function that may do something has `call`, and so has a refreshed view; a row that is locked has
-/// `lock`; an insertion that replaces or updates rows has `replace` or `update`; a table that loses a column has `drop`.
-/// A program, and a definition that carries code for later, has `unknown`.
+/// `lock`; an insertion that replaces or updates rows has `replace` or `update`; a table that loses a column
+/// or is replaced has `drop`, and what gets another name has `rename`. A program, and a definition that carries code for
+/// later, has `unknown`.
 #[must_use]
 pub fn statement_kinds(sql: &str) -> Vec<String> {
     let mut kinds = Kinds::default();
@@ -137,9 +138,12 @@ pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
             }
         }
         if kinds.has("alter")
-            && let Some(kind) = removal(token, next)
+            && let Some(kind) = alteration(token, next)
         {
             kinds.add(kind.to_owned());
+        }
+        if takes_the_place(&words, place) {
+            kinds.add("drop".to_owned());
         }
         if selection.creates(token, is_start) {
             kinds.add("create".to_owned());
@@ -164,6 +168,13 @@ pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
     let asks = first.is_some_and(|token| READING_VERBS.iter().any(|verb| token.is(verb)));
     let reads = asks && kinds.0.iter().all(|kind| READING_KINDS.contains(&kind.as_str()));
     SqlClass { kinds: kinds.0, reads: reads && dialect != Dialect::Sqlite }
+}
+
+/// The same with a call that its own text does not show.
+pub(crate) fn doubt_call(found: SqlClass) -> SqlClass {
+    let mut kinds = Kinds(found.kinds);
+    kinds.add(CALL.to_owned());
+    SqlClass { kinds: kinds.0, reads: false }
 }
 
 /// Kinds in the order in which they were found.
@@ -257,13 +268,28 @@ fn is_first_verb(before: &[Token<'_>], token: &Token<'_>) -> bool {
         && FIRST_VERBS.iter().any(|verb| token.is(verb))
 }
 
-/// The kind of what an ALTER takes away for good. A default and `NOT NULL` hold no data.
-fn removal(token: &Token<'_>, next: Option<&Token<'_>>) -> Option<&'static str> {
+/// The kind of what an ALTER renames, or takes away for good. A default and `NOT NULL` hold no data.
+fn alteration(token: &Token<'_>, next: Option<&Token<'_>>) -> Option<&'static str> {
+    if token.is("RENAME") {
+        return Some("rename");
+    }
+    // `ALTER IGNORE TABLE … ADD UNIQUE` deletes the rows that another one equals.
+    if token.is("IGNORE") {
+        return Some("delete");
+    }
     let is_property = next.is_some_and(|next| next.is("DEFAULT") || next.is("NOT"));
     if (token.is("DROP") && !is_property) || token.is("DISCARD") {
         return Some("drop");
     }
     token.is("TRUNCATE").then_some("truncate")
+}
+
+/// Whether a definition deletes what had its name: `CREATE OR REPLACE TABLE` of MariaDB is `DROP` and `CREATE`. A view
+/// has no rows of its own.
+fn takes_the_place(words: &[Token<'_>], place: usize) -> bool {
+    let replaces = matches!(words.get(place..place + 3), Some([create, or, replace])
+        if create.is("CREATE") && or.is("OR") && replace.is("REPLACE"));
+    replaces && plain_object(words, place).is_some_and(|object| object != "VIEW")
 }
 
 /// The kind that a clause adds to its statement.

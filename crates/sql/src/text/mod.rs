@@ -1,5 +1,6 @@
 //! Reading SQL just far enough: what kind of statement it is, whether it is one, and where its parameters are.
 
+mod attributes;
 mod calls;
 mod definitions;
 mod functions;
@@ -8,8 +9,9 @@ mod lexer;
 mod parameters;
 mod statement;
 
-pub(crate) use kinds::classify;
+pub(crate) use attributes::Attributes;
 pub use kinds::{all_kinds, statement_kinds};
+pub(crate) use kinds::{classify, doubt_call};
 pub(crate) use lexer::{Dialect, Kind, Token};
 pub(crate) use parameters::{Bound, bind, count, missing_name, not_given, superfluous};
 pub(crate) use statement::{MAX_SQL_BYTES, Script};

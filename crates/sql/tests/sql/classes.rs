@@ -101,7 +101,7 @@ async fn sqlite_says_itself_what_a_statement_does() {
         ("DROP TABLE log", &["drop"]),
         ("DROP TABLE t", &["delete", "drop", "update"]),
         ("DROP VIEW v", &["drop"]),
-        ("ALTER TABLE log RENAME TO diary", &["alter"]),
+        ("ALTER TABLE log RENAME TO diary", &["alter", "rename"]),
         ("ALTER TABLE log ADD COLUMN z", &["alter"]),
         ("ANALYZE", &["analyze"]),
         ("REINDEX", &["reindex"]),

@@ -261,6 +261,35 @@ async fn bug_a_query_of_postgresql_wrote_by_its_functions() {
 }
 
 #[tokio::test]
+async fn bug_a_query_of_postgresql_did_what_a_read_only_transaction_permits() {
+    on(Kind::Postgres, "cursor_effects", &|_| {}, &async |place: &Place| {
+        let mut transaction = place.begin().await;
+        for sql in [
+            "SELECT lo_create(0)",
+            "SELECT pg_catalog.lo_from_bytea(0, 'x')",
+            "SELECT \"pg_advisory_lock\"(1)",
+            "SELECT 1 FROM pg_notify('a', 'b')",
+            "SELECT PG_RELOAD_CONF()",
+            "SELECT set_config('a.b', 'c', true)",
+            "SELECT pg_sleep(0)",
+            "SELECT (0::float8).pg_sleep",
+            "SELECT (1::bigint).pg_advisory_xact_lock",
+            "SELECT U&\"pg\\005fsleep\"(0)",
+        ] {
+            refused_query(&mut *transaction, sql).await;
+        }
+        let own = "CREATE FUNCTION twice(INTEGER) RETURNS INTEGER LANGUAGE sql AS 'SELECT 2 * $1'";
+        run(&mut *transaction, own, json!(null)).await.unwrap();
+        for sql in ["SELECT twice(1) AS id", "SELECT pg_table_is_visible(1) AS id", "SELECT random() AS id"] {
+            let cursor = transaction.open_cursor(&statement(sql)).await.unwrap();
+            assert_eq!(transaction.fetch(cursor, 5).await.unwrap().rows.len(), 1, "{sql}");
+        }
+        transaction.rollback().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn bug_a_query_of_mysql_could_call_what_does_more_than_compute() {
     on(Kind::MySql, "cursor_calls", &|_| {}, &async |place: &Place| {
         fill(place, 3).await;

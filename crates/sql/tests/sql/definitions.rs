@@ -99,6 +99,101 @@ fn bug_a_definition_that_carries_code_was_only_a_creation() {
 }
 
 #[test]
+fn bug_a_definition_that_replaces_what_is_there_was_only_a_creation() {
+    let both = [
+        "CREATE OR REPLACE TABLE precious (a int)",
+        "create or/**/replace table precious LIKE mark",
+        "CREATE OR REPLACE TEMPORARY TABLE precious AS SELECT 1 AS a",
+        "CREATE OR REPLACE DATABASE shop",
+        "CREATE OR REPLACE SCHEMA shop",
+        "CREATE OR REPLACE SEQUENCE s",
+        "CREATE OR REPLACE USER ann",
+        "CREATE OR REPLACE ROLE readers",
+        "CREATE OR REPLACE UNIQUE INDEX i ON precious (a)",
+        "EXPLAIN CREATE OR REPLACE TABLE precious (a int)",
+        "(CREATE OR REPLACE TABLE precious (a int))",
+    ];
+    for dialect in ["sqlite", "postgresql", "mysql"] {
+        assert_kind(dialect, "drop", &both);
+    }
+    assert_kind(
+        "mysql",
+        "unknown",
+        &["CREATE OR REPLACE SERVER s FOREIGN DATA WRAPPER x OPTIONS (HOST 'x')"],
+    );
+    assert_kind(
+        "mysql",
+        "delete",
+        &["ALTER IGNORE TABLE t ADD UNIQUE (a)", "ALTER ONLINE IGNORE TABLE t ADD UNIQUE (a)"],
+    );
+    for sql in [
+        "CREATE OR REPLACE VIEW v AS SELECT a FROM precious",
+        "CREATE OR REPLACE RECURSIVE VIEW v (a) AS SELECT 1",
+        "CREATE TABLE IF NOT EXISTS t (a int)",
+    ] {
+        assert!(!kinds("mysql", sql).contains(&"drop".to_owned()), "{sql}: {:?}", kinds("mysql", sql));
+    }
+}
+
+#[test]
+fn bug_an_alteration_of_a_name_was_no_renaming() {
+    for dialect in ["postgresql", "mysql"] {
+        assert_kind(
+            dialect,
+            "rename",
+            &[
+                "ALTER TABLE t RENAME TO u",
+                "ALTER TABLE t RENAME COLUMN a TO b",
+                "ALTER TABLE IF EXISTS ONLY t RENAME a TO b",
+                "ALTER INDEX i RENAME TO j",
+                "ALTER SCHEMA s RENAME TO r",
+                "ALTER USER ann RENAME TO bob",
+            ],
+        );
+    }
+}
+
+#[test]
+fn bug_a_function_with_the_name_of_a_word_of_the_grammar_was_no_call() {
+    assert_kind(
+        "postgresql",
+        "call",
+        &[
+            "SELECT xor(1)",
+            "SELECT explain(1)",
+            "SELECT cross(1)",
+            "SELECT inner(1)",
+            "SELECT is(1)",
+            "SELECT join(1)",
+            "SELECT 1 FROM a, join(1)",
+            "SELECT cube(1), a FROM t GROUP BY 2",
+            "SELECT 1 FROM t ORDER BY rollup(a)",
+            "SELECT a FROM t JOIN u ON conflict(1)",
+            "SELECT NOT materialized(1)",
+            "SELECT varying(1)",
+            "SELECT (1).pg_sleep",
+            "SELECT $1.evil",
+            "SELECT a[1].evil FROM t",
+            "SELECT t.U&\"ev\\0069l\" FROM t",
+        ],
+    );
+    for sql in [
+        "SELECT 1 FROM a JOIN (SELECT 1) b ON true CROSS JOIN (VALUES (1)) c",
+        "SELECT 1 FROM a LEFT JOIN (b CROSS JOIN c) ON true",
+        "SELECT 1 FROM a GROUP BY ROLLUP (a)",
+        "SELECT 1 FROM a GROUP BY CUBE (a, b)",
+        "INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO NOTHING",
+        "EXPLAIN (VERBOSE) SELECT 1",
+        "WITH a AS NOT MATERIALIZED (SELECT 1) SELECT * FROM a",
+        "SELECT a::character varying(10), CAST(b AS bit varying(3)) FROM t",
+        "SELECT t.a, s.t.b FROM s.t",
+    ] {
+        assert!(!kinds("postgresql", sql).contains(&"call".to_owned()), "{sql}");
+    }
+    assert!(!kinds("mysql", "SELECT a XOR (b) FROM t JOIN (u) ON (1)").contains(&"call".to_owned()));
+}
+
+#[test]
 fn bug_calls_were_looked_for_in_queries_only() {
     let both = [
         "CREATE TABLE x AS SELECT evil()",
