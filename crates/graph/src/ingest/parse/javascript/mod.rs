@@ -119,7 +119,7 @@ fn read_text(language: Language, text: &str, parse: &mut Parse) {
         parsed = parse_text(&allocator, text, language);
     }
     parse.broken |= !parsed.diagnostics.is_empty();
-    parse.unparsed = parsed.panicked;
+    parse.unparsed |= parsed.panicked;
     let mut walker = Walker::new(text, language, &parsed.program);
     walker.read_comments(&parsed.program, language);
     walker.visit_program(&parsed.program);
