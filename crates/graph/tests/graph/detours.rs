@@ -205,3 +205,75 @@ fn bug_a_template_hid_a_script() {
         check(&[("src/domain/a.ts", &[mark, &b"import '../web/page'\n"[..]].concat())], Unparsed);
     }
 }
+
+#[test]
+fn bug_a_script_that_is_a_module_as_well_hid_what_it_loads() {
+    check_all(&[
+        ("src/domain/a.cjs", "var a=1;\na <!-- /*\nrequire('../web/page');\n//*/ a\n", Edge),
+        (
+            "src/domain/a.js",
+            "globalThis.g=1;globalThis.await=1;\nvar x = await / require('..\\x2fweb\\x2fpage') /g\n",
+            Edge,
+        ),
+        ("src/domain/a.js", "const f = async () => await /* why */ g();\nconst b = '<!-- -->';\n", Clean),
+    ]);
+}
+
+#[test]
+fn bug_require_that_is_given_away_left_no_import() {
+    check_all(&[
+        ("src/domain/a.js", "((r=require)=>r('../web/page'))()\n", Unresolved),
+        ("src/domain/a.js", "const {r=require}={}; r('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "(0||require)('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "(1?require:0)('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "const o={r:require}; o.r('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "const o={require}; o.require('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "let r; (r=require)('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "class A{static r=require}\nA.r('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "[require][0]('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "require.call(null, '../web/page')\n", Unresolved),
+        ("src/domain/a.js", "Reflect.apply(require, null, ['../web/page'])\n", Unresolved),
+        ("src/domain/a.js", "const r=require; [r][0]('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "[module.require][0]('../web/page')\n", Unresolved),
+        ("src/domain/a.js", "module.constructor._load('../web/page')\n", Edge),
+        (
+            "src/domain/a.ts",
+            "import { createRequire } from 'node:module';\n[createRequire(import.meta.url)][0]('../web/page');\n",
+            Unresolved,
+        ),
+        (
+            "src/domain/a.ts",
+            "import { createRequire } from 'node:module';\nexport const load = createRequire(import.meta.url);\n",
+            Unresolved,
+        ),
+        (
+            "src/domain/a.js",
+            "if (typeof require === 'function' && require.main === module) require('./price');\n\
+             const r = require; let s; s = require; r('./price'); s.resolve('./price'); (0, require)('./price');\n\
+             delete require.cache[require.resolve('./price')]; module.require('./price');\n",
+            Clean,
+        ),
+        (
+            "src/domain/a.ts",
+            "import { createRequire } from 'node:module';\nconst load: typeof require = createRequire(import.meta.url);\n\
+             load('./price');\ncreateRequire(import.meta.url)('./price');\n",
+            Clean,
+        ),
+    ]);
+}
+
+#[test]
+fn bug_lines_and_texts_in_a_comment_hid_a_type() {
+    check_all(&[
+        ("src/domain/a.js", "/** @type {import(\n * '../web/page').T} */\nlet a;\n", Edge),
+        ("src/domain/a.js", "/** @import {fromX} from '../web/page' */\nlet a;\n", Edge),
+        ("src/domain/a.js", "/**\n * @import { from,\n * T } from '../web/page'\n */\nlet a;\n", Edge),
+        ("src/domain/a.js", "/** @type {'}' | import('../web/page').T} */\nlet a;\n", Edge),
+        (
+            "src/domain/a.js",
+            "/** @param {string} a\n * @example\n * const { page } = import('../web/page') */\nlet a;\n",
+            Clean,
+        ),
+        ("src/domain/.ts", "import '../web/page';\n", Edge),
+    ]);
+}
