@@ -72,7 +72,12 @@ impl Language {
             _ if name.starts_with("tsconfig") && name.ends_with(".json") => return Self::TsConfig,
             _ => {}
         }
-        match extension(name).to_ascii_lowercase().as_str() {
+        // Who loads `.ts` takes it for code, though it is a name without an extension.
+        let extension = match extension(name) {
+            "" => name.strip_prefix('.').unwrap_or_default(),
+            extension => extension,
+        };
+        match extension.to_ascii_lowercase().as_str() {
             "ts" | "mts" | "cts" => Self::TypeScript,
             "tsx" => Self::Tsx,
             "js" | "mjs" | "cjs" | "jsx" => Self::JavaScript,

@@ -30,6 +30,10 @@ pub(crate) struct Manifest {
     pub(crate) base_url: Option<String>,
     /// The configurations that it extends, the last of which counts most.
     pub(crate) extends: Vec<String>,
+    /// The configurations of other projects that it refers to.
+    pub(crate) references: Vec<String>,
+    /// Whether a configuration names files that are not below its directory.
+    pub(crate) leads_out: bool,
     /// Whether it may say anything about names, as it could not be read.
     pub(crate) is_unreadable: bool,
     /// Whether a crate is of the edition of 2015, in which the paths of `use` begin at the root of the crate.
@@ -83,7 +87,7 @@ fn package_json(text: &str) -> Option<Manifest> {
         Some(target) => entries.extend(branches(target).into_iter().map(|path| (".".to_owned(), path))),
         None => {}
     }
-    for field in ["source", "module", "main", "types", "typings"] {
+    for field in ["source", "module", "main", "browser", "types", "typings"] {
         entries.extend(text_of(value.get(field)).map(|target| (".".to_owned(), target)));
     }
     Some(Manifest {
@@ -209,7 +213,16 @@ fn tsconfig(text: &str) -> Option<Manifest> {
         Some(Value::Array(list)) => list.iter().filter_map(|item| text_of(Some(item))).collect(),
         other => text_of(other).into_iter().collect(),
     };
-    Some(Manifest { aliases, base_url: text_of(option("baseUrl")), extends, ..Manifest::default() })
+    let list = |name: &str| value.get(name).and_then(Value::as_array).into_iter().flatten();
+    // A path from the directory of the file, with or without a dot before it.
+    let reference =
+        |path: &str| if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") };
+    let paths = list("references").filter_map(|item| item.get("path").and_then(Value::as_str));
+    let references = paths.take(MAX_ALIASES).map(reference).collect();
+    let mut files = list("include").chain(list("files")).filter_map(Value::as_str);
+    let leads_out = files.any(|path| path.starts_with('/') || path.split('/').any(|part| part == ".."));
+    let base_url = text_of(option("baseUrl"));
+    Some(Manifest { aliases, base_url, extends, references, leads_out, ..Manifest::default() })
 }
 
 /// JSON as TypeScript's own files are written: without comments and commas before a closing bracket.

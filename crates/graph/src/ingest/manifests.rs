@@ -64,14 +64,10 @@ impl Part {
                         && (left.language != Language::GoMod || one.aliases == other.aliases)
                 }
                 Self::Aliases => {
-                    (&one.aliases, &one.imports, &one.base_url, &one.extends, one.is_unreadable)
-                        == (
-                            &other.aliases,
-                            &other.imports,
-                            &other.base_url,
-                            &other.extends,
-                            other.is_unreadable,
-                        )
+                    (&one.aliases, &one.imports, &one.base_url, &one.extends)
+                        == (&other.aliases, &other.imports, &other.base_url, &other.extends)
+                        && (&one.references, one.leads_out, one.is_unreadable)
+                            == (&other.references, other.leads_out, other.is_unreadable)
                 }
                 Self::Entries => (&one.name, &one.entries) == (&other.name, &other.entries),
                 Self::Locals => {
@@ -293,6 +289,25 @@ impl<'l, 'w> ManifestView<'l, 'w> {
     /// The manifest with a path. Only this part of it may be read.
     pub(crate) fn of_path(&self, path: &str, part: Part) -> Option<&'w Package> {
         self.packages(parent(path), part).iter().find(|package| package.path == path)
+    }
+
+    /// All packages above `directory`, itself included, that `wanted` accepts, the nearest first. Only this part of them may
+    /// be read.
+    pub(crate) fn above(
+        &self,
+        directory: &str,
+        part: Part,
+        wanted: impl Fn(&Package) -> bool,
+    ) -> Vec<&'w Package> {
+        let mut found = Vec::new();
+        let mut directory = directory;
+        loop {
+            found.extend(self.packages(directory, part).iter().filter(|package| wanted(package)));
+            if directory.is_empty() {
+                return found;
+            }
+            directory = parent(directory);
+        }
     }
 
     /// The nearest package above `directory`, itself included, that `wanted` accepts. Only this part of it may be read.

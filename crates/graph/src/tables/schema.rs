@@ -11,7 +11,7 @@
 //! is written once, whatever is read first: at both ends a row is open until the moment is read at which it is not true.
 
 /// The form of what parsing writes into the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 7;
+pub(crate) const FORMAT: i64 = 8;
 
 /// The number of the first moment that is ingested: more commits than that are in no history.
 pub(crate) const BASE: i64 = 1 << 25;

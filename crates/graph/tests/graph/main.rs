@@ -11,6 +11,7 @@ mod bombs;
 mod content;
 mod current;
 mod depth;
+mod detours;
 mod draft;
 mod fuzz;
 mod gherkin;

@@ -2,7 +2,7 @@
 
 use super::Link;
 use super::imports::{Module, Resolved};
-use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
+use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use crate::ingest::manifests::{Package, Part};
 use crate::ingest::parse::Import;
 
@@ -24,8 +24,25 @@ const MEANINGS: [(&str, &[&str]); 4] = [
 const MAX_EXTENDS: usize = 64;
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
-    let specifier = resource(&import.specifier);
     let directory = parent(file);
+    let mut resolved = of_specifier(link, directory, resource(&import.specifier));
+    // Who loads it may see no loader and no query in it, but a path with such signs in a name.
+    for reading in readings(&import.specifier) {
+        let files = of_specifier(link, directory, &reading).module.files;
+        add(&mut resolved.module.files, files);
+    }
+    resolved
+}
+
+fn add(files: &mut Vec<String>, others: impl IntoIterator<Item = String>) {
+    for file in others {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+}
+
+fn of_specifier(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     if specifier.starts_with("./") || specifier.starts_with("../") || matches!(specifier, "." | "..") {
         return of_path(link, directory, specifier);
     }
@@ -46,11 +63,15 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
 fn named(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     let files = match aliased(link, directory, specifier) {
         Alias::Unknown => return Resolved::nothing(None),
-        Alias::File(file) => vec![file],
+        Alias::Files(files) => files,
         Alias::None => packaged(link, directory, specifier),
     };
     if !files.is_empty() {
         return Resolved { module: Module { files, inner: String::new() }, ..Resolved::default() };
+    }
+    // A way through directories by the signs of Windows is no name of a package.
+    if specifier.starts_with(".\\") || specifier.starts_with("..\\") {
+        return Resolved::nothing(None);
     }
     Resolved { package: Some((Ecosystem::Npm, package_name(specifier))), ..Resolved::default() }
 }
@@ -63,9 +84,27 @@ fn resource(specifier: &str) -> &str {
     meant.split('?').next().unwrap_or_default()
 }
 
-/// Code within the specifier itself, and files by their address.
+/// What else a specifier may mean: the path as it is written, each part beside a `!`, and both as addresses are read,
+/// without blanks and with `\\` for `/`.
+fn readings(specifier: &str) -> Vec<String> {
+    let mut readings: Vec<String> = Vec::new();
+    if specifier.contains(['!', '?']) {
+        readings.push(specifier.to_owned());
+        let parts = specifier.split('!');
+        add(&mut readings, parts.map(|part| part.split('?').next().unwrap_or_default().to_owned()));
+    }
+    if specifier.contains(['\\', '\t', '\n', '\r']) {
+        let plain = specifier.replace(['\t', '\n', '\r'], "").replace('\\', "/");
+        add(&mut readings, [resource(&plain).to_owned(), plain]);
+    }
+    readings
+}
+
+/// Code within the specifier itself, and files by their address, in which letters are small or large alike.
 fn is_address(specifier: &str) -> bool {
-    ["data:", "blob:", "file:"].iter().any(|scheme| specifier.starts_with(scheme))
+    let specifier = specifier.replace(['\t', '\n', '\r'], "").to_ascii_lowercase();
+    let specifier = specifier.trim_start_matches(|letter: char| letter <= ' ');
+    ["data:", "blob:", "file:", "http:", "https:"].iter().any(|scheme| specifier.starts_with(scheme))
 }
 
 /// The files that a path may mean: as written, and as an address, in which `%77` is a letter and `#` ends the path.
@@ -78,11 +117,10 @@ fn of_path(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     }
     let mut files: Vec<String> = Vec::new();
     for specifier in &written {
-        let base = normalise(directory, specifier);
+        let Some(base) = normalise(directory, specifier) else { continue };
         // What ends like a directory is one, though a file has the same name.
         let is_directory = matches!(specifier.rsplit('/').next(), Some("" | "." | ".."));
-        let found = if is_directory { index } else { candidate };
-        files.extend(base.and_then(|base| found(link, &base)).filter(|file| !files.contains(file)));
+        add(&mut files, if is_directory { of_directory(link, &base) } else { candidates(link, &base) });
     }
     let target = written.last().and_then(|specifier| normalise(directory, specifier));
     let module = Module { files, inner: String::new() };
@@ -114,7 +152,7 @@ fn decoded(path: &str) -> Option<String> {
 /// `#name` by the `imports` of the nearest `package.json`, under every condition, or by an alias of TypeScript.
 fn mapped(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     let mut files: Vec<String> = match aliased(link, directory, specifier) {
-        Alias::File(file) => vec![file],
+        Alias::Files(files) => files,
         Alias::None | Alias::Unknown => Vec::new(),
     };
     let mut package = None;
@@ -133,9 +171,7 @@ fn mapped(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
                 continue;
             }
             let path = normalise(&own.directory, &meant);
-            files.extend(
-                path.as_deref().and_then(|path| candidate(link, path)).filter(|file| !files.contains(file)),
-            );
+            add(&mut files, path.iter().flat_map(|path| candidates(link, path)));
             target = target.or(path);
         }
     }
@@ -149,8 +185,19 @@ fn package_name(specifier: &str) -> String {
     specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
 
-/// The file that a path without its extension, or a directory, refers to.
-fn candidate(link: &Link<'_>, base: &str) -> Option<String> {
+/// The files that a path without its extension, or a directory, may refer to.
+fn candidates(link: &Link<'_>, base: &str) -> Vec<String> {
+    let mut files: Vec<String> = file(link, base).into_iter().collect();
+    if files.is_empty() {
+        return of_directory(link, base);
+    }
+    // Who does not know the file goes to the package in the directory of the same name.
+    add(&mut files, entries(link, base));
+    files
+}
+
+/// The file that a path refers to, with its extension or without.
+fn file(link: &Link<'_>, base: &str) -> Option<String> {
     if link.exists(base) {
         return Some(base.to_owned());
     }
@@ -163,7 +210,24 @@ fn candidate(link: &Link<'_>, base: &str) -> Option<String> {
         }
     }
     let mut named = EXTENSIONS.iter().map(|extension| format!("{base}.{extension}"));
-    named.find(|path| link.exists(path)).or_else(|| index(link, base))
+    named.find(|path| link.exists(path))
+}
+
+/// The files that a directory may refer to: its index, and where its `package.json` leads.
+fn of_directory(link: &Link<'_>, base: &str) -> Vec<String> {
+    let mut files: Vec<String> = index(link, base).into_iter().collect();
+    add(&mut files, entries(link, base));
+    files
+}
+
+/// The main files of the package in a directory, under every condition.
+fn entries(link: &Link<'_>, directory: &str) -> Vec<String> {
+    let Some(package) = link.manifests().at(directory, Language::PackageJson, Part::Entries) else {
+        return Vec::new();
+    };
+    let main = package.manifest.entries.iter().filter(|(entry, _)| entry == ".");
+    let paths = main.filter_map(|(_, target)| normalise(directory, target));
+    paths.filter_map(|path| file(link, &path).or_else(|| index(link, &path))).collect()
 }
 
 /// The file that a directory refers to.
@@ -172,21 +236,44 @@ fn index(link: &Link<'_>, base: &str) -> Option<String> {
     names.find(|path| link.exists(path))
 }
 
-/// What the configuration of TypeScript says about a name.
+/// What the configurations of TypeScript say about a name.
 enum Alias {
     None,
-    File(String),
-    /// A configuration that is extended is in the tree, and what it says is not known.
+    Files(Vec<String>),
+    /// A configuration is in the tree, and what it says is not known.
     Unknown,
 }
 
-/// Path aliases and the base directory of the nearest `tsconfig.json`, and of what it extends.
+/// Whether a file is a configuration that holds for what is below its directory, under a name that tools look for.
+fn is_configuration(package: &Package) -> bool {
+    let name = file_name(&package.path);
+    ["tsconfig.", "jsconfig."].iter().any(|start| name.starts_with(start))
+}
+
+/// Path aliases and base directories of all configurations up the tree. Compilers, editors and bundlers choose among
+/// them in different ways, so that none of them hides what another one says.
 fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Alias {
-    let is_main = |package: &Package| {
-        package.language == Language::TsConfig
-            && (package.path.ends_with("tsconfig.json") || package.path.ends_with("jsconfig.json"))
-    };
-    let Some(main) = link.manifests().nearest(directory, Part::Aliases, is_main) else { return Alias::None };
+    let above = link.manifests().above(directory, Part::Aliases, is_configuration);
+    let mut files = Vec::new();
+    let mut is_known = true;
+    for main in &above {
+        is_known &= ask(link, main, specifier, &mut files);
+    }
+    // What is referred to is another project, which may have the same names for its own files.
+    if files.is_empty() {
+        for main in referenced(link, &above) {
+            is_known &= ask(link, main, specifier, &mut files);
+        }
+    }
+    match files.is_empty() {
+        false => Alias::Files(files),
+        true if is_known => Alias::None,
+        true => Alias::Unknown,
+    }
+}
+
+/// Adds the files that a name means in a configuration. Returns whether all that it extends is known.
+fn ask(link: &Link<'_>, main: &Package, specifier: &str, files: &mut Vec<String>) -> bool {
     let (configs, is_known) = configurations(link, main);
     let of_config = |config: &Package, path: &str| match path.strip_prefix("${configDir}") {
         Some(rest) => normalise(&main.directory, rest.trim_start_matches('/')),
@@ -194,24 +281,63 @@ fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Alias {
     };
     let bases: Vec<String> =
         configs.iter().filter_map(|config| of_config(config, config.manifest.base_url.as_deref()?)).collect();
+    let mut has_found = false;
     for &config in &configs {
         let Some((targets, rest)) = best(&config.manifest.aliases, specifier) else { continue };
         for target in targets.iter().map(|target| target.replacen('*', rest, 1)) {
             // Paths are relative to the base directory, which another configuration may give, or to their own.
             let based = bases.first().and_then(|base| normalise(base, &target));
             let paths = based.into_iter().chain(of_config(config, &target));
-            if let Some(found) = paths.filter_map(|path| candidate(link, &path)).next() {
-                return Alias::File(found);
+            let found = paths.map(|path| candidates(link, &path)).find(|found| !found.is_empty());
+            has_found |= found.is_some();
+            add(files, found.into_iter().flatten());
+        }
+        // What counts most is all that counts.
+        if has_found {
+            return is_known;
+        }
+    }
+    let paths = bases.iter().filter_map(|base| normalise(base, specifier));
+    add(files, paths.flat_map(|path| candidates(link, &path)));
+    is_known
+}
+
+/// The projects that configurations refer to and that hold for files outside of their own directories.
+fn referenced<'w>(link: &Link<'w>, above: &[&'w Package]) -> Vec<&'w Package> {
+    let mut asked = above.to_vec();
+    let mut next = 0;
+    while let Some(config) = asked.get(next).copied() {
+        next += 1;
+        let others = config.manifest.references.iter().filter_map(|path| extended(link, config, path));
+        for other in others.collect::<Vec<_>>() {
+            let is_new = asked.iter().all(|known| known.path != other.path);
+            let holds = file_name(&other.path) != "tsconfig.json" || other.manifest.leads_out;
+            if is_new && holds && asked.len() < above.len() + MAX_EXTENDS {
+                asked.push(other);
             }
         }
     }
-    let found =
-        bases.iter().filter_map(|base| normalise(base, specifier)).find_map(|path| candidate(link, &path));
-    match found {
-        Some(file) => Alias::File(file),
-        None if is_known => Alias::None,
-        None => Alias::Unknown,
-    }
+    asked.split_off(above.len())
+}
+
+/// The configuration that another one names, if it is in the tree and says anything about names.
+fn extended<'w>(link: &Link<'w>, config: &Package, name: &str) -> Option<&'w Package> {
+    let places = if name.starts_with("./") || name.starts_with("../") || matches!(name, "." | "..") {
+        normalise(&config.directory, name).into_iter().collect()
+    } else if let Some(path) = name.strip_prefix('/') {
+        vec![path.to_owned()]
+    } else {
+        let package = package_name(name);
+        let rest = name.get(package.len()..).unwrap_or_default().trim_start_matches('/');
+        let rest = if rest.is_empty() { "tsconfig.json" } else { rest };
+        directories(link, &config.directory, &package)
+            .iter()
+            .map(|directory| join(directory, rest))
+            .collect::<Vec<String>>()
+    };
+    let files = |place: &String| [place.clone(), format!("{place}.json"), join(place, "tsconfig.json")];
+    let file = places.iter().flat_map(files).find(|path| link.exists(path))?;
+    link.manifests().of_path(&file, Part::Aliases)
 }
 
 /// A configuration and all that it extends, what counts most first, and whether all of them that are in the tree are known.
@@ -222,29 +348,13 @@ fn configurations<'w>(link: &Link<'w>, main: &'w Package) -> (Vec<&'w Package>, 
     while let Some(config) = configs.get(next).copied() {
         next += 1;
         is_known &= !config.manifest.is_unreadable;
-        for extended in config.manifest.extends.iter().rev() {
-            let places = if extended.starts_with("./") || extended.starts_with("../") || extended == ".." {
-                normalise(&config.directory, extended).into_iter().collect()
-            } else if let Some(path) = extended.strip_prefix('/') {
-                vec![path.to_owned()]
-            } else {
-                let name = package_name(extended);
-                let rest = extended.get(name.len()..).unwrap_or_default().trim_start_matches('/');
-                let rest = if rest.is_empty() { "tsconfig.json" } else { rest };
-                directories(link, &config.directory, &name)
-                    .iter()
-                    .map(|directory| join(directory, rest))
-                    .collect()
-            };
-            let files =
-                |place: &String| [place.clone(), format!("{place}.json"), join(place, "tsconfig.json")];
-            let file = places.iter().flat_map(files).find(|path| link.exists(path));
-            match file.as_deref().map(|path| link.manifests().of_path(path, Part::Aliases)) {
-                Some(Some(above)) if configs.iter().any(|known| known.path == above.path) => {}
-                Some(Some(above)) if configs.len() < MAX_EXTENDS => configs.push(above),
-                Some(Some(_)) => is_known = false,
+        for name in config.manifest.extends.iter().rev() {
+            match extended(link, config, name) {
+                Some(above) if configs.iter().any(|known| known.path == above.path) => {}
+                Some(above) if configs.len() < MAX_EXTENDS => configs.push(above),
+                Some(_) => is_known = false,
                 // It says nothing about names, or is in a package from elsewhere, whose paths do not lead into the tree.
-                Some(None) | None => {}
+                None => {}
             }
         }
     }
@@ -306,8 +416,10 @@ fn packaged(link: &Link<'_>, from: &str, specifier: &str) -> Vec<String> {
             true => matched(entry, &sub_path).map(|star| target.replace('*', star)),
             false => (*entry == sub_path).then(|| target.clone()),
         });
-        let mut found: Vec<String> =
-            targets.filter_map(|target| candidate(link, &normalise(&directory, &target)?)).collect();
+        let mut found: Vec<String> = targets
+            .filter_map(|target| normalise(&directory, &target))
+            .flat_map(|path| candidates(link, &path))
+            .collect();
         if found.is_empty() {
             let rest = rest.trim_start_matches('/');
             // What is published is built from `src`, which is what is in the tree.
@@ -316,13 +428,11 @@ fn packaged(link: &Link<'_>, from: &str, specifier: &str) -> Vec<String> {
             } else {
                 vec![rest.to_owned(), format!("src/{rest}")]
             };
-            found.extend(places.iter().find_map(|place| candidate(link, &normalise(&directory, place)?)));
+            let paths = places.iter().filter_map(|place| normalise(&directory, place));
+            found =
+                paths.map(|path| candidates(link, &path)).find(|found| !found.is_empty()).unwrap_or_default();
         }
-        for file in found {
-            if !files.contains(&file) {
-                files.push(file);
-            }
-        }
+        add(&mut files, found);
     }
     files
 }

@@ -244,7 +244,18 @@ impl Parse {
         {
             return parse;
         }
-        let content = &*readable(content);
+        let is_script = matches!(language, Language::TypeScript | Language::Tsx | Language::JavaScript);
+        let marks_utf16 = matches!(content, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+        // Frameworks know no UTF-16, and what is marked so and has no letter of it is other code for others.
+        parse.unparsed =
+            marks_utf16 && (language == Language::Component || is_script && !content.contains(&0));
+        parse.broken = parse.unparsed;
+        let content = if language == Language::Component {
+            without_nul(Cow::Borrowed(content))
+        } else {
+            readable(content)
+        };
+        let content = &*content;
         let breaks = content.iter().filter(|byte| **byte == b'\n').count();
         let unended = usize::from(content.last().is_some_and(|byte| *byte != b'\n'));
         parse.lines = Some(u32::try_from(breaks + unended).unwrap_or(u32::MAX));
@@ -295,6 +306,10 @@ fn readable(content: &[u8]) -> Cow<'_, [u8]> {
         }
         None => Cow::Borrowed(content),
     };
+    without_nul(text)
+}
+
+fn without_nul(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if text.contains(&0) {
         return Cow::Owned(text.iter().map(|byte| if *byte == 0 { b' ' } else { *byte }).collect());
     }
@@ -338,10 +353,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         Language::Go => tree_sitter_go::LANGUAGE.into(),
         Language::Java => tree_sitter_java::LANGUAGE.into(),
         Language::Component => {
-            let (language, script) = component::script(content);
-            read_code(language, &script, parse);
-            parse.imports.extend(component::sources(content));
-            return;
+            return component::read(content, parse);
         }
         _ => return,
     };

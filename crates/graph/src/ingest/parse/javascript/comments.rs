@@ -59,25 +59,38 @@ impl<'a> Walker<'a> {
 
     /// `@type {import("x").T}` and `@import {T} from "x"`.
     fn read_jsdoc(&mut self, written: &str, comment: &Comment) {
-        let mut rest = written;
+        // What begins a line is no part of what goes on in it.
+        let lines = written.lines().map(|line| line.trim_start().trim_start_matches('*'));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let mut rest = text.as_str();
         let mut depth = 0_usize;
+        // A brace may be in a text, so that the end of a type is not known; in examples are no types.
+        let (mut has_type, mut is_example) = (false, false);
         while let Some(at) = rest.find(['{', '}', 'i', '@']) {
             let here = rest.get(at..).unwrap_or_default();
             let mut skip = 1;
             if here.starts_with('{') {
                 depth += 1;
+                has_type = true;
             } else if here.starts_with('}') {
                 depth = depth.saturating_sub(1);
-            } else if let Some(after) = here.strip_prefix("import").filter(|_| depth > 0) {
+            } else if let Some(after) =
+                here.strip_prefix("import").filter(|_| depth > 0 || has_type && !is_example)
+            {
                 if let Some(specifier) = after.trim_start().strip_prefix('(').and_then(quoted) {
                     self.import_types(specifier, comment);
                 }
             } else if let Some(after) = here.strip_prefix("@import") {
-                let from = after.split_once("from").and_then(|(_, source)| quoted(source));
-                if let Some(specifier) = from {
+                // A name may have this word in it, and a list of names may be several lines long.
+                let mut sources =
+                    after.match_indices("from").filter_map(|(at, word)| after.get(at + word.len()..));
+                if let Some(specifier) = sources.find_map(quoted) {
                     self.import_types(specifier, comment);
                 }
                 skip = "@import".len();
+            } else if here.starts_with('@') {
+                has_type = depth > 0;
+                is_example = here.starts_with("@example");
             }
             rest = here.get(skip..).unwrap_or_default();
         }

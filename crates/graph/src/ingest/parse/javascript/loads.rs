@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use oxc::ast::ast::{
     Argument, AssignmentExpression, AssignmentTarget, BindingPattern, BindingProperty, CallExpression,
-    Expression, ImportSpecifier, NewExpression, Program, VariableDeclarator,
+    Declaration, ExportNamedDeclaration, Expression, ExpressionStatement, ImportSpecifier, NewExpression,
+    Program, VariableDeclarator,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::span::{GetSpan, Span};
@@ -67,9 +68,12 @@ impl<'a> Search<'a> {
 
 impl<'a> Visit<'a> for Search<'a> {
     fn visit_import_specifier(&mut self, specifier: &ImportSpecifier<'a>) {
-        if specifier.imported.name() == CREATOR {
-            self.loaders.creators.insert(specifier.local.name.as_str());
-        }
+        let local = specifier.local.name.as_str();
+        match specifier.imported.name().as_str() {
+            CREATOR => self.loaders.creators.insert(local),
+            "require" => self.loaders.requires.insert(local),
+            _ => false,
+        };
     }
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
@@ -139,6 +143,15 @@ impl<'a> Loaders<'a> {
         }
     }
 
+    /// Whether an expression is `require`, or what makes it, so that who has it can load modules.
+    fn is_loader(&self, expression: &Expression<'_>) -> bool {
+        value(expression).is_some_and(|value| self.kinds(&value) != (false, false))
+    }
+
+    fn is_loader_name(&self, name: &str) -> bool {
+        self.kinds(&Value::Name(name)) != (false, false)
+    }
+
     /// Whether an expression is `require`, under whatever name.
     fn is_require(&self, expression: &Expression<'_>) -> bool {
         value(expression).is_some_and(|value| self.kinds(&value).0)
@@ -175,6 +188,107 @@ fn last_name(callee: &Expression<'_>) -> Option<String> {
     }
 }
 
+/// Loaders that are given to who is not followed. One import of something unknown stands for all that they load.
+impl<'a> Walker<'a> {
+    /// Says that a loader is used in a way that is followed.
+    pub(super) fn follow(&mut self, loader: &Expression<'a>) {
+        let loader = plain(loader);
+        if self.loaders.is_loader(loader) {
+            self.followed.insert(loader.span());
+        }
+    }
+
+    /// As [`Self::follow`], for what is only asked for a member, unless that is a way to call it.
+    pub(super) fn follow_object(&mut self, of: &Expression<'a>) {
+        if let Some((object, name)) = member(of)
+            && !matches!(name.as_str(), "call" | "apply" | "bind" | "constructor")
+        {
+            self.follow(object);
+        }
+    }
+
+    pub(super) fn follow_callee(&mut self, callee: &Expression<'a>) {
+        self.follow(callee);
+        self.follow_object(plain(callee));
+    }
+
+    /// A name that is given to a loader is one from then on.
+    pub(super) fn follow_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        if let (BindingPattern::BindingIdentifier(_), Some(init)) = (&declarator.id, &declarator.init) {
+            self.follow(init);
+        }
+    }
+
+    /// Who gives a value to a name does not use the one that it had.
+    pub(super) fn follow_target(&mut self, assignment: &AssignmentExpression<'a>) {
+        if let AssignmentTarget::AssignmentTargetIdentifier(name) = &assignment.left {
+            self.followed.insert(name.span);
+        }
+    }
+
+    /// An assignment whose value nobody takes.
+    pub(super) fn follow_statement(&mut self, statement: &ExpressionStatement<'a>) {
+        if let Expression::AssignmentExpression(assignment) = &statement.expression
+            && let AssignmentTarget::AssignmentTargetIdentifier(_) = &assignment.left
+        {
+            self.follow(&assignment.right);
+        }
+    }
+
+    fn escape(&mut self, at: Span) {
+        if !self.has_escaped && !self.followed.contains(&at) {
+            self.has_escaped = true;
+            let written = self.source.written(at);
+            self.reader.computed_import(written, at);
+        }
+    }
+
+    pub(super) fn note_escaped_name(&mut self, name: &str, at: Span) {
+        if self.loaders.is_loader_name(name) {
+            self.escape(at);
+        }
+    }
+
+    /// `module.require` and the like; other values may have a member of this name.
+    pub(super) fn note_escaped_member(&mut self, object: &Expression<'a>, name: &str, at: Span) {
+        let object = self.source.written(plain(object).span());
+        let is_module =
+            matches!(object, "module" | "import.meta" | "require.main") || object.ends_with("mainModule");
+        if name == CREATOR || name == "require" && is_module {
+            self.escape(at);
+        }
+    }
+
+    /// What makes a `require` and gives it away at once.
+    pub(super) fn note_escaped_call(&mut self, call: &CallExpression<'a>) {
+        let callee = plain(&call.callee);
+        let is_creator = match callee {
+            Expression::Identifier(name) => self.loaders.kinds(&Value::CallOf(name.name.as_str())).0,
+            _ => member(callee).is_some_and(|(_, name)| name == CREATOR),
+        };
+        if is_creator {
+            self.escape(call.span);
+        }
+    }
+
+    /// `export const load = createRequire(..)`.
+    pub(super) fn note_escaped_declaration(&mut self, declaration: &Declaration<'a>) {
+        let Declaration::VariableDeclaration(declaration) = declaration else { return };
+        for init in declaration.declarations.iter().filter_map(|declarator| declarator.init.as_ref()) {
+            if self.loaders.is_loader(init) {
+                self.escape(init.span());
+            }
+        }
+    }
+
+    /// `export { load }`.
+    pub(super) fn note_escaped_names(&mut self, export: &ExportNamedDeclaration<'a>) {
+        for specifier in &export.specifiers {
+            self.note_escaped_name(&specifier.local.name(), specifier.span);
+        }
+    }
+}
+
 impl<'a> Walker<'a> {
     /// Whether a call loads what its first argument names.
     fn way(&self, callee: &Expression<'a>) -> Option<Way> {
@@ -192,6 +306,8 @@ impl<'a> Walker<'a> {
         match name.as_str() {
             "resolve" if on_meta() || on_require() => Some(Way::Module),
             "glob" | "globEager" if on_meta() => Some(Way::Pattern),
+            // What `require` itself calls.
+            "_load" => Some(Way::Module),
             "context" if on_require() => Some(Way::Computed),
             "register" if self.source.written(object.span()).ends_with("serviceWorker") => Some(Way::Address),
             _ => None,

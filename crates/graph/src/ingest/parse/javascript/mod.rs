@@ -20,7 +20,7 @@ use oxc::parser::{ParseOptions, Parser, ParserReturn};
 use oxc::span::SourceType;
 use tgp_text::{NestingCaps, find_deep_nesting, max_depth};
 
-use super::{Language, MAX_PARSE_TIME, Parse};
+use super::{Import, Language, MAX_PARSE_TIME, Parse};
 use walk::Walker;
 
 /// How often a file is read again without a statement that the parser cannot read.
@@ -119,11 +119,19 @@ fn read_text(language: Language, text: &str, parse: &mut Parse) {
         parsed = parse_text(&allocator, text, language);
     }
     parse.broken |= !parsed.diagnostics.is_empty();
-    parse.unparsed = parsed.panicked;
+    parse.unparsed |= parsed.panicked;
     let mut walker = Walker::new(text, language, &parsed.program);
     walker.read_comments(&parsed.program, language);
     walker.visit_program(&parsed.program);
     let mut reader = walker.reader;
+    if parsed.diagnostics.is_empty() && differs_by_goal(text) {
+        for import in imports_of_both(&allocator, text, language) {
+            let is_same = |known: &Import| known.kind == import.kind && known.specifier == import.specifier;
+            if !reader.out.imports.iter().any(is_same) {
+                reader.out.imports.push(import);
+            }
+        }
+    }
     reader.out.imports.sort_by_key(|import| import.line);
     reader.finish(parse, language);
 }
@@ -138,14 +146,44 @@ fn parse_once<'a>(allocator: &'a Allocator, text: &'a str, source_type: SourceTy
     Parser::new(allocator, text, source_type).with_options(options).parse()
 }
 
-/// Reads a file as a module. Where that fails it is read as a script, which may use some words as names, and as a
-/// declaration, which may leave out values; what has the fewest errors is taken.
-fn parse_text<'a>(allocator: &'a Allocator, text: &'a str, language: Language) -> ParserReturn<'a> {
-    let module = match language {
+/// Whether a text may be one thing as a module and another one as a script: `<!--` and `-->` are comments of scripts alone,
+/// and behind `await`, which is a name in scripts, `/` and `<` begin something in modules.
+fn differs_by_goal(text: &str) -> bool {
+    let mut waits = text.match_indices("await").filter_map(|(at, word)| text.get(at + word.len()..));
+    text.contains("<!--")
+        || text.contains("-->")
+        || waits.any(|rest| rest.trim_start().starts_with(['/', '<']))
+}
+
+/// What a text imports as a module and as a script, where it can be both.
+fn imports_of_both(allocator: &Allocator, text: &str, language: Language) -> Vec<Import> {
+    let text = allocator.alloc_str(text);
+    let source_type = source_type(language);
+    let mut imports = Vec::new();
+    for source_type in [source_type.with_module(true), source_type.with_script(true)] {
+        let parsed = parse_once(allocator, text, source_type);
+        if parsed.diagnostics.is_empty() {
+            let mut walker = Walker::new(text, language, &parsed.program);
+            walker.read_comments(&parsed.program, language);
+            walker.visit_program(&parsed.program);
+            imports.append(&mut walker.reader.out.imports);
+        }
+    }
+    imports
+}
+
+fn source_type(language: Language) -> SourceType {
+    match language {
         Language::TypeScript => SourceType::ts(),
         Language::Tsx => SourceType::tsx(),
         _ => SourceType::jsx(),
-    };
+    }
+}
+
+/// Reads a file as a module. Where that fails it is read as a script, which may use some words as names, and as a
+/// declaration, which may leave out values; what has the fewest errors is taken.
+fn parse_text<'a>(allocator: &'a Allocator, text: &'a str, language: Language) -> ParserReturn<'a> {
+    let module = source_type(language);
     let errors = |parsed: &ParserReturn<'_>| (parsed.panicked, parsed.diagnostics.len());
     let mut best = parse_once(allocator, text, module.with_module(true));
     let declaration = (language == Language::TypeScript).then(SourceType::d_ts);

@@ -1,5 +1,7 @@
 //! The walk through a tree: definitions, calls, and the names that each function binds and uses.
 
+use std::collections::HashSet;
+
 use oxc::ast::ast::*;
 use oxc::ast_visit::{Visit, walk};
 use oxc::span::{GetSpan, Span};
@@ -23,6 +25,10 @@ pub(super) struct Walker<'a> {
     is_called_at_once: bool,
     /// The call that a declaration has noted as an import.
     declared: Option<Span>,
+    /// Loaders that are used where what they load is seen.
+    pub(super) followed: HashSet<Span>,
+    /// Whether a loader was given to who is not followed.
+    pub(super) has_escaped: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -34,6 +40,8 @@ impl<'a> Walker<'a> {
             scope: Scope::default(),
             is_called_at_once: false,
             declared: None,
+            followed: HashSet::new(),
+            has_escaped: false,
         }
     }
 
@@ -112,10 +120,12 @@ impl<'a> Visit<'a> for Walker<'a> {
     }
 
     fn visit_export_named_declaration(&mut self, export: &ExportNamedDeclaration<'a>) {
+        self.note_escaped_names(export);
         self.note_export_names(export);
     }
 
     fn visit_export_declaration(&mut self, export: &ExportDeclaration<'a>) {
+        self.note_escaped_declaration(&export.declaration);
         self.scope.exported = true;
         self.visit_declaration(&export.declaration);
         self.scope.exported = false;
@@ -375,6 +385,7 @@ impl<'a> Visit<'a> for Walker<'a> {
         if let Some(annotation) = annotation {
             self.visit_ts_type_annotation(annotation);
         }
+        self.follow_declarator(declarator);
         let outer = self.declared;
         self.declared = self.note_require(declarator);
         if let Some(value) = value {
@@ -400,6 +411,7 @@ impl<'a> Visit<'a> for Walker<'a> {
     }
 
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
+        self.follow_target(assignment);
         self.note_exports(assignment);
         if let AssignmentTarget::StaticMemberExpression(target) = &assignment.left
             && let Expression::ThisExpression(_) = target.object
@@ -422,6 +434,8 @@ impl<'a> Visit<'a> for Walker<'a> {
         if !is_noted && !self.note_load(call) {
             self.note_callee(&call.callee, call.span);
         }
+        self.note_escaped_call(call);
+        self.follow_callee(&call.callee);
         self.is_called_at_once = is_function(&call.callee);
         self.visit_callee(&call.callee);
         self.is_called_at_once = false;
@@ -479,7 +493,31 @@ impl<'a> Visit<'a> for Walker<'a> {
         self.visit_jsx_attribute_items(&element.attributes);
     }
 
+    fn visit_expression_statement(&mut self, statement: &ExpressionStatement<'a>) {
+        self.follow_statement(statement);
+        walk::walk_expression_statement(self, statement);
+    }
+
+    fn visit_unary_expression(&mut self, unary: &UnaryExpression<'a>) {
+        if unary.operator == UnaryOperator::Typeof {
+            self.follow(&unary.argument);
+        }
+        walk::walk_unary_expression(self, unary);
+    }
+
+    fn visit_ts_type_query(&mut self, query: &TSTypeQuery<'a>) {
+        // A type runs nothing.
+        self.followed.insert(query.expr_name.span());
+        walk::walk_ts_type_query(self, query);
+    }
+
+    fn visit_expression(&mut self, expression: &Expression<'a>) {
+        self.follow_object(expression);
+        walk::walk_expression(self, expression);
+    }
+
     fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
+        self.note_escaped_member(&member.object, &member.property.name, member.span);
         self.use_name(self.source.written(member.span), member.span);
         walk::walk_static_member_expression(self, member);
     }
@@ -490,6 +528,7 @@ impl<'a> Visit<'a> for Walker<'a> {
     }
 
     fn visit_identifier_reference(&mut self, name: &IdentifierReference<'a>) {
+        self.note_escaped_name(&name.name, name.span);
         self.use_name(name.name.as_str(), name.span);
     }
 }
