@@ -327,7 +327,7 @@ fn markup_loads(content: &[u8], cut: &Cut) -> Vec<Import> {
     let mut loads: Vec<Import> = Vec::new();
     let mut from = 0;
     let ends = cut.scripts.iter().map(|script| script.range.clone());
-    for script in ends.chain([content.len()..content.len()]) {
+    for script in ends.chain(std::iter::once(content.len()..content.len())) {
         let markup = content.get(from..script.start).unwrap_or_default();
         let text = decoded(&String::from_utf8_lossy(markup));
         for (at, specifier) in loads_of(&text) {
@@ -386,8 +386,8 @@ fn literal(arguments: &str) -> Option<String> {
     let arguments = code(arguments);
     let quote = arguments.chars().next().filter(|quote| matches!(quote, '\'' | '"' | '`'))?;
     let (value, behind) = arguments.get(1..)?.split_once(quote)?;
-    let is_plain = !value.contains(['\\', '\n']) && !(quote == '`' && value.contains("${"));
-    (is_plain && code(behind).starts_with([')', ','])).then(|| value.to_owned())
+    let has_more = value.contains(['\\', '\n']) || quote == '`' && value.contains("${");
+    (!has_more && code(behind).starts_with([')', ','])).then(|| value.to_owned())
 }
 
 /// A text of markup without its entities, as far as code is written with them.
