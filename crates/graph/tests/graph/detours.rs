@@ -42,7 +42,7 @@ fn check(files: &[(&str, &[u8])], expected: Shown) {
         format!("MATCH (f:File {{path: '{at}'}})-[:IMPORTS]->(u:Unresolved) RETURN u.specifier"),
         format!("MATCH (f:File {{path: '{at}', unparsed: true}}) RETURN f.path"),
     ];
-    let change = Change::Write { path: RelativePath::new(*at).unwrap(), content: (*content).into() };
+    let change = Change::Write { path: RelativePath::new(at).unwrap(), content: (*content).into() };
     let asked: Vec<GraphQuery> = questions.iter().map(GraphQuery::new).collect();
     let answers = run(store.propose(&[change], &asked)).unwrap();
     let proposed: Vec<Vec<Vec<Value>>> = answers.into_iter().map(|(_, after)| after.rows).collect();

@@ -24,7 +24,7 @@ fn layered() -> Project {
 }
 
 /// What each of the sources imports as a file of the domain: paths, and `?` with the specifier of what is unresolved.
-fn imported(project: Project, sources: &[&str]) -> Vec<Vec<String>> {
+fn imported(project: &Project, sources: &[&str]) -> Vec<Vec<String>> {
     for (number, source) in sources.iter().enumerate() {
         project.write(&format!("src/domain/c{number}.rs"), source);
     }
@@ -48,7 +48,7 @@ fn imported(project: Project, sources: &[&str]) -> Vec<Vec<String>> {
 }
 
 fn assert_all_import(file: &str, sources: &[&str]) {
-    for (found, source) in imported(layered(), sources).iter().zip(sources) {
+    for (found, source) in imported(&layered(), sources).iter().zip(sources) {
         assert!(found.iter().any(|path| path == file), "{source}\n{found:?}");
     }
 }
@@ -220,14 +220,14 @@ fn a_rust_path_that_cannot_be_followed_is_unresolved() {
         ("fn f() { super::super::super::x::y(); }", "?super::super::super::x"),
     ];
     let texts: Vec<&str> = sources.iter().map(|(source, _)| *source).collect();
-    let found = imported(layered(), &texts);
+    let found = imported(&layered(), &texts);
     let expected: Vec<Vec<String>> =
         sources.iter().map(|(_, specifier)| vec![(*specifier).to_owned()]).collect();
     assert_eq!(found, expected);
     // Without a crate nothing is known.
     let project = Project::new();
     project.write("src/web.rs", "");
-    let found = imported(project, &["fn f() { crate::web::page(); }"]);
+    let found = imported(&project, &["fn f() { crate::web::page(); }"]);
     assert_eq!(found, [["?crate::web"]]);
 }
 
@@ -247,7 +247,7 @@ fn other_rust_paths_are_no_imports() {
         "use self::x::*;\nmod x { pub use super::*; }\nfn f() { none::y(); }",
         "macro_rules! own { () => {} }\nfn f() { own!(); other!(); std::println!(); }",
     ];
-    for (found, source) in imported(layered(), &sources).iter().zip(sources) {
+    for (found, source) in imported(&layered(), &sources).iter().zip(sources) {
         assert!(found.is_empty(), "{source}\n{found:?}");
     }
 }
@@ -309,7 +309,7 @@ fn a_rust_path_of_2015_begins_at_the_root() {
         "use ::web::page;",
         "fn f() { vec![::web::page::X]; }",
     ];
-    for (found, source) in imported(project, &sources).iter().zip(sources) {
+    for (found, source) in imported(&project, &sources).iter().zip(sources) {
         assert!(found.contains(&"web/page.rs".to_owned()), "{source}\n{found:?}");
     }
 }
