@@ -49,7 +49,7 @@ enum AuditCommand {
         #[command(flatten)]
         place: Place,
     },
-    /// Set the record aside, and begin a new one that says who did it and why.
+    /// Set the record aside, and begin a new one that says by whom and why.
     Restart {
         /// Why; it is in the first entry of the new record.
         #[arg(long, value_name = "TEXT")]
@@ -65,7 +65,7 @@ enum AuditCommand {
 /// Which record a command is about.
 #[derive(Clone, Copy, Debug, Args)]
 struct Place {
-    /// The user's own record: decisions made outside of projects.
+    /// Your own record: decisions made outside of projects.
     #[arg(long)]
     user: bool,
 }

@@ -38,7 +38,7 @@ enum TokenCommand {
         /// The token.
         token: String,
     },
-    /// Say whether a token is valid, when it ends, and what its id in the audit is.
+    /// Say whether a token is valid, when it ends, and its id in the audit.
     Check {
         /// The token.
         token: String,
@@ -52,7 +52,7 @@ struct MintArgs {
     /// Cover everything that the rules allow.
     #[arg(long, conflicts_with_all = ["tools", "paths", "calls", "session"])]
     all: bool,
-    /// Without an end, instead of the 30 days that are the default.
+    /// Without an end; the default is 30 days.
     #[arg(long, conflicts_with = "expires")]
     no_expiry: bool,
 }
