@@ -235,6 +235,12 @@ impl RepositoryAnchor {
     fn target(&self) -> Result<Option<Oid>, ToolError> {
         const DOING: &str = "cannot read the anchor of the audit";
         let file = self.root.join(".git").join(REFERENCE);
+        // The library would wait for a pipe.
+        if file.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            let message = format!("`{}` is not a plain file", file.display());
+            return Err(ToolError::new(Code::Security, message)
+                .help("git makes no such file: a person looks where it comes from, and removes it"));
+        }
         if let Some(text) = read_plain(&file, MAX_CONTENT_BYTES as u64) {
             return Oid::from_str(String::from_utf8_lossy(&text).trim()).map(Some).map_err(|_| {
                 ToolError::new(Code::Integrity, "the anchor of the audit leads to nothing that can be read")
