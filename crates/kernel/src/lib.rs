@@ -139,7 +139,7 @@ pub mod chronicle {
 
 /// Files as the kernel reads and shows them.
 pub mod files {
-    pub use tgp_fs::{open_plain, search_variable};
+    pub use tgp_fs::{open_plain, real_place, search_variable, user_name};
     pub use tgp_router::files::unified_diff;
 }
 

@@ -153,6 +153,9 @@ fn candidates(command: &str, directory: &RelativePath, project: &str) -> (BTreeS
         {
             let path = module.replace('.', "/");
             names.extend(["", "/__main__", "/__init__"].map(|end| format!("{path}{end}.py")));
+            // Python runs the packages around it first.
+            let outer = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+            names.extend(outer.map(|package| format!("{package}/__init__.py")));
         }
         // `-ffile` and `@file`.
         names.extend(word.strip_prefix("-f").into_iter().chain(word.strip_prefix('@')).map(str::to_owned));
@@ -207,6 +210,8 @@ mod tests {
             ("cd sub; cd deep; ./x", "", "sub/deep/x"),
             ("sh ../run.sh", "sub", "run.sh"),
             ("python3 -m pkg.tool", "", "pkg/tool.py"),
+            ("python3 -m pkg.deep.tool", "", "pkg/__init__.py"),
+            ("python3 -m pkg.deep.tool", "", "pkg/deep/__init__.py"),
             ("python3 pkg", "", "pkg/__main__.py"),
             ("node server", "", "server.js"),
             ("make test", "", "Makefile"),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tgp::audit::Decision;
 use tgp::contract::{Code, ToolError, canonical};
-use tgp::files::{open_plain, unified_diff};
+use tgp::files::{open_plain, real_place, unified_diff, user_name};
 use tgp_mcp::install::{
     EditError, ForeignServer, Host, Scope, ServerEntry, servers, with_server, without_server,
 };
@@ -310,6 +310,31 @@ fn home() -> Result<PathBuf, Failure> {
     home.ok_or_else(|| unknown().into())
 }
 
+/// Refuses a file in a place of another user, and one of the project that a link leads out of it.
+fn check_place(file: &Path, is_of_project: bool, global: &Global) -> Result<(), Failure> {
+    let place = real_place(file);
+    let project = absolute(&session::directory(global)?)?;
+    if is_of_project && !place.starts_with(real_place(&project)) {
+        let (file, place) = (file.display(), place.display());
+        let message = format!("a link leads `{file}` to `{place}`, which is outside of the project");
+        return Err(ToolError::new(Code::Security, message)
+            .help("remove the link, or enter the server for yourself, without `--project`")
+            .into());
+    }
+    let own = nix::unistd::geteuid().as_raw();
+    let nearest = place.ancestors().find_map(|place| Some((place, place.symlink_metadata().ok()?.uid())));
+    match nearest {
+        Some((place, owner)) if owner != own => {
+            let (place, owner, own) = (place.display(), user_name(owner), user_name(own));
+            let message = format!("`{place}` belongs to {owner}, and this command runs as {own}");
+            Err(ToolError::new(Code::Config, message)
+                .help(format!("run `sudo -u {owner} tgp mcp install …`"))
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
 async fn apply(
     arguments: &InstallArgs,
     changes: &[PlannedChange],
@@ -318,6 +343,9 @@ async fn apply(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let needed: Vec<&PlannedChange> = changes.iter().filter(|change| change.is_needed()).collect();
+    for change in &needed {
+        check_place(&change.file, arguments.project, global)?;
+    }
     if !printer.json() {
         needed.iter().for_each(|change| printer.lines(&change.diff()));
     }
