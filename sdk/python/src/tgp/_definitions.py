@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._protocol import ToolInfo
 
-DEFINITIONS_HASH = 'feb543c269d01235b913770dbb2b756d62e9bbd10f74aa1cd1b10cd16956f3b0'
+DEFINITIONS_HASH = '34d6e563356ad19c6f9025fcfa20ca80fde1bbae6368680d8335abaffd7467b7'
 
 SYSTEM_PROMPT = """\
 You are an agent that works on a software project through tools. Before a call runs, its arguments, the state of the tests, the project's rules and, where needed, a person decide whether it may run. Every call is recorded. When a call is refused, read the reason and the next step, and do what they allow.
@@ -673,8 +673,8 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
                                          'description': 'Directory below the project to start in.'},
                                  'template': {'type': 'string',
                                               'enum': ['shell', 'build'],
-                                              'description': '`build` has more time and memory, and writes build '
-                                                             'output directly.'},
+                                              'description': '`build`: more time and memory; writes build output '
+                                                             'directly.'},
                                  'timeout_ms': {'type': 'integer',
                                                 'description': 'Shorter than the configured limit.',
                                                 'minimum': 1},
@@ -683,7 +683,7 @@ TOOL_DEFINITIONS: list[ToolInfo] = [{'name': 'audit_tail',
                                              'default': False},
                                  'stdin': {'type': 'string', 'maxLength': 1048576},
                                  'keep_on_failure': {'type': 'boolean',
-                                                     'description': 'Apply changes whatever the exit code is.',
+                                                     'description': 'Apply changes at any exit code.',
                                                      'default': False}},
                   'required': ['command']},
   'effect': 'execute',
