@@ -261,7 +261,7 @@ fn open_to_read(root: &Path) -> Result<Repository, git2::Error> {
     Ok(repo)
 }
 
-/// What the library reads when it opens a repository, and before the first object.
+/// Files that the library reads when it opens a repository, and before the first object.
 const READ_AT_OPENING: [&str; 5] = ["config", "HEAD", "commondir", "packed-refs", "objects/info/alternates"];
 
 /// The repository of a tool root, with nothing of the user's own configuration.

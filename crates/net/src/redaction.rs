@@ -101,7 +101,7 @@ fn parts(secret: &str) -> Vec<String> {
     parts
 }
 
-/// What an escape means depends on who reads it.
+/// The reader of an escape, which decides its meaning.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// A backslash only protects the sign behind it.

@@ -101,7 +101,7 @@ fn what_was_confirmed_is_in_the_record_by_its_hash() {
     assert_eq!(entry["arguments"]["hash"], hash["data"]["hash"], "{entry}");
     assert!(entry["arguments"]["fields"]["tdd.command"].is_string(), "{entry}");
     assert_eq!(entry["verdict"], "approved");
-    // Nothing to confirm is no decision.
+    // Without anything to confirm there is no decision to record.
     let before = entries(&project, &[]).len();
     project.run(&["trust", "--yes"]).expect_code(0);
     assert_eq!(entries(&project, &[]).len(), before);

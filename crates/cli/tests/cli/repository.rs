@@ -220,7 +220,7 @@ fn init_records_that_it_confirms_a_repository() {
     let recorded = || project.run(&["audit", "tail"]).stdout.matches("trust_confirm").count();
     project.run(&["init"]).expect_code(0);
     assert_eq!(recorded(), 1);
-    // What is confirmed already is no decision.
+    // Confirming the same again needs no record.
     project.run(&["init"]).expect_code(0);
     assert_eq!(recorded(), 1);
 }

@@ -6,7 +6,7 @@ use tgp_contract::{Change, Graph, GraphQuery, RelativePath};
 
 use crate::support::{Project, ingest, rows, run};
 
-/// What the graph has to show of a file.
+/// Returns the imports of a file as the graph has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Edge,
@@ -182,7 +182,7 @@ fn bug_a_template_hid_a_script() {
         ("src/domain/a.astro", "<script src={'../web/page.ts'}></script>\n", Edge),
         ("src/domain/a.astro", "<script src={where}></script>\n", Unresolved),
         ("src/domain/a.astro", "<script>import '../web/page'\n", Unparsed),
-        // Data, templates and words are no code.
+        // Data, templates and words are not code.
         (
             "src/domain/a.vue",
             "<!-- an import -->\n<script type='application/ld+json'>{\"@context\": \"x\", \"a\": [1]}</script>\n\

@@ -28,7 +28,7 @@ pub(crate) enum ConfigSource {
 pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<ConfigSource>, ConfigError> {
     let path = match named {
         Some(path) => project.join(path),
-        // A link that leads nowhere, a directory or a pipe of this name is no absence: `read` refuses it.
+        // A broken link, a directory or a pipe of this name counts as present: `read` refuses it.
         None => {
             match NAMES.iter().map(|name| project.join(name)).find(|path| path.symlink_metadata().is_ok()) {
                 Some(path) => path,

@@ -46,7 +46,7 @@ pub(super) fn sources(
     }
 }
 
-/// What `meta.json` holds; nothing where it cannot be read.
+/// Returns the bytes of `meta.json`; none when it cannot be read.
 pub(crate) fn tool_index(root: &Path) -> Vec<u8> {
     read_plain(&root.join("meta.json"), MAX_INDEX_BYTES).unwrap_or_default()
 }

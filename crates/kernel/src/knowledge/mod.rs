@@ -324,7 +324,7 @@ impl InvariantFile {
     }
 }
 
-/// Reads the file. One that the configuration names, and a link that leads nowhere, are no absence.
+/// Reads the file. A broken link and a missing file that the configuration names are errors.
 fn read_invariants(file: &Path, name: &str, is_named: bool) -> Result<Invariants, ToolError> {
     let failed = |error: std::io::Error| {
         let help = if is_named {

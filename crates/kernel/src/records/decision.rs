@@ -67,7 +67,7 @@ impl SystemUser {
     }
 }
 
-/// What a person decides, as its entry names it. It holds no secret: a token is named by its id, a text by its hash.
+/// A person's decision, as its entry names it. It holds no secret: a token is named by its id, a text by its hash.
 #[derive(Clone, Debug)]
 pub struct Decision {
     name: &'static str,
@@ -202,7 +202,7 @@ impl Chain {
     }
 }
 
-/// The same options without a question at the terminal: a decision is recorded before anything is asked again.
+/// Returns the options without a question at the terminal: a decision is recorded before anything is asked again.
 fn silent(options: &BootOptions) -> BootOptions {
     let trust = match &options.trust {
         Trust::Confirmed(known) => Trust::Confirmed(Confirmations { prompt: None, ..known.clone() }),

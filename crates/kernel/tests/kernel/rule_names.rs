@@ -118,7 +118,7 @@ async fn every_accepted_name_is_in_force() {
 }
 
 /// A file that appears while a kernel runs counts at once.
-/// A name of the configuration or of the invariants that holds no file is no absence of one.
+/// A broken link, a directory or a pipe with the name of a rule file is an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_rule_file_that_is_none_was_not_there() {
     for name in ["tgp.config.ts", "tgp.config.json"] {

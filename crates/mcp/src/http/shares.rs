@@ -15,7 +15,7 @@ struct Place<T> {
     value: T,
 }
 
-/// What it takes to give a family another place.
+/// The way to give a family another place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Free,

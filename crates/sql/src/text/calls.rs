@@ -97,7 +97,7 @@ fn is_harmless(
     is_keyword || (adjoins && (contains(&BOTH, name.text) || contains(own, name.text)))
 }
 
-/// What follows the parenthesis behind a name.
+/// Returns the token after the closing parenthesis behind a name.
 fn behind<'a>(tokens: &'a [Token<'a>], name: usize) -> Option<&'a Token<'a>> {
     tokens.get(closing(tokens, name + 1)? + 1)
 }

@@ -205,7 +205,7 @@ async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {
     }
 }
 
-/// What holds an agent, besides the sandbox.
+/// Restrictions of an agent besides the sandbox.
 async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
     let tdd = kernel.state().tdd();
     let state = tdd.state(&tgp::gates::Scope::Project).map_or("unknown", tgp::contract::TddState::as_str);

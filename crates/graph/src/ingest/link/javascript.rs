@@ -69,7 +69,7 @@ fn named(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
     if !files.is_empty() {
         return Resolved { module: Module { files, inner: String::new() }, ..Resolved::default() };
     }
-    // A way through directories by the signs of Windows is no name of a package.
+    // A path with backslashes, as on Windows, cannot name a package.
     if specifier.starts_with(".\\") || specifier.starts_with("..\\") {
         return Resolved::nothing(None);
     }
@@ -236,7 +236,7 @@ fn index(link: &Link<'_>, base: &str) -> Option<String> {
     names.find(|path| link.exists(path))
 }
 
-/// What the configurations of TypeScript say about a name.
+/// The targets that configurations of TypeScript give a name.
 enum Alias {
     None,
     Files(Vec<String>),

@@ -26,7 +26,7 @@ impl Place {
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 pub(super) struct Reached {
     /// The modules, and the files of what is in them.
     pub(super) modules: Vec<Module>,
@@ -94,11 +94,11 @@ pub(super) fn macro_of_root(link: &Link<'_>, file: &str, name: &str) -> Result<O
 
 struct Search<'l, 'w> {
     link: &'l Link<'w>,
-    /// What names mean in modules. One that is asked for while it is looked up means nothing yet.
+    /// Meanings of names in modules. One that is asked for while it is looked up means nothing yet.
     known: HashMap<(String, String, String), Vec<Place>>,
     through: BTreeSet<String>,
     is_lost: bool,
-    /// How many paths were followed.
+    /// The number of paths that were followed.
     steps: usize,
     is_given_up: bool,
 }
@@ -238,6 +238,7 @@ impl<'l, 'w> Search<'l, 'w> {
                 }
             }
             if meant.len() > MAX_VISITS {
+                self.is_given_up = true;
                 break;
             }
         }
@@ -247,7 +248,7 @@ impl<'l, 'w> Search<'l, 'w> {
         }
         if places.is_empty() {
             self.link.stars(file);
-            // An import of all names that leads nowhere is no other one's miss.
+            // A glob import that leads nowhere does not make another import miss.
             let is_lost = self.is_lost;
             for meaning in parse.meanings("*") {
                 if self.is_given_up {

@@ -18,7 +18,7 @@ struct Script {
     is_doubtful: bool,
 }
 
-/// What a template is made of.
+/// The parts of a template.
 #[derive(Default)]
 struct Cut {
     scripts: Vec<Script>,
@@ -322,7 +322,7 @@ fn front(content: &[u8], cut: &mut Cut) -> usize {
     0
 }
 
-/// What the expressions of the markup load.
+/// Returns the modules that expressions of the markup load.
 fn markup_loads(content: &[u8], cut: &Cut) -> Vec<Import> {
     let mut loads: Vec<Import> = Vec::new();
     let mut from = 0;

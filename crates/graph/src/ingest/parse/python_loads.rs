@@ -16,7 +16,7 @@ use crate::ingest::language::normalise;
 /// Nodes that the search for other names visits.
 const MAX_NODES: usize = 2_000_000;
 
-/// How a call finds what it loads.
+/// The way in which a call finds the module that it loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// By the name of a module, the first argument.
@@ -186,7 +186,7 @@ fn name_loader(reader: &mut Reader<'_>, here: String, meaning: Option<String>) -
     reader.loaders.names.insert(here, meaning.clone()) != Some(meaning)
 }
 
-/// Notes what a node that is no call does with what loads modules: it has directories searched, or gives a function away.
+/// Notes how a node other than a call uses loaders: it adds a search directory, or passes a function on.
 pub(super) fn note(reader: &mut Reader<'_>, node: Node<'_>, kind: &str) {
     if !reader.loaders.are_there {
         return;

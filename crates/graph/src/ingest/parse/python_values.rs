@@ -60,7 +60,7 @@ fn called<'t>(reader: &Reader<'_>, call: Node<'t>) -> (Option<String>, Option<No
     }
 }
 
-/// What is in parentheses.
+/// Returns the expression in parentheses.
 fn content(node: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).find(|child| child.kind() != "comment")

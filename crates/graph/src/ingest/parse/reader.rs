@@ -106,7 +106,7 @@ pub(super) struct Loaders {
     pub(super) names: HashMap<String, String>,
     /// Directories where the file has modules searched, one a line.
     pub(super) directories: String,
-    /// What was loaded already.
+    /// Modules that were loaded already.
     pub(super) loaded: HashSet<String>,
 }
 

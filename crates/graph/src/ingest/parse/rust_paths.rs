@@ -296,7 +296,7 @@ impl<'t> Tokens<'_, '_, 't> {
         self.at += 1;
     }
 
-    /// `mod name;`, which a macro may leave out: it is no miss when the file is not there.
+    /// `mod name;`, which a macro may leave out: without its file it does not count as unresolved.
     fn module(&mut self) {
         let (Some(node), name) = (self.node(0), self.text(1)) else { return };
         let before = self.leaves.get(..self.at).unwrap_or_default();
@@ -328,7 +328,7 @@ pub(super) struct PathAttributes {
     paths: Vec<String>,
     /// Whether one of them holds whatever the configuration is.
     is_always: bool,
-    /// Whether one of them is no plain text.
+    /// Whether one of them is not plain text.
     is_computed: bool,
     /// Whether the module itself may not be there.
     is_optional: bool,

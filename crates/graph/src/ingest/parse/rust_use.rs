@@ -20,7 +20,7 @@ pub(super) fn declaration(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope
     let mut modules: Vec<(String, Vec<Name>)> = Vec::new();
     for (path, here) in leaves {
         let (module, there) = match path.rsplit_once("::") {
-            // The module itself, as `super` is no name of something in it.
+            // The module itself: `super` does not name an item in it.
             Some((_, "super")) | None => ("", path.as_str()),
             Some(split) => split,
         };

@@ -36,13 +36,13 @@ const PIPE_BYTES: u64 = 1 << 20;
 /// What the system keeps for a descriptor: the file with its inode and its name.
 const DESCRIPTOR_BYTES: u64 = 1024;
 
-/// What a pipe without data keeps: two pages that were read, for the next writer, and its structures.
+/// Memory of a pipe without data: two pages that were read, for the next writer, and its structures.
 const EMPTY_PIPE_BYTES: u64 = 2 * 4096 + 512;
 
 /// What a pipe has for each of its bytes of room: 40 bytes for a page, in a table whose size is a power of two.
 const PIPE_ROOM_SHARE: u64 = 64;
 
-/// What the system keeps for a mapping: its description, its place in the tree of mappings, and its list of own pages.
+/// Memory of the system for a mapping: its description, its place in the tree of mappings, and its list of own pages.
 const MAPPING_BYTES: u64 = 384;
 
 /// What it keeps for a mapping in addition, for each process that the mapping was inherited through.

@@ -16,7 +16,7 @@ const THREAD_BYTES: u64 = 32 * 1024;
 /// The largest filter of system calls: as it was given, as it is interpreted, and as it is compiled.
 const FILTER_BYTES: u64 = 128 * 1024;
 
-/// How many filters of that size a thread can have.
+/// The most filters of that size that a thread can have.
 const TASK_FILTERS: u64 = 8;
 
 /// A process of a tree.

@@ -59,7 +59,7 @@ impl<'a> Walker<'a> {
 
     /// `@type {import("x").T}` and `@import {T} from "x"`.
     fn read_jsdoc(&mut self, written: &str, comment: &Comment) {
-        // What begins a line is no part of what goes on in it.
+        // A token at the beginning of a line does not continue the line before.
         let lines = written.lines().map(|line| line.trim_start().trim_start_matches('*'));
         let text = lines.collect::<Vec<_>>().join("\n");
         let mut rest = text.as_str();

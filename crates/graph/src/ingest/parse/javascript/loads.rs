@@ -158,7 +158,7 @@ impl<'a> Loaders<'a> {
     }
 }
 
-/// How a call finds what it loads.
+/// The way in which a call finds the module that it loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// As a module: `./x` is a file, `x` a package.
@@ -226,7 +226,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An assignment whose value nobody takes.
+    /// An assignment whose value is not used.
     pub(super) fn follow_statement(&mut self, statement: &ExpressionStatement<'a>) {
         if let Expression::AssignmentExpression(assignment) = &statement.expression
             && let AssignmentTarget::AssignmentTargetIdentifier(_) = &assignment.left
